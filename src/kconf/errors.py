@@ -1,0 +1,368 @@
+"""What can go wrong, as values and as exceptions.
+
+An error that belongs to one resource is a `Failure`, a value that stands in that resource's place; an error that
+ruins the whole request is an exception. `KafkaError` and its children carry Kafka's own code and can turn into a
+`Failure` (`.failure()`); the other three trees never reach the wire as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Generic, TypeVar
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes, as of 4.3."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    INVALID_FETCH_SIZE = 4
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MESSAGE_TOO_LARGE = 10
+    STALE_CONTROLLER_EPOCH = 11
+    OFFSET_METADATA_TOO_LARGE = 12
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    SECURITY_DISABLED = 54
+    OPERATION_NOT_ATTEMPTED = 55
+    KAFKA_STORAGE_ERROR = 56
+    LOG_DIR_NOT_FOUND = 57
+    SASL_AUTHENTICATION_FAILED = 58
+    UNKNOWN_PRODUCER_ID = 59
+    REASSIGNMENT_IN_PROGRESS = 60
+    DELEGATION_TOKEN_AUTH_DISABLED = 61
+    DELEGATION_TOKEN_NOT_FOUND = 62
+    DELEGATION_TOKEN_OWNER_MISMATCH = 63
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65
+    DELEGATION_TOKEN_EXPIRED = 66
+    INVALID_PRINCIPAL_TYPE = 67
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    LISTENER_NOT_FOUND = 72
+    TOPIC_DELETION_DISABLED = 73
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    MEMBER_ID_REQUIRED = 79
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
+    THROTTLING_QUOTA_EXCEEDED = 89
+    PRODUCER_FENCED = 90
+    RESOURCE_NOT_FOUND = 91
+    DUPLICATE_RESOURCE = 92
+    UNACCEPTABLE_CREDENTIAL = 93
+    INCONSISTENT_VOTER_SET = 94
+    INVALID_UPDATE_VERSION = 95
+    FEATURE_UPDATE_FAILED = 96
+    PRINCIPAL_DESERIALIZATION_FAILURE = 97
+    SNAPSHOT_NOT_FOUND = 98
+    POSITION_OUT_OF_RANGE = 99
+    UNKNOWN_TOPIC_ID = 100
+    DUPLICATE_BROKER_REGISTRATION = 101
+    BROKER_ID_NOT_REGISTERED = 102
+    INCONSISTENT_TOPIC_ID = 103
+    INCONSISTENT_CLUSTER_ID = 104
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    FETCH_SESSION_TOPIC_ID_ERROR = 106
+    INELIGIBLE_REPLICA = 107
+    NEW_LEADER_ELECTED = 108
+    OFFSET_MOVED_TO_TIERED_STORAGE = 109
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
+    MISMATCHED_ENDPOINT_TYPE = 114
+    UNSUPPORTED_ENDPOINT_TYPE = 115
+    UNKNOWN_CONTROLLER_ID = 116
+    UNKNOWN_SUBSCRIPTION_ID = 117
+    TELEMETRY_TOO_LARGE = 118
+    INVALID_REGISTRATION = 119
+    TRANSACTION_ABORTABLE = 120
+    INVALID_RECORD_STATE = 121
+    SHARE_SESSION_NOT_FOUND = 122
+    INVALID_SHARE_SESSION_EPOCH = 123
+    FENCED_STATE_EPOCH = 124
+    INVALID_VOTER_KEY = 125
+    DUPLICATE_VOTER = 126
+    VOTER_NOT_FOUND = 127
+    INVALID_REGULAR_EXPRESSION = 128
+    REBOOTSTRAP_REQUIRED = 129
+    STREAMS_INVALID_TOPOLOGY = 130
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131
+    STREAMS_TOPOLOGY_FENCED = 132
+    SHARE_SESSION_LIMIT_REACHED = 133
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error that belongs to one resource: its code, and a sentence or none."""
+
+    code: ErrorCode
+    message: str | None = None
+
+    def error(self) -> KafkaError:
+        """The same thing, to be raised."""
+        return KafkaError.of(self.code, self.message)
+
+
+class KconfError(Exception):
+    """The root of everything that kconf raises on purpose."""
+
+
+class KafkaError(KconfError):
+    """An error with a wire code. Subclasses register themselves by theirs."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+    _by_code: ClassVar[dict[int, type[KafkaError]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._by_code.setdefault(cls.code, cls)
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or self.code.name)
+        self.message = message
+
+    @classmethod
+    def of(cls, code: int, message: str | None = None) -> KafkaError:
+        """The exception for a code; one that we do not know is an UnknownServerError."""
+        return cls._by_code.get(code, OtherError if code in _KNOWN else UnknownServerError)._make(code, message)
+
+    @classmethod
+    def _make(cls, code: int, message: str | None) -> KafkaError:
+        return cls(message)
+
+    def failure(self) -> Failure:
+        return Failure(self.code, self.message)
+
+
+class UnknownServerError(KafkaError):
+    """-1: the server does not say what happened."""
+
+
+class OtherError(KafkaError):
+    """A known code without a class of its own."""
+
+    code = ErrorCode.NONE  # replaced per instance
+
+    @classmethod
+    def _make(cls, code: int, message: str | None) -> KafkaError:
+        error = cls(message)
+        error.__dict__["code"] = ErrorCode(code)
+        error.args = (message or ErrorCode(code).name,)
+        return error
+
+
+class UnknownTopic(KafkaError):
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class RequestTimedOut(KafkaError):
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class InvalidTopic(KafkaError):
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class NotAuthorized(KafkaError):
+    """29, 30, 31: the principal may not do this."""
+
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class TopicNotAuthorized(NotAuthorized):
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class GroupNotAuthorized(NotAuthorized):
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+class UnsupportedVersion(KafkaError):
+    code = ErrorCode.UNSUPPORTED_VERSION
+
+
+class TopicExists(KafkaError):
+    code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class InvalidPartitions(KafkaError):
+    code = ErrorCode.INVALID_PARTITIONS
+
+
+class InvalidReplicationFactor(KafkaError):
+    code = ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+class InvalidAssignment(KafkaError):
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+class InvalidConfig(KafkaError):
+    code = ErrorCode.INVALID_CONFIG
+
+
+class NotController(KafkaError):
+    code = ErrorCode.NOT_CONTROLLER
+
+
+class InvalidRequest(KafkaError):
+    code = ErrorCode.INVALID_REQUEST
+
+
+class PolicyViolation(KafkaError):
+    code = ErrorCode.POLICY_VIOLATION
+
+
+class SecurityDisabled(KafkaError):
+    code = ErrorCode.SECURITY_DISABLED
+
+
+class TopicDeletionDisabled(KafkaError):
+    code = ErrorCode.TOPIC_DELETION_DISABLED
+
+
+class UnknownTopicId(KafkaError):
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+_KNOWN = frozenset(int(code) for code in ErrorCode)
+
+
+class StoreError(KconfError):
+    """The keeper failed."""
+
+
+class StoreUnavailable(StoreError):
+    """The keeper cannot be reached or written now; trying again later may work."""
+
+
+class StoreLocked(StoreError):
+    """Another server has this store open."""
+
+
+class StoreMismatch(StoreError):
+    """The store was written by a newer kconf, or is not a kconf store."""
+
+
+class RevisionConflict(StoreError):
+    """A guard was broken: the resource has moved since the plan was made."""
+
+
+class JournalTrimmed(StoreError):
+    """The journal no longer reaches back that far."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"the journal begins at revision {oldest}")
+        self.oldest = oldest
+
+
+class ProtocolError(KconfError):
+    """The bytes do not say what they should."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We were about to say it wrong."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """They said it wrong: close the line."""
+
+
+class ConfigurationError(KconfError):
+    """What the operator gave us to start with is wrong: a file, an option, a value."""
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Results(Mapping[K, V], Generic[K, V]):
+    """One answer per resource: `results[resource]` is the value, or raises what happened to it."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[K, V | Failure]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: K) -> V:
+        value = self._items[key]
+        if isinstance(value, Failure):
+            raise value.error()
+        return value
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def failures(self) -> dict[K, Failure]:
+        return {key: value for key, value in self._items.items() if isinstance(value, Failure)}
+
+    def raise_for_failures(self) -> None:
+        """Raise all failures together, as an ExceptionGroup; do nothing when there are none."""
+        errors = [failure.error() for failure in self.failures.values()]
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} of {len(self)} failed", errors)

@@ -1,0 +1,56 @@
+"""The definition of a setting.
+
+A table of these says everything that may be set at one kind of resource; nothing else in kconf names a key's type,
+default or bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from kconf.model.entry import ValueType
+
+if TYPE_CHECKING:
+    from kconf.keys.checks import Check
+
+
+class UpdateMode(StrEnum):
+    """How a broker key may be changed while the broker runs."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"  # per broker too
+
+
+class Rung(NamedTuple):
+    """A broker key that supplies the value where nothing closer does; `factor` converts it into the key's unit."""
+
+    name: str
+    factor: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """The definition of a setting. `default` is the text that a describe prints; None: no value."""
+
+    name: str
+    type: ValueType
+    default: str | None = None
+    check: Check | None = None
+    importance: str = "medium"
+    mode: UpdateMode | None = None  # broker keys only
+    rungs: tuple[Rung, ...] = ()  # topic and group keys: the broker keys below; broker keys: their alias group
+    internal: bool = False  # described only where it is set
+    required: bool = False  # has no default and must be set
+    legacy: bool = False  # known up to Kafka 3.9 only
+    about: str = ""
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type is ValueType.PASSWORD
+
+
+Keys = Mapping[str, Key]

@@ -1,0 +1,69 @@
+"""What was done: changes, and the revisions that carry them.
+
+A `Change` holds the real values. Its journal line is the redacted form, in which a keyed hash stands for a sensitive
+value: two equal secrets look equal, and nothing else can be learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from hmac import digest
+from typing import NamedTuple
+
+from kconf.model.resource import Resource
+
+
+class ChangeKind(StrEnum):
+    """What a line of the journal is about."""
+
+    CONFIG = "config"  # before and after are the values of `key`; after None: the override is gone
+    TOPIC = "topic"  # before and after are Topics as JSON; made, grown or deleted
+
+
+class Change(NamedTuple):
+    """One committed line: `resource`'s `key` went from `before` to `after` (None: not set)."""
+
+    kind: ChangeKind
+    resource: Resource
+    key: str
+    before: str | None
+    after: str | None
+    op: str
+    sensitive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the journal will name them."""
+
+    principal: str = "User:ANONYMOUS"
+    client_id: str = ""
+    host: str = ""
+    api: str = ""
+    request_id: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One committed plan. `time` is milliseconds since 1970; the order is that of the numbers, never of the clock."""
+
+    number: int
+    time: int
+    caller: Caller
+    changes: Sequence[Change]
+    origin: str = "kconf"
+
+
+def redacted(change: Change, key: bytes) -> Change:
+    """The form that may be written down and shown."""
+    if not change.sensitive:
+        return change
+    return change._replace(before=_sealed(change.before, key), after=_sealed(change.after, key))
+
+
+def _sealed(value: str | None, key: bytes) -> str | None:
+    return None if value is None else "hmac:" + digest(key, value.encode(), sha256).hex()
