@@ -1,0 +1,141 @@
+"""Kafka's jars, fetched once with Maven into the user's cache.
+
+A release is complete when its directory exists: the jars are gathered beside it and get their name in one rename.
+The POM they came from is kept with them, so a changed list of dependencies is fetched again.
+`python -m lab.jars` fetches every release the lab knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from lab.java import LabError, cache_dir, java, maven
+
+VERSIONS = ("4.3.1", "3.9.2")
+
+# 4.x logs through log4j2, 3.x through reload4j; neither release's POMs bring the slf4j binding that its tarball ships.
+_LOGGING = {
+    "4.3.1": "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
+    "3.9.2": "org.slf4j:slf4j-reload4j:1.7.36",
+}
+_CONF = Path(__file__).parent / "conf"
+_ATTEMPTS = 4
+
+
+def classpath(version: str) -> str:
+    """The class path of a Kafka release, broker and tools; downloads it the first time."""
+    return f"{jar_dir(version)}/*"
+
+
+def jar_dir(version: str) -> Path:
+    if version not in _LOGGING:
+        raise LabError(f"The lab knows Kafka {' and '.join(VERSIONS)}, not {version}.")
+    pom = _pom(version)
+    target = cache_dir() / f"kafka-{version}"
+    if not _complete(target, pom):
+        with _lock(cache_dir() / "jars.lock"):
+            if not _complete(target, pom):
+                _fetch(version, pom, target)
+    return target
+
+
+def logging_options(version: str, level: str) -> list[str]:
+    """JVM options that send a release's log to stderr, from `level` up."""
+    if version.startswith("3."):
+        return [f"-Dlog4j.configuration=file:{_CONF / 'log4j.properties'}", f"-Dlab.level={level}"]
+    return [f"-Dlog4j2.configurationFile=file:{_CONF / 'log4j2.properties'}", f"-Dlab.level={level}"]
+
+
+def java_command(
+    version: str, main: str, *args: str, options: tuple[str, ...] = (), level: str = "WARN", classes: Path | None = None
+) -> list[str]:
+    """The command line that runs one class of a release, with `classes` before its jars."""
+    path = classpath(version) if classes is None else f"{classes}:{classpath(version)}"
+    return [java(), *options, *logging_options(version, level), "-cp", path, main, *args]
+
+
+def _complete(target: Path, pom: str) -> bool:
+    try:
+        return (target / "pom.xml").read_text() == pom
+    except FileNotFoundError:
+        return False
+
+
+def _fetch(version: str, pom: str, target: Path) -> None:
+    print(f"Fetching Kafka {version} with Maven into {target} (about 60 MB, once).", file=sys.stderr, flush=True)
+    work = Path(tempfile.mkdtemp(prefix=".jars-", dir=cache_dir()))
+    try:
+        (work / "pom.xml").write_text(pom)
+        _run_maven(version, work)
+        shutil.rmtree(work / "target", ignore_errors=True)
+        if target.exists():
+            target.rename(work.with_suffix(".old"))
+        work.rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work.with_suffix(".old"), ignore_errors=True)
+
+
+def _run_maven(version: str, work: Path) -> None:
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={work}"]
+    command = [maven(), "-q", "-B", "-Dstyle.color=never", *goal]
+    output = ""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False, timeout=900)
+        except subprocess.TimeoutExpired:
+            output = "it took more than 15 minutes"
+        else:
+            if done.returncode == 0:
+                return
+            output = (done.stdout + done.stderr)[-2000:]
+        if attempt < _ATTEMPTS:
+            print(f"Maven failed; attempt {attempt + 1} of {_ATTEMPTS} follows.", file=sys.stderr, flush=True)
+            time.sleep(3 * attempt)
+    raise LabError(f"Maven could not fetch Kafka {version}: {output}")
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """One process at a time: Maven's own repository is not safe for two either."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _pom(version: str) -> str:
+    wanted = [f"org.apache.kafka:kafka_2.13:{version}", f"org.apache.kafka:kafka-tools:{version}", _LOGGING[version]]
+    return f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kconf</groupId>
+  <artifactId>lab</artifactId>
+  <version>{version}</version>
+  <dependencies>
+{"".join(map(_dependency, wanted))}  </dependencies>
+</project>
+"""
+
+
+def _dependency(coordinates: str) -> str:
+    group, artifact, version = coordinates.split(":")
+    return (
+        f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version></dependency>\n"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        for each in VERSIONS:
+            print(jar_dir(each))
+    except LabError as error:
+        sys.exit(str(error))

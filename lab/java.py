@@ -1,0 +1,103 @@
+"""Find the Java tools, and compile the lab's own Java files.
+
+A missing or old tool ends in a `LabError` whose message is one sentence that says what to install.
+Compiled classes live in the cache, under the hash of their source and the Kafka release they were compiled with.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+OLDEST_JAVA = 17
+SOURCES = Path(__file__).parent / "java"
+
+
+class LabError(Exception):
+    """The lab cannot do what was asked; the message says why in a sentence a person can act on."""
+
+
+def cache_dir() -> Path:
+    """Where jars and compiled classes are kept between runs: outside the repository."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    directory = Path(root) / "kconf-lab"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+@functools.cache
+def java() -> str:
+    return _jdk_tool("java")
+
+
+@functools.cache
+def javac() -> str:
+    return _jdk_tool("javac")
+
+
+@functools.cache
+def maven() -> str:
+    found = shutil.which("mvn")
+    if found is None:
+        raise LabError("The lab needs Maven to fetch Kafka's jars, and there is no `mvn` on the PATH.")
+    return found
+
+
+def compiled(name: str, *, version: str, classpath: str) -> Path:
+    """The directory that holds the classes of `lab/java/<name>.java`, compiled now if they never were."""
+    source = SOURCES / f"{name}.java"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    target = cache_dir() / f"classes-{version}-{name}-{digest}"
+    if target.is_dir():
+        return target
+    work = Path(tempfile.mkdtemp(prefix=".classes-", dir=cache_dir()))
+    try:
+        flags = ("-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", classpath)
+        command = [javac(), *flags, "-d", str(work), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        if done.returncode != 0:
+            raise LabError(f"{source.name} does not compile with Kafka {version}:\n{done.stdout}{done.stderr}")
+        settle(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def settle(work: Path, target: Path) -> None:
+    """Give finished work its name; when another process was first, its result is as good as ours."""
+    try:
+        work.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def _jdk_tool(name: str) -> str:
+    home = os.environ.get("JAVA_HOME")
+    path = Path(home, "bin", name) if home else None
+    found = str(path) if path and os.access(path, os.X_OK) else shutil.which(name)
+    if found is None:
+        raise LabError(f"The lab needs a JDK {OLDEST_JAVA} or newer, and no `{name}` is in JAVA_HOME or on the PATH.")
+    release = _release(found)
+    if release < OLDEST_JAVA:
+        raise LabError(f"The lab needs a JDK {OLDEST_JAVA} or newer, and {found} is version {release}.")
+    return found
+
+
+def _release(tool: str) -> int:
+    """The feature release (8, 17, 21) that a tool reports about itself."""
+    try:
+        done = subprocess.run([tool, "-version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"{tool} does not run: {error}") from error
+    # `openjdk version "17.0.1"` from java, `javac 17.0.1` from javac; Java 8 called itself 1.8.
+    match = re.search(r"(?:version \"|javac )(?:1\.)?(\d+)", done.stderr + done.stdout)
+    if match is None:
+        raise LabError(f"{tool} does not say its version.")
+    return int(match[1])
