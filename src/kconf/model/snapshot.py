@@ -1,0 +1,102 @@
+"""The state at one revision. A snapshot is never edited: `apply` gives the next one, which shares what did not change."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+from immutables import Map
+
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All topics and all overrides; `changed` has the revision of each resource's last change."""
+
+    EMPTY: ClassVar[Snapshot]
+
+    revision: int = 0
+    topics: Map[str, Topic] = Map()  # noqa: RUF009 – immutable
+    topic_ids: Map[UUID, str] = Map()  # noqa: RUF009
+    configs: Map[Resource, Overrides] = Map()  # noqa: RUF009
+    changed: Map[Resource, int] = Map()  # noqa: RUF009
+
+    def overrides(self, resource: Resource) -> Overrides:
+        return self.configs.get(resource, NO_OVERRIDES)
+
+    def names(self, kind: ResourceType) -> list[str]:
+        """The names of the resources of one type that have overrides."""
+        return sorted(resource.name for resource in self.configs if resource.type == kind)
+
+    def apply(self, changes: Sequence[Change], revision: int) -> Snapshot:
+        """The snapshot after one committed revision."""
+        topics, ids, configs, changed = self.topics, self.topic_ids, self.configs, self.changed
+        moved: dict[Resource, dict[str, str]] = {}
+        for change in changes:
+            resource = change.resource
+            if change.kind is ChangeKind.CONFIG:
+                values = moved.get(resource)
+                if values is None:
+                    values = moved[resource] = dict(configs.get(resource, NO_OVERRIDES))
+                if change.after is None:
+                    values.pop(change.key, None)
+                else:
+                    values[change.key] = change.after
+            else:
+                moved.setdefault(resource, dict(configs.get(resource, NO_OVERRIDES)))
+                topics, ids = _apply_topic(topics, ids, change)
+        with configs.mutate() as new_configs, changed.mutate() as new_changed:
+            for resource, values in moved.items():
+                if values:
+                    new_configs[resource] = values
+                else:
+                    new_configs.pop(resource, None)
+                new_changed[resource] = revision
+            return Snapshot(revision, topics, ids, new_configs.finish(), new_changed.finish())
+
+
+Snapshot.EMPTY = Snapshot()
+
+
+def _apply_topic(
+    topics: Map[str, Topic], ids: Map[UUID, str], change: Change
+) -> tuple[Map[str, Topic], Map[UUID, str]]:
+    name = change.resource.name
+    old = topics.get(name)
+    if old is not None:
+        ids = ids.delete(old.id)
+    if change.after is None:
+        return topics.delete(name), ids
+    topic = topic_from_json(name, change.after)
+    return topics.set(name, topic), ids.set(topic.id, name)
+
+
+def topic_to_json(topic: Topic) -> str:
+    """A topic as it stands in the journal: its id in Kafka's own base64, the replicas of each partition."""
+    return json.dumps({"id": encode_id(topic.id), "replicas": topic.replicas}, separators=(",", ":"))
+
+
+def topic_from_json(name: str, text: str) -> Topic:
+    facts = json.loads(text)
+    return Topic(name, decode_id(facts["id"]), tuple(tuple(each) for each in facts["replicas"]))
+
+
+def encode_id(value: UUID) -> str:
+    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
+
+
+def decode_id(text: str) -> UUID:
+    return UUID(bytes=urlsafe_b64decode(text + "=="))
+
+
+def replay(revisions: Iterable[tuple[int, Sequence[Change]]], start: Snapshot = Snapshot.EMPTY) -> Snapshot:
+    """Fold committed changes into a snapshot."""
+    for number, changes in revisions:
+        start = start.apply(changes, number)
+    return start

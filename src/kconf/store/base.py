@@ -1,0 +1,63 @@
+"""The contract of every keeper, and how one is opened.
+
+A store is called from one thread at a time (the service gives it a thread of its own) and may block. Everything that
+`commit` returns is durable. tests/contract holds every keeper to this page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kconf.errors import ConfigurationError, RevisionConflict
+from kconf.model.journal import Revision
+from kconf.model.plan import Draft
+from kconf.model.snapshot import Snapshot
+
+
+class Store(Protocol):
+    """Keeps the state and the journal, always in step with each other."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def cluster_id(self) -> str:
+        """Made when the store is, and never changed."""
+        ...
+
+    def load(self) -> Snapshot:
+        """The state at the last committed revision."""
+        ...
+
+    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+        """Make all of a batch durable at once, one revision per draft, in order.
+
+        A draft whose guard no longer holds (the resource's last change is later than the revision named, earlier drafts
+        of the batch included) is left out and answered by a RevisionConflict; the others are not affected. A draft
+        without changes takes no revision and is answered by the revision it was committed after, without changes.
+        Raises StoreUnavailable when nothing could be written.
+        """
+        ...
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        """Up to `limit` revisions after this one, in order, sensitive values sealed.
+
+        Raises JournalTrimmed when the journal no longer reaches back to the first of them.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_store(url: str) -> Store:
+    """Open the keeper that a URL names: sqlite:///FILE or memory:."""
+    if url.startswith("sqlite:///"):
+        from kconf.store.sqlite import SqliteStore
+
+        return SqliteStore.open(url)
+    if url == "memory:":
+        from kconf.store.memory import MemoryStore
+
+        return MemoryStore()
+    raise ConfigurationError(f"unknown store {url!r}: use sqlite:///FILE")

@@ -1,0 +1,37 @@
+"""IncrementalAlterConfigs (key 44), versions 0 and 1: KIP-339's SET, DELETE, APPEND, SUBTRACT. v1 flexible.
+
+The answer has the shape of AlterConfigs' (its struct is declared there once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kconf.wire.alter_configs import AlterConfigsResourceResponse
+from kconf.wire.fields import BOOL, I8, I32, STRING, Array, f, struct
+
+
+@struct
+class IncrementalAlterableConfig:
+    name: str = f(STRING)
+    config_operation: int = f(I8)
+    value: str | None = f(STRING, nullable=0)
+
+
+@struct
+class IncrementalAlterConfigsResource:
+    resource_type: int = f(I8)
+    resource_name: str = f(STRING)
+    configs: Sequence[IncrementalAlterableConfig] = f(Array(IncrementalAlterableConfig))
+
+
+@struct
+class IncrementalAlterConfigsRequest:
+    resources: Sequence[IncrementalAlterConfigsResource] = f(Array(IncrementalAlterConfigsResource))
+    validate_only: bool = f(BOOL, default=False)
+
+
+@struct
+class IncrementalAlterConfigsResponse:
+    throttle_time_ms: int = f(I32, default=0)
+    responses: Sequence[AlterConfigsResourceResponse] = f(Array(AlterConfigsResourceResponse), default=())
