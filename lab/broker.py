@@ -18,12 +18,11 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from lab import knock
 from lab.jars import classpath, java_command
-from lab.java import LabError, compiled
+from lab.java import QUICK, LabError, compiled
 
 HOST = "127.0.0.1"
 
@@ -66,9 +65,7 @@ class KafkaBroker:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -186,7 +183,7 @@ class KafkaBroker:
         elif self._elr_version != 0:
             raise LabError(f"Kafka {self.version} has no eligible leader replicas.")
         wishes = ["--standalone", "-t", self.cluster_id, "-c", str(self.properties_path), *features, *self._format_args]
-        command = java_command(self.version, "kafka.tools.StorageTool", "format", *wishes, options=_QUICK)
+        command = java_command(self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=self._timeout)
         if done.returncode != 0:
             raise LabError(f"StorageTool {self.version} refused to format:\n{done.stdout}{done.stderr}")
@@ -210,9 +207,6 @@ class KafkaBroker:
 
     def _log_tail(self) -> str:
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-40:])
-
-
-_QUICK = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def _cluster_id() -> str:

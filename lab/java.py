@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 OLDEST_JAVA = 17
+QUICK = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # JVM options for what lives a second
 SOURCES = Path(__file__).parent / "java"
 
 

@@ -1,0 +1,66 @@
+"""Kafka's command line tools, run against any bootstrap address.
+
+The functions start a JVM each, exactly as the shell scripts do. `ToolServer` runs the same classes inside one JVM,
+a hundred times faster, and is what a test with many commands wants.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from lab.jars import java_command
+from lab.java import QUICK
+from lab.jvm import JsonJvm
+
+CONFIGS = "kafka.admin.ConfigCommand"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+
+Done = subprocess.CompletedProcess[str]
+
+
+def run_class(main: str, *args: str, version: str = "4.3.1", timeout: float = 60.0) -> Done:
+    """Run a class of a Kafka release in a JVM of its own; stdout carries its answer only, its log is in stderr."""
+    command = java_command(version, main, *args, options=QUICK)
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False, timeout=timeout
+    )
+
+
+def kafka_configs(bootstrap: str, *args: str, version: str = "4.3.1", timeout: float = 60.0) -> Done:
+    """kafka-configs.sh."""
+    return run_class(CONFIGS, "--bootstrap-server", bootstrap, *args, version=version, timeout=timeout)
+
+
+def kafka_topics(bootstrap: str, *args: str, version: str = "4.3.1", timeout: float = 60.0) -> Done:
+    """kafka-topics.sh."""
+    return run_class(TOPICS, "--bootstrap-server", bootstrap, *args, version=version, timeout=timeout)
+
+
+class ToolServer:
+    """The same tools in one JVM, one command at a time. Starts with the first command; close it, or use `with`."""
+
+    def __init__(self, version: str = "4.3.1") -> None:
+        self.version = version
+        self._jvm = JsonJvm("ToolServer", version)
+
+    def __enter__(self) -> ToolServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._jvm.close()
+
+    def run_class(self, main: str, *args: str, timeout: float = 60.0) -> Done:
+        command = [main, *args]
+        answer = self._jvm.ask(command, timeout=timeout)
+        return subprocess.CompletedProcess(command, answer["exit"], answer["stdout"], answer["stderr"])
+
+    def kafka_configs(self, bootstrap: str, *args: str, timeout: float = 60.0) -> Done:
+        """kafka-configs.sh."""
+        return self.run_class(CONFIGS, "--bootstrap-server", bootstrap, *args, timeout=timeout)
+
+    def kafka_topics(self, bootstrap: str, *args: str, timeout: float = 60.0) -> Done:
+        """kafka-topics.sh."""
+        return self.run_class(TOPICS, "--bootstrap-server", bootstrap, *args, timeout=timeout)
