@@ -46,11 +46,13 @@ class Key:
     internal: bool = False  # described only where it is set
     required: bool = False  # has no default and must be set
     legacy: bool = False  # known up to Kafka 3.9 only
+    secret: bool = False  # sensitive although its type is not PASSWORD
+    range_keys: tuple[str | None, str | None] = (None, None)  # the broker keys whose values bound this one's
     about: str = ""
 
     @property
     def sensitive(self) -> bool:
-        return self.type is ValueType.PASSWORD
+        return self.secret or self.type is ValueType.PASSWORD
 
 
 Keys = Mapping[str, Key]
