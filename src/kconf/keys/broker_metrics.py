@@ -1,0 +1,23 @@
+"""Broker keys of metrics, telemetry, quotas and configuration providers."""
+
+from __future__ import annotations
+
+from kconf.keys.checks import ANY_LIST, AT_LEAST_0, AT_LEAST_1
+from kconf.keys.key import Key
+from kconf.keys.shorthand import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, MEDIUM, READ_ONLY, STRING, broker
+
+# fmt: off
+KEYS: tuple[Key, ...] = (
+    broker("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, ""),
+    broker("config.providers", LIST, "", ANY_LIST, LOW, CLUSTER_WIDE, "Aliases of plug-ins that resolve ${alias:path:key} placeholders in values."),
+    broker("kafka.metrics.polling.interval.secs", INT, "10", AT_LEAST_1, LOW, READ_ONLY, ""),
+    broker("kafka.metrics.reporters", LIST, "", ANY_LIST, LOW, READ_ONLY, ""),
+    broker("max.incremental.fetch.session.cache.slots", INT, "1000", AT_LEAST_0, MEDIUM, READ_ONLY, ""),
+    broker("metric.reporters", LIST, "org.apache.kafka.common.metrics.JmxReporter", ANY_LIST, LOW, CLUSTER_WIDE, "Classes that receive the broker's metrics."),
+    broker("metrics.num.samples", INT, "2", AT_LEAST_1, LOW, READ_ONLY, ""),
+    broker("metrics.recording.level", STRING, "INFO", None, LOW, READ_ONLY, ""),
+    broker("metrics.sample.window.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, ""),
+    broker("quota.window.num", INT, "11", AT_LEAST_1, LOW, READ_ONLY, ""),
+    broker("quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, ""),
+    broker("telemetry.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, ""),
+)
