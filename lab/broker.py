@@ -191,7 +191,7 @@ class KafkaBroker:
     def _launch(self) -> None:
         began = time.monotonic()
         main = ("Lifeline", "kafka.Kafka", str(self.properties_path))
-        classes = compiled("Lifeline", version=self.version, classpath=classpath(self.version))
+        classes = compiled(self.version, classpath(self.version))
         command = java_command(self.version, *main, options=self._jvm_options, level="INFO", classes=classes)
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(

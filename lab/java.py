@@ -1,7 +1,7 @@
 """Find the Java tools, and compile the lab's own Java files.
 
 A missing or old tool ends in a `LabError` whose message is one sentence that says what to install.
-Compiled classes live in the cache, under the hash of their source and the Kafka release they were compiled with.
+Compiled classes live in the cache, under the hash of their sources and the Kafka release they were compiled with.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ def maven() -> str:
     return found
 
 
-def compiled(name: str, *, version: str, classpath: str) -> Path:
-    """The directory that holds the classes of `lab/java/<name>.java`, compiled now if they never were."""
-    source = SOURCES / f"{name}.java"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    target = cache_dir() / f"classes-{version}-{name}-{digest}"
+def compiled(version: str, classpath: str) -> Path:
+    """The directory that holds the classes of `lab/java/*.java`, compiled now if these sources never were."""
+    sources = sorted(SOURCES.glob("*.java"))
+    digest = hashlib.sha256(b"\0".join(each.read_bytes() for each in sources)).hexdigest()[:16]
+    target = cache_dir() / f"classes-{version}-{digest}"
     if target.is_dir():
         return target
     work = Path(tempfile.mkdtemp(prefix=".classes-", dir=cache_dir()))
     try:
         flags = ("-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", classpath)
-        command = [javac(), *flags, "-d", str(work), str(source)]
+        command = [javac(), *flags, "-d", str(work), *map(str, sources)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
-            raise LabError(f"{source.name} does not compile with Kafka {version}:\n{done.stdout}{done.stderr}")
+            raise LabError(f"The lab's Java files do not compile with Kafka {version}:\n{done.stdout}{done.stderr}")
         settle(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -13,7 +13,6 @@ import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
 from typing import IO, Any, Self
 
 from lab.jars import classpath, java_command
@@ -23,10 +22,9 @@ from lab.java import QUICK, LabError, compiled
 class JsonJvm:
     """Runs `lab/java/<main>.java` of the lab with the jars of a Kafka release; starts with the first question."""
 
-    def __init__(self, main: str, version: str, *, args: Sequence[str] = ()) -> None:
+    def __init__(self, main: str, version: str) -> None:
         self.version = version
         self._main = main
-        self._args = tuple(args)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str] = queue.Queue()
@@ -37,6 +35,10 @@ class JsonJvm:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
 
     def ask(self, question: object, *, timeout: float) -> Any:
         """One question, one answer; safe to call from several threads, which then wait for each other."""
@@ -62,8 +64,8 @@ class JsonJvm:
             self._end()
 
     def _start(self) -> None:
-        classes = compiled(self._main, version=self.version, classpath=classpath(self.version))
-        command = java_command(self.version, self._main, *self._args, options=QUICK, classes=classes)
+        classes = compiled(self.version, classpath(self.version))
+        command = java_command(self.version, self._main, options=(*QUICK, "-Xmx512m"), classes=classes)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         self._answers = queue.Queue()
         self._process = subprocess.Popen(

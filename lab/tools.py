@@ -1,7 +1,8 @@
 """Kafka's command line tools, run against any bootstrap address.
 
 The functions start a JVM each, exactly as the shell scripts do. `ToolServer` runs the same classes inside one JVM,
-a hundred times faster, and is what a test with many commands wants.
+a hundred times faster, and is what a test with many commands wants; only the stack traces in stderr are some frames
+longer.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""Kafka's Java Admin client, driven from Python.
+
+`AdminProbe.call(method, args)` names a method of the Java client and gives its arguments as JSON; the answer is JSON
+too. An error that belongs to one resource is a value in its place, `{"error": "UnknownTopicOrPartitionException",
+"message": "…"}`; one that ruins the call is raised as `AdminError`. `lab/java/*Calls.java` say what each method takes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from lab.jvm import JsonJvm
+
+_NUMBERS = itertools.count(1)
+_DEFAULTS = {"default.api.timeout.ms": "20000", "request.timeout.ms": "15000"}
+
+
+class AdminError(Exception):
+    """What the Java client threw: the simple name of its class, and its message."""
+
+    def __init__(self, name: str, message: str | None) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+class AdminProbe:
+    """One Java Admin client of one release, opened with the first call.
+
+    Probes that share a `jvm` (see `probe_jvm`) share its start-up second, and wait for each other's calls.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        version: str = "4.3.1",
+        *,
+        properties: Mapping[str, str] | None = None,
+        jvm: JsonJvm | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        self.bootstrap = bootstrap
+        self.properties = {"bootstrap.servers": bootstrap, **_DEFAULTS, **(properties or {})}
+        self._owned = jvm is None
+        self._jvm = jvm or probe_jvm(version)
+        self._name = str(next(_NUMBERS))
+        self._timeout = timeout
+
+    @property
+    def version(self) -> str:
+        return self._jvm.version
+
+    def __enter__(self) -> AdminProbe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def call(self, method: str, args: Mapping[str, object] | None = None, *, timeout: float | None = None) -> Any:
+        """`call("describeConfigs", {"resources": [{"type": "TOPIC", "name": "orders"}], "synonyms": True})`."""
+        question = {"admin": self._name, "properties": self.properties, "method": method, "args": dict(args or {})}
+        answer = self._jvm.ask(question, timeout=self._timeout if timeout is None else timeout)
+        if "error" in answer:
+            raise AdminError(answer["error"], answer["message"])
+        return answer["result"]
+
+    def close(self) -> None:
+        """Close the client; a later call would open it again."""
+        if self._owned:
+            self._jvm.close()
+        elif self._jvm.running:
+            self.call("close")
+
+
+def probe_jvm(version: str = "4.3.1") -> JsonJvm:
+    """A JVM for any number of probes of one release; whoever makes it closes it."""
+    return JsonJvm("AdminProbe", version)
