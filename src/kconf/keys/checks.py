@@ -2,6 +2,7 @@
 
 A `Check` is a text for people and a test that raises `BadValue` with a reason. Checks are shared constants: two keys
 that must be at least 1 hold the same object. NaN passes every range, as in Kafka, whose ranges compare doubles.
+Patterns are plain texts: re compiles and keeps them when they are first used, so that importing this is cheap.
 """
 
 from __future__ import annotations
@@ -125,12 +126,12 @@ def _test_gzip_level(value: Value) -> None:
         raise BadValue("must be from 1 to 9, or -1 for the library's own default")
 
 
-_REPLICA = re.compile(r"(?:[0-9]+:[0-9]+)?")
+_REPLICA = r"(?:[0-9]+:[0-9]+)?"
 
 
 def _test_throttled_replicas(value: Value) -> None:
     items = _items(value)
-    if not all(_REPLICA.fullmatch(trim(item)) for item in items) and trim("".join(items)) != "*":
+    if not all(re.fullmatch(_REPLICA, trim(item)) for item in items) and trim("".join(items)) != "*":
         raise BadValue("must be * or a list of partition:broker pairs such as 0:101,1:102")
 
 
@@ -143,17 +144,16 @@ def _test_nothing(value: Value) -> None:
     """Any value passes: a text is never null."""
 
 
-_DURATION = re.compile(
-    r"([-+]?)P(?:([-+]?[0-9]+)D)?"
-    r"(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?",
-    re.IGNORECASE | re.ASCII,
+_DURATION = (
+    r"(?ia)([-+]?)P(?:([-+]?[0-9]+)D)?"
+    r"(T(?:([-+]?[0-9]+)H)?(?:([-+]?[0-9]+)M)?(?:([-+]?[0-9]+)(?:[.,]([0-9]{0,9}))?S)?)?"
 )
 _LONGEST_DURATION = (1 << 63) - 1  # in seconds, as Java's Duration holds them
 
 
 def _seconds(text: str) -> float | None:
     """The length of an ISO-8601 duration, by the grammar of Java's `Duration.parse`; None if it is none."""
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if match is None or len(text) > 200:
         return None
     sign, days, time, hours, minutes, seconds, fraction = match.groups()
@@ -200,11 +200,11 @@ def _test_client_match(value: Value) -> None:
             raise BadValue(f"must hold valid regular expressions; the one for {trim(name)} is not")
 
 
-_ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)]?:([0-9]{1,5})")
+_ADDRESS = r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)]?:([0-9]{1,5})"
 
 
 def _is_address(text: str) -> bool:
-    match = _ADDRESS.fullmatch(text)
+    match = re.fullmatch(_ADDRESS, text)
     return match is not None and int(match[2]) <= 65535
 
 
@@ -214,13 +214,13 @@ def _test_addresses(value: Value) -> None:
             raise BadValue(f"must hold items of the form host:port; {item!r} is not")
 
 
-_VOTER_ID = re.compile(r"\+?[0-9]{1,10}")
+_VOTER_ID = r"\+?[0-9]{1,10}"
 
 
 def _test_voters(value: Value) -> None:
     for item in _items(value):
         number, _, address = item.partition("@")
-        if not _VOTER_ID.fullmatch(number) or int(number) >= 1 << 31 or not _is_address(address):
+        if not re.fullmatch(_VOTER_ID, number) or int(number) >= 1 << 31 or not _is_address(address):
             raise BadValue(f"must hold items of the form id@host:port; {item!r} is not")
 
 
@@ -243,11 +243,11 @@ def above_zero(*, highest: int | None = None) -> Check:
 
 LEAST_ITERATIONS: Final = 4096
 MOST_ITERATIONS: Final = 16384
-_ITERATIONS = re.compile(r"(?:^|,)iterations=([0-9]{1,9})(?:,|$)")
+_ITERATIONS = r"(?:^|,)iterations=([0-9]{1,9})(?:,|$)"
 
 
 def _test_credential(value: Value) -> None:
-    found = _ITERATIONS.search(value) if isinstance(value, str) else None
+    found = re.search(_ITERATIONS, value) if isinstance(value, str) else None
     iterations = int(found[1]) if found else value
     if not isinstance(iterations, int) or not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
         raise BadValue(f"must have from {LEAST_ITERATIONS} to {MOST_ITERATIONS} iterations")
@@ -259,12 +259,12 @@ _VERSIONS: Final[dict[str, int | None]] = {
     "1.0": 0, "1.1": 0, "2.0": 1, "2.1": 2, "2.2": 1, "2.3": 1, "2.4": 1, "2.5": 0, "2.6": 0, "2.7": 2, "2.8": 1,
     "3.0": 1, "3.1": 0, "3.2": 0, "3.3": 3, "3.4": 0, "3.5": 2, "3.6": 2, "3.7": 4, "3.8": 0, "3.9": 0,
 }  # fmt: skip
-_IV = re.compile(r"(.*)-IV([0-9])")
+_IV = r"(.*)-IV([0-9])"
 
 
 def _test_metadata_version(value: Value) -> None:
     text = _string(value)
-    exact = _IV.fullmatch(text)
+    exact = re.fullmatch(_IV, text)
     if exact:
         last = _VERSIONS.get(exact[1])
         known = last is not None and int(exact[2]) <= last

@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 import warnings
 
-_ESCAPE = re.compile(
-    r"\\(?:Q(?P<quoted>.*?)(?:\\E|\Z)"
+_ESCAPE = (
+    r"(?s)\\(?:Q(?P<quoted>.*?)(?:\\E|\Z)"
     r"|(?P<set>[pP](?:\{\^?[A-Za-z][\w=\- ]*\}|[A-Z])|[hHvVRXGzZe]|c[@-_a-z]|0[0-7]{1,3}|x\{[0-9A-Fa-f]{1,6}\})"
     r"|k<(?P<back>[A-Za-z][A-Za-z0-9]*)>"
-    r"|.)",
-    re.DOTALL,
+    r"|.)"
 )
-_GROUP = re.compile(
-    r"\(\?(?:<(?P<name>[A-Za-z][A-Za-z0-9]*)>|[idmsuxU]*(?:-[idmsuxU]+)?(?P<scope>[:)])|(?P<python>[P(]))"
-)
-_REPEAT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+_GROUP = r"\(\?(?:<(?P<name>[A-Za-z][A-Za-z0-9]*)>|[idmsuxU]*(?:-[idmsuxU]+)?(?P<scope>[:)])|(?P<python>[P(]))"
+_REPEAT = r"\{[0-9]+(?:,[0-9]*)?\}"
 
 
 def is_java_regex(text: str) -> bool:
@@ -42,10 +39,10 @@ def _neighbour(text: str) -> str:
             found, at = _escape(text, at)
         elif character == "[":
             found, at = _set(text, at)
-        elif character == "(" and (group := _GROUP.match(text, at)):
+        elif character == "(" and (group := re.compile(_GROUP).match(text, at)):
             found, at = _group(group), group.end()
         elif character == "{":
-            repeat = _REPEAT.match(text, at)
+            repeat = re.compile(_REPEAT).match(text, at)
             if repeat is None:
                 raise ValueError("a brace that repeats nothing")
             found, at = repeat[0], repeat.end()
@@ -56,7 +53,7 @@ def _neighbour(text: str) -> str:
 
 
 def _escape(text: str, at: int) -> tuple[str, int]:
-    match = _ESCAPE.match(text, at)
+    match = re.compile(_ESCAPE).match(text, at)
     if match is None:
         raise ValueError("a lone backslash at the end")
     if match["quoted"] is not None:

@@ -45,6 +45,7 @@ def broker(
     rungs: tuple[Rung, ...] = (),
     internal: bool = False,
     required: bool = False,
+    dynamic_only: bool = False,
     legacy: bool = False,
     range_keys: tuple[str | None, str | None] = (None, None),
 ) -> Key:
@@ -59,6 +60,7 @@ def broker(
         rungs=rungs,
         internal=internal,
         required=required,
+        dynamic_only=dynamic_only,
         legacy=legacy,
         range_keys=range_keys,
         about=about,

@@ -45,9 +45,11 @@ def trim(text: str) -> str:
 
 _TRIMMED = "".join(map(chr, range(0x21)))
 _BLANKS = " \t\n\v\f\r"  # Java's \s: what a LIST drops around its commas
-_SIGNED_DIGITS = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
-_HEX = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+
+# Patterns are left to re's own cache: compiled when first met, not when imported.
+_SIGNED_DIGITS = r"[+-]?\d+"
+_DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?"
+_HEX = r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
 _NAMED_DOUBLES = {sign + name: float(sign + name) for sign in ("", "+", "-") for name in ("NaN", "Infinity")}
 _BOOLEANS = {"true": True, "false": False}
 
@@ -78,7 +80,7 @@ def _whole(name: str, bits: int) -> Callable[[str], int]:
 
 def _any_whole(text: str, reason: str) -> int:
     # Java reads UTF-16 units one by one, so digits beyond U+FFFF are no digits to it.
-    if not _SIGNED_DIGITS.fullmatch(text) or (not text.isascii() and max(text) > "\uffff"):
+    if not re.fullmatch(_SIGNED_DIGITS, text) or (not text.isascii() and max(text) > "\uffff"):
         raise BadValue(reason)
     negative, digits = text[0] == "-", text.lstrip("+-")
     if len(digits) > 20:  # int() refuses very long texts, but leading zeros do not count
@@ -90,12 +92,12 @@ def _any_whole(text: str, reason: str) -> int:
 
 def _double(text: str) -> float:
     text = trim(text)
-    if _DECIMAL.fullmatch(text):
+    if re.fullmatch(_DECIMAL, text):
         return float(text.rstrip("fFdD"))  # beyond the range: infinity, as in Java
     named = _NAMED_DOUBLES.get(text)
     if named is not None:
         return named
-    hexadecimal = _HEX.fullmatch(text)
+    hexadecimal = re.fullmatch(_HEX, text)
     if hexadecimal is None:
         raise BadValue("expected a number of type DOUBLE")
     try:
