@@ -225,17 +225,20 @@ class InvalidTopic(KafkaError):
 
 
 class NotAuthorized(KafkaError):
-    """29, 30, 31: the principal may not do this."""
+    """29, 30, 31: the principal may not do this. `stock` is all that a caller without the right is told."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    stock: ClassVar[str] = "The principal may not do this to the cluster."
 
 
 class TopicNotAuthorized(NotAuthorized):
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    stock = "The principal may not do this to the topic."
 
 
 class GroupNotAuthorized(NotAuthorized):
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    stock = "The principal may not do this to the group."
 
 
 class UnsupportedVersion(KafkaError):

@@ -6,7 +6,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 from immutables import Map
@@ -17,15 +17,36 @@ from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All topics and all overrides; `changed` has the revision of each resource's last change."""
+    """All topics and all overrides; `changed` has the revision of each resource's last change.
+
+    `topic_ids` and `twins` are derived from `topics`; `Snapshot.of` makes them.
+    """
 
     EMPTY: ClassVar[Snapshot]
 
     revision: int = 0
     topics: Map[str, Topic] = Map()  # noqa: RUF009 – immutable
     topic_ids: Map[UUID, str] = Map()  # noqa: RUF009
+    twins: Map[str, frozenset[str]] = Map()  # noqa: RUF009 – names with '.' or '_', by what they are in metric names
     configs: Map[Resource, Overrides] = Map()  # noqa: RUF009
     changed: Map[Resource, int] = Map()  # noqa: RUF009
+
+    @classmethod
+    def of(
+        cls, revision: int, topics: Map[str, Topic], configs: Map[Resource, Overrides], changed: Map[Resource, int]
+    ) -> Snapshot:
+        """A snapshot from what a store keeps."""
+        twins: dict[str, frozenset[str]] = {}
+        for name in topics:
+            if "." in name or "_" in name:
+                twins[_metric_name(name)] = twins.get(_metric_name(name), frozenset()) | {name}
+        ids = Map({topic.id: name for name, topic in topics.items()})
+        return cls(revision, topics, ids, Map(twins), configs, changed)
+
+    def twin(self, name: str) -> str | None:
+        """Another topic whose name becomes the same when '.' is written '_'."""
+        same = self.twins.get(_metric_name(name), frozenset()) - {name}
+        return min(same) if same else None
 
     def overrides(self, resource: Resource) -> Overrides:
         return self.configs.get(resource, NO_OVERRIDES)
@@ -36,7 +57,8 @@ class Snapshot:
 
     def apply(self, changes: Sequence[Change], revision: int) -> Snapshot:
         """The snapshot after one committed revision."""
-        topics, ids, configs, changed = self.topics, self.topic_ids, self.configs, self.changed
+        known = _Topics(self.topics, self.topic_ids, self.twins)
+        configs, changed = self.configs, self.changed
         moved: dict[Resource, dict[str, str]] = {}
         for change in changes:
             resource = change.resource
@@ -50,7 +72,7 @@ class Snapshot:
                     values[change.key] = change.after
             else:
                 moved.setdefault(resource, dict(configs.get(resource, NO_OVERRIDES)))
-                topics, ids = _apply_topic(topics, ids, change)
+                known = known.apply(change)
         with configs.mutate() as new_configs, changed.mutate() as new_changed:
             for resource, values in moved.items():
                 if values:
@@ -58,23 +80,42 @@ class Snapshot:
                 else:
                     new_configs.pop(resource, None)
                 new_changed[resource] = revision
-            return Snapshot(revision, topics, ids, new_configs.finish(), new_changed.finish())
+            return Snapshot(revision, *known, new_configs.finish(), new_changed.finish())
 
 
 Snapshot.EMPTY = Snapshot()
 
 
-def _apply_topic(
-    topics: Map[str, Topic], ids: Map[UUID, str], change: Change
-) -> tuple[Map[str, Topic], Map[UUID, str]]:
-    name = change.resource.name
-    old = topics.get(name)
-    if old is not None:
-        ids = ids.delete(old.id)
-    if change.after is None:
-        return topics.delete(name), ids
-    topic = topic_from_json(name, change.after)
-    return topics.set(name, topic), ids.set(topic.id, name)
+def _metric_name(name: str) -> str:
+    return name.replace(".", "_")
+
+
+class _Topics(NamedTuple):
+    """The three maps about topics, which move together."""
+
+    topics: Map[str, Topic]
+    ids: Map[UUID, str]
+    twins: Map[str, frozenset[str]]
+
+    def apply(self, change: Change) -> _Topics:
+        name = change.resource.name
+        topics, ids, twins = self
+        old = topics.get(name)
+        if old is not None:
+            ids = ids.delete(old.id)
+        if change.after is None:
+            return _Topics(topics.delete(name), ids, _without(twins, name))
+        topic = topic_from_json(name, change.after)
+        if old is None and ("." in name or "_" in name):
+            twins = twins.set(_metric_name(name), twins.get(_metric_name(name), frozenset()) | {name})
+        return _Topics(topics.set(name, topic), ids.set(topic.id, name), twins)
+
+
+def _without(twins: Map[str, frozenset[str]], name: str) -> Map[str, frozenset[str]]:
+    left = twins.get(_metric_name(name), frozenset()) - {name}
+    if left:
+        return twins.set(_metric_name(name), left)
+    return twins.delete(_metric_name(name)) if _metric_name(name) in twins else twins
 
 
 def topic_to_json(topic: Topic) -> str:

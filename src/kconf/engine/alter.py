@@ -1,0 +1,219 @@
+"""What AlterConfigs and IncrementalAlterConfigs would do. Decides; touches nothing.
+
+The order of the checks is Kafka's (docs/protocol.md, "Order of checks"): repeated resources, repeated keys, nulls and
+everything about brokers before rights; rights before everything about topics, groups and client metrics. One resource's
+mistake is its own: all or nothing per resource, and never a word about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kconf.engine.brokers import check_broker
+from kconf.engine.lists import combined
+from kconf.engine.names import check_topic_name
+from kconf.engine.resolve import Ladder
+from kconf.engine.rules import check_client_metrics, check_group, check_topic
+from kconf.errors import (
+    Failure,
+    GroupNotAuthorized,
+    InvalidRequest,
+    KafkaError,
+    NotAuthorized,
+    TopicNotAuthorized,
+    UnknownTopic,
+)
+from kconf.keys.key import Keys
+from kconf.model.acl import CLUSTER_NAME, AclType, Authorise, Operation, allow_all
+from kconf.model.alteration import Alteration, Op, ResourceAlterations
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.plan import Plan
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+
+Outcomes = list[Failure | None]
+"""One per wish, in the order of the request; None: granted."""
+
+_NO_KEYS: Keys = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a decision needs to know of the server that takes it."""
+
+    id: int
+    ladder: Ladder
+
+
+def plan_alter(
+    snapshot: Snapshot,
+    wishes: Sequence[ResourceAlterations],
+    node: Node,
+    *,
+    replace: bool,
+    authorise: Authorise = allow_all,
+) -> Plan[Outcomes]:
+    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
+    outcomes: Outcomes = []
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    repeated = repeated_resources(wishes)
+    changed = snapshot.changed
+    for wish in wishes:
+        resource = wish.resource
+        try:
+            if resource in repeated:
+                raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
+            made = _Decision(snapshot, node, resource, wish.alterations, replace).changes(authorise)
+        except KafkaError as error:
+            outcomes.append(error.failure())
+        else:
+            outcomes.append(None)
+            changes += made
+            guards[resource] = changed.get(resource, 0)
+    return Plan(outcomes, changes, guards)
+
+
+def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
+    """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails."""
+    seen: set[Resource] = set()
+    return {wish.resource for wish in wishes if wish.resource in seen or seen.add(wish.resource)}  # type: ignore[func-returns-value]
+
+
+def check_alterations(alterations: Sequence[Alteration]) -> None:
+    """What is wrong with the wishes themselves, whatever they are about."""
+    if len(alterations) > 1 and len({each.key for each in alterations}) < len(alterations):
+        raise InvalidRequest("a key stands in the request more than once for this resource")
+    nulls = [each.key for each in alterations if each.value is None and each.op != Op.DELETE]
+    if nulls:
+        raise InvalidRequest(f"a value is needed to do this to {', '.join(nulls)}")
+
+
+class _Decision(NamedTuple):
+    """One resource on its way through the checks."""
+
+    snapshot: Snapshot
+    node: Node
+    resource: Resource
+    alterations: Sequence[Alteration]
+    replace: bool
+
+    def changes(self, authorise: Authorise) -> list[Change]:
+        check_alterations(self.alterations)
+        kind = self.resource.type
+        stored = self.snapshot.overrides(self.resource)
+        if kind == ResourceType.TOPIC:
+            return self._topic(stored, authorise)
+        if kind == ResourceType.BROKER:
+            return self._broker(stored, authorise)
+        if kind == ResourceType.CLIENT_METRICS:
+            return self._client_metrics(stored, authorise)
+        if kind == ResourceType.GROUP:
+            return self._group(stored, authorise)
+        raise InvalidRequest(f"resources of type {int(kind)} cannot be altered like this")
+
+    def _topic(self, stored: Overrides, authorise: Authorise) -> list[Change]:
+        name, keys = self.resource.name, self.node.ladder.catalogue.topic
+        if not authorise(Operation.ALTER_CONFIGS, AclType.TOPIC, name):
+            raise TopicNotAuthorized(TopicNotAuthorized.stock)
+        resulting = self._resulting(stored, keys)
+        if not name:
+            raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
+        check_topic_name(name)
+        check_topic(resulting, stored, self.node.ladder)
+        if name not in self.snapshot.topics:
+            raise UnknownTopic(f"topic {name} does not exist")
+        return self._difference(stored, resulting)
+
+    def _broker(self, stored: Overrides, authorise: Authorise) -> list[Change]:
+        check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
+        if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
+            own = self._replace(resource=Resource.broker(self.node.id))
+            return own._broker(self.snapshot.overrides(own.resource), authorise)
+        ladder = self.node.ladder
+        resulting = self._resulting(stored, ladder.catalogue.broker)
+        check_broker(ladder, resulting, stored, everywhere=not self.resource.name)
+        self._cluster_right(authorise)
+        changes = self._difference(stored, resulting)
+        return [change._replace(sensitive=ladder.sensitive(change.key)) for change in changes]
+
+    def _client_metrics(self, stored: Overrides, authorise: Authorise) -> list[Change]:
+        self._cluster_right(authorise)
+        resulting = self._resulting(stored, _NO_KEYS)
+        if not self.resource.name:
+            raise InvalidRequest("a client-metrics subscription needs a name")
+        check_client_metrics(resulting, self.node.ladder.catalogue.client_metrics)
+        return self._difference(stored, resulting)
+
+    def _group(self, stored: Overrides, authorise: Authorise) -> list[Change]:
+        if not authorise(Operation.ALTER_CONFIGS, AclType.GROUP, self.resource.name):
+            raise GroupNotAuthorized(GroupNotAuthorized.stock)
+        resulting = self._resulting(stored, _NO_KEYS)
+        if not self.resource.name:
+            raise InvalidRequest("a group needs a name")
+        check_group(resulting, self.node.ladder)
+        return self._difference(stored, resulting)
+
+    def _cluster_right(self, authorise: Authorise) -> None:
+        if not authorise(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized(NotAuthorized.stock)
+
+    def _resulting(self, stored: Overrides, keys: Keys) -> dict[str, str]:
+        """All overrides after the wishes. `keys` are those on which list operations work."""
+        resulting = {} if self.replace else dict(stored)
+        for op, name, value in self.alterations:
+            if op == Op.SET:
+                resulting[name] = value or ""
+            elif op == Op.DELETE:
+                resulting.pop(name, None)
+            elif op in (Op.APPEND, Op.SUBTRACT):
+                resulting[name] = combined(op, keys.get(name), name, stored.get(name), value or "")
+            else:
+                raise InvalidRequest(f"there is no operation {op}")
+        return resulting
+
+    def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
+        """One change per key that moves, in the order of the request; what a replacement drops comes last."""
+        resource, changes = self.resource, []
+        for op, name, _ in self.alterations:
+            before, after = stored.get(name), resulting.get(name)
+            if before != after:
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
+        if self.replace:
+            dropped = stored.keys() - resulting.keys()
+            changes += [Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace") for each in sorted(dropped)]
+        return changes
+
+
+_WORDS = {op.value: op.name.lower() for op in Op}
+
+
+def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
+    """BROKER N and BROKER_LOGGER N are answered by node N only; the number is read as Java reads an int."""
+    if empty and not name:
+        return
+    number = java_int(name)
+    if number is None:
+        raise InvalidRequest(f"a broker's name must be a whole number{', ' + hint if hint else ''}: {name!r}")
+    if number != own:
+        raise InvalidRequest(f"this is broker {own}; a broker's name must be {own}{', ' + hint if hint else ''}: {name!r}")
+
+
+def java_int(text: str) -> int | None:
+    """The number that Integer.parseInt reads ("+1" and "01" too), else None."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isdecimal() or len(digits) > 30:
+        return None
+    number = int(text)
+    return number if -(2**31) <= number < 2**31 else None
+
+
+def _shown(resource: Resource) -> str:
+    try:
+        return str(resource)
+    except ValueError:
+        return f"resource {resource.name!r} of type {int(resource.type)}"
+
+

@@ -1,0 +1,236 @@
+"""What the dynamic settings of a broker, or of all brokers, must satisfy.
+
+Checked on the broker that receives the request, against the whole property set that the resource would have; the
+would-be configuration of this node is then built and held against the rules of each component. Every failure is
+INVALID_REQUEST (Kafka's own inconsistency: topics get INVALID_CONFIG).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from kconf.engine.resolve import Ladder
+from kconf.errors import InvalidConfig, InvalidRequest
+from kconf.keys.checked import check
+from kconf.keys.dynamic import (
+    ASSIGNMENT_INTERVAL_BOUNDS,
+    CLUSTER_WIDE_LISTENER_KEYS,
+    SSL_STORE_KEYS,
+    THREAD_KEYS,
+    is_dynamic,
+    listener_base,
+)
+from kconf.keys.key import UpdateMode
+from kconf.keys.regexes import is_java_regex
+from kconf.model.resource import Overrides
+
+
+def check_broker(ladder: Ladder, resulting: Overrides, stored: Overrides, *, everywhere: bool) -> None:
+    """Refuse what a broker could not live with."""
+    _check_names(ladder, resulting, everywhere)
+    _check_values(ladder, resulting)
+    would_be = replace(
+        ladder,
+        **({"everywhere": resulting} if everywhere else {"here": resulting}),
+        _views={},
+        _chains={},
+    )
+    moved = {name for name in resulting.keys() | stored.keys() if resulting.get(name) != stored.get(name)}
+    for rule in _RULES:
+        rule(ladder, would_be, moved)
+
+
+def _check_names(ladder: Ladder, resulting: Iterable[str], everywhere: bool) -> None:
+    keys = ladder.catalogue.broker
+    fixed = sorted(name for name in resulting if name in keys and not is_dynamic(name))
+    if fixed:
+        raise InvalidRequest(f"these cannot be changed while a broker runs: {', '.join(fixed)}")
+    bare = sorted(name for name in resulting if name in SSL_STORE_KEYS)
+    if bare:
+        raise InvalidRequest(f"these need a listener prefix (listener.name.<listener>.): {', '.join(bare)}")
+    if everywhere:
+        own = sorted(name for name in resulting if _per_broker_only(ladder, name))
+        if own:
+            raise InvalidRequest(f"these can be set for one broker only, not for all: {', '.join(own)}")
+
+
+def _per_broker_only(ladder: Ladder, name: str) -> bool:
+    base = listener_base(name)
+    if base is not None:
+        return base not in CLUSTER_WIDE_LISTENER_KEYS
+    key = ladder.catalogue.broker.get(name)
+    return key is not None and key.mode is UpdateMode.PER_BROKER
+
+
+def _check_values(ladder: Ladder, resulting: Overrides) -> None:
+    for name, text in resulting.items():
+        base = listener_base(name) or name
+        key = ladder.catalogue.broker.get(base)
+        if key is not None and is_dynamic(base):
+            try:
+                check(key, text)
+            except InvalidConfig as error:
+                raise InvalidRequest(error.message) from None
+
+
+Rule = Callable[[Ladder, Ladder, set[str]], None]
+"""(what holds now, what would hold, the names that move)"""
+
+
+def _threads(now: Ladder, then: Ladder, moved: set[str]) -> None:
+    for name in THREAD_KEYS & moved:
+        old, new = now.number(name), then.number(name)
+        if new == old:
+            continue
+        if new < 1:
+            raise InvalidRequest(f"{name} must be at least 1: {new}")
+        if not old // 2 <= new <= old * 2:
+            raise InvalidRequest(f"{name} is {old} and may at most be halved or doubled in one step: {new}")
+
+
+def _cleaner(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if moved & {"log.cleaner.threads", "log.cleaner.dedupe.buffer.size"}:
+        threads, size = then.number("log.cleaner.threads"), then.number("log.cleaner.dedupe.buffer.size")
+        if threads < 1 or size // threads <= 1024 * 1024:
+            raise InvalidRequest(
+                f"log.cleaner.dedupe.buffer.size ({size}) must give each of the {threads} cleaner threads more than 1 MiB"
+            )
+
+
+def _retention(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if moved & {"log.retention.ms", "log.roll.ms"} and then.inherited["retention.ms"].value == "0":
+        raise InvalidRequest("log.retention.ms must be -1 or at least 1")
+    for unit in ("bytes", "ms"):
+        if moved & {f"log.retention.{unit}", f"log.local.retention.{unit}"}:
+            total = int(then.inherited[f"retention.{unit}"].value or -1)
+            local = int(then.inherited[f"local.retention.{unit}"].value or -2)
+            if total > -1 and local != -2 and (local == -1 or local > total):
+                raise InvalidRequest(f"log.local.retention.{unit} must be -2 or not above log.retention.{unit} ({total})")
+
+
+def _remote(now: Ladder, then: Ladder, moved: set[str]) -> None:
+    for name in moved & {
+        "remote.log.index.file.cache.total.size.bytes",
+        "remote.log.manager.copy.max.bytes.per.second",
+        "remote.log.manager.fetch.max.bytes.per.second",
+    }:
+        if then.number(name) < 1 and then.number(name) != now.number(name):
+            raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
+
+
+def _intervals(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    for name, (lowest, highest) in ASSIGNMENT_INTERVAL_BOUNDS.items():
+        if name in moved and not then.number(lowest) <= then.number(name) <= then.number(highest):
+            raise InvalidRequest(f"{name} must lie between {lowest} and {highest}: {then.number(name)}")
+
+
+def _connections(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if "max.connections.per.ip.overrides" in moved:
+        _check_ip_overrides(then.effective.get("max.connections.per.ip.overrides", ""))
+    if moved & {"max.connections.per.ip", "max.connections.per.ip.overrides"}:
+        overrides = (then.effective.get("max.connections.per.ip.overrides") or "").strip()
+        if then.number("max.connections.per.ip") == 0 and not overrides:
+            raise InvalidRequest("max.connections.per.ip=0 needs max.connections.per.ip.overrides")
+    for name in moved & {"max.connections", "max.connection.creation.rate"}:
+        if then.number(name) < 1:
+            raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
+
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
+
+
+def _check_ip_overrides(text: str) -> None:
+    for item in filter(None, (each.strip() for each in text.split(","))):
+        host, colon, count = item.rpartition(":")
+        if not colon or not count.strip().lstrip("+-").isdecimal() or not _HOST.fullmatch(host.strip()):
+            raise InvalidRequest(f"max.connections.per.ip.overrides takes host:count items: {item}")
+
+
+def _log_dirs(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if "cordoned.log.dirs" not in moved:
+        return
+    cordoned = _items(then.effective.get("cordoned.log.dirs"))
+    known = _items(then.value("log.dirs")) or _items(then.value("log.dir"))
+    if cordoned != ["*"] and not set(cordoned) <= set(known):
+        raise InvalidRequest("cordoned.log.dirs must name log directories of this broker, or be exactly *")
+
+
+def _jmx(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    for name in moved & {"metrics.jmx.include", "metrics.jmx.exclude"}:
+        text = then.effective.get(name)
+        if text is not None and not is_java_regex(text):
+            raise InvalidRequest(f"{name} must be a regular expression")
+
+
+_ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
+
+
+def _listeners(now: Ladder, then: Ladder, moved: set[str]) -> None:
+    bare = {name for name in moved if is_dynamic(name)} & _listener_keys(now)
+    if not bare:
+        return
+    names = _listener_names(then.value("listeners"))
+    known = _protocols(then.value("listener.security.protocol.map"))
+    for name in names:
+        if name not in known:
+            raise InvalidRequest(f"listener {name} has no entry in listener.security.protocol.map")
+    advertised = then.effective.get("advertised.listeners")
+    if advertised is not None and not set(_listener_names(advertised)) <= set(names):
+        raise InvalidRequest("advertised.listeners must be among listeners")
+    before = _protocols(now.value("listener.security.protocol.map"))
+    for name in _listener_names(now.value("listeners")):
+        if name in names and before.get(name) != known.get(name):
+            raise InvalidRequest(f"the security protocol of listener {name} cannot change while it runs")
+        if name in names:
+            _check_kept(now, then, name)
+
+
+def _check_kept(now: Ladder, then: Ladder, listener: str) -> None:
+    """A running listener keeps its prefixed settings, but for stores and connection limits."""
+    prefix = f"listener.name.{listener.lower()}."
+    free = SSL_STORE_KEYS | CLUSTER_WIDE_LISTENER_KEYS
+    for name, text in then.effective.items():
+        if name.startswith(prefix) and name[len(prefix) :] not in free and now.static.get(name) != text:
+            raise InvalidRequest(f"{name} cannot change while the listener runs")
+
+
+def _listener_keys(ladder: Ladder) -> set[str]:
+    names = {name for name, key in ladder.catalogue.broker.items() if key.mode is UpdateMode.PER_BROKER}
+    return (names - SSL_STORE_KEYS - {"cordoned.log.dirs"}) | CLUSTER_WIDE_LISTENER_KEYS
+
+
+def _listener_names(text: str | None) -> list[str]:
+    found = []
+    for item in _items(text):
+        match = _ENDPOINT.fullmatch(item)
+        if match is None:
+            raise InvalidRequest(f"a listener reads NAME://host:port: {item}")
+        found.append(match[1].upper())
+    if len(set(found)) < len(found):
+        raise InvalidRequest("each listener needs a name of its own")
+    return found
+
+
+def _protocols(text: str | None) -> dict[str, str]:
+    pairs = (item.partition(":") for item in _items(text))
+    return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs}
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",") if item.strip()]
+
+
+_RULES: tuple[Rule, ...] = (
+    _cleaner,
+    _threads,
+    _retention,
+    _remote,
+    _intervals,
+    _connections,
+    _log_dirs,
+    _jmx,
+    _listeners,
+)
+

@@ -1,0 +1,103 @@
+"""What DeleteTopics would do: by name, or from version 6 by id."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from kconf.engine.topics import deletion
+from kconf.errors import ErrorCode, Failure
+from kconf.model.acl import CLUSTER_NAME, AclType, Authorise, Operation, allow_all
+from kconf.model.journal import Change
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot
+
+NO_ID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """A topic to be deleted: a name, or an id."""
+
+    name: str | None = None
+    id: UUID = NO_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What happened to one of them; `failure` None: it is gone."""
+
+    name: str | None
+    id: UUID
+    failure: Failure | None = None
+
+
+_UNKNOWN_NAME = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server has no such topic.")
+_UNKNOWN_ID = Failure(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no topic with this id.")
+_REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The principal may not do this to the topic.")
+
+
+def plan_delete_topics(
+    snapshot: Snapshot, wishes: Sequence[Doomed], *, authorise: Authorise = allow_all
+) -> Plan[list[Deleted]]:
+    """Decide which topics go. What is said twice fails once; what a caller may not see is not told apart."""
+    names = Counter(wish.name for wish in wishes if wish.name is not None)
+    ids = Counter(wish.id for wish in wishes if wish.id != NO_ID)
+    results: list[Deleted] = []
+    told: set[object] = set()
+    found: dict[str, list[Doomed]] = {}
+    everywhere = authorise(Operation.DELETE, AclType.CLUSTER, CLUSTER_NAME)
+    for wish in wishes:
+        problem = _malformed(wish, names, ids)
+        if problem is not None:
+            if (wish.name, wish.id) not in told:
+                told.add((wish.name, wish.id))
+                results.append(Deleted(wish.name, wish.id, Failure(ErrorCode.INVALID_REQUEST, problem)))
+            continue
+        refused = _refusal(snapshot, wish, everywhere, authorise)
+        if refused is not None:
+            results.append(refused)
+            continue
+        name = wish.name if wish.name is not None else snapshot.topic_ids[wish.id]
+        found.setdefault(name, []).append(wish)
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    for name, twice in found.items():
+        topic = snapshot.topics[name]
+        if len(twice) > 1:
+            results.append(Deleted(name, topic.id, Failure(ErrorCode.INVALID_REQUEST, "named by its name and by its id")))
+            continue
+        results.append(Deleted(name, topic.id))
+        guards[topic.resource] = snapshot.changed.get(topic.resource, 0)
+        changes += deletion(snapshot, topic)
+    return Plan(results, changes, guards)
+
+
+def _malformed(wish: Doomed, names: Counter[str], ids: Counter[UUID]) -> str | None:
+    if wish.name is not None and wish.id != NO_ID:
+        return "give a name or an id, not both"
+    if wish.name is None and wish.id == NO_ID:
+        return "give a name or an id"
+    if wish.name is not None and names[wish.name] > 1:
+        return "the name stands in the request more than once"
+    if wish.name is None and ids[wish.id] > 1:
+        return "the id stands in the request more than once"
+    return None
+
+
+def _refusal(snapshot: Snapshot, wish: Doomed, everywhere: bool, authorise: Authorise) -> Deleted | None:
+    by_name = wish.name is not None
+    name = wish.name if by_name else snapshot.topic_ids.get(wish.id)
+    if name is None:
+        return Deleted(None, wish.id, _UNKNOWN_ID)
+    visible = everywhere or authorise(Operation.DESCRIBE, AclType.TOPIC, name)
+    if not visible:
+        return Deleted(name if by_name else None, wish.id, _REFUSED)
+    if name not in snapshot.topics:
+        return Deleted(name, wish.id, _UNKNOWN_NAME)
+    if not everywhere and not authorise(Operation.DELETE, AclType.TOPIC, name):
+        return Deleted(name, snapshot.topics[name].id, _REFUSED)
+    return None

@@ -1,0 +1,271 @@
+"""The precedence ladder, in one place.
+
+topic override → this broker → all brokers → server.properties → default, with the units of the aliases converted.
+`Ladder` holds the broker levels of one moment and builds Views from them; the service makes a new one when a broker
+level changes, so everything remembered here is right for as long as the ladder lives.
+
+Where a synonym chain loses its head (an alias set without the key itself) the answer is Kafka's: the value is right,
+the source says DEFAULT (docs/protocol.md, "Sources").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kconf.keys import Catalogue, normalised
+from kconf.keys.dynamic import base_name, broker_synonyms, is_dynamic
+from kconf.keys.key import Key
+from kconf.keys.values import BadValue, parse
+from kconf.model.entry import Entry, Source, Synonym, ValueType, View
+from kconf.model.resource import Overrides
+
+_MAX_VIEWS = 20_000
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The broker levels of one moment, from the strongest to the weakest."""
+
+    catalogue: Catalogue
+    static: Overrides
+    everywhere: Overrides  # the cluster default
+    here: Overrides  # this broker's own
+    _views: dict[object, View] = field(default_factory=dict, repr=False)
+    _chains: dict[str, tuple[Synonym, ...]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def effective(self) -> dict[str, str]:
+        """Every property that is set, by the strongest level; a dynamic one evicts its aliases from below."""
+        merged = dict(self.static)
+        for level in (self.everywhere, self.here):
+            for name, value in level.items():
+                for alias in broker_synonyms(name):
+                    merged.pop(alias, None)
+                merged[name] = value
+        return merged
+
+    def value(self, name: str) -> str | None:
+        """The value of a broker key that is in force here, as a describe prints it."""
+        key = self.catalogue.broker[name]
+        raw = self.effective.get(name)
+        return key.default if raw is None else normalised(key, raw)
+
+    def number(self, name: str) -> int:
+        """A whole-number broker key that has a default; a bad static value falls back to it."""
+        key = self.catalogue.broker[name]
+        for text in (self.effective.get(name), key.default):
+            if text is not None:
+                try:
+                    return int(parse(key.type, text))  # type: ignore[arg-type]  # an INT or LONG key
+                except BadValue:
+                    continue
+        raise KeyError(name)
+
+    def flag(self, name: str) -> bool:
+        return self.value(name) == "true"
+
+    def chain(self, name: str) -> tuple[Synonym, ...]:
+        """All levels at which a broker key or one of its aliases is set, cut before the first that bears its name."""
+        known = self._chains.get(name)
+        if known is None:
+            known = self._chains[name] = self._chain(name)
+        return known
+
+    def _chain(self, name: str) -> tuple[Synonym, ...]:
+        names = broker_synonyms(name)
+        found = []
+        for source, level in self._levels():
+            for each in names:
+                value = level.get(each)
+                if value is not None:
+                    found.append(Synonym(each, None if self.sensitive(each) else value, source))
+        while found and found[0].name != name:
+            del found[0]
+        return tuple(found)
+
+    def _levels(self) -> Iterable[tuple[Source, Mapping[str, str]]]:
+        yield Source.BROKER, self.here
+        yield Source.DEFAULT_BROKER, self.everywhere
+        yield Source.STATIC, self.static
+        yield Source.DEFAULT, self.catalogue.broker_defaults
+
+    def _key(self, name: str) -> Key | None:
+        """The definition behind a broker property, listener prefix and all."""
+        return self.catalogue.broker.get(name) or self.catalogue.broker.get(base_name(name))
+
+    def sensitive(self, name: str) -> bool:
+        key = self._key(name)
+        return key is None or key.sensitive
+
+    # -- topics ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def inherited(self) -> dict[str, Entry]:
+        """What each topic key is where the topic has no override, by name, in order."""
+        return {name: self._inherit(key) for name, key in sorted(self.catalogue.topic.items()) if not key.internal}
+
+    def _inherit(self, key: Key) -> Entry:
+        chain = self.chain(key.rungs[0].name) if key.rungs else ()
+        source = chain[0].source if chain else Source.DEFAULT
+        return Entry(key.name, self.inherited_value(key), source, key.type, synonyms=chain, documentation=key.about)
+
+    def inherited_value(self, key: Key) -> str | None:
+        """A topic key's value from the broker levels: the first rung that is set, in the topic's unit."""
+        for rung in key.rungs:
+            raw = self.effective.get(rung.name)
+            if raw is None:
+                continue
+            if rung.factor == 1:
+                value = normalised(key, raw)
+            else:
+                try:
+                    value = str(int(raw.strip()) * rung.factor)
+                except ValueError:
+                    continue
+            return "-1" if key.name == "retention.ms" and value.startswith("-") else value
+        return key.default
+
+    def topic(self, overrides: Overrides) -> View:
+        """The View of a topic. Topics with the same overrides share it."""
+        identity = frozenset(overrides.items()) if overrides else None
+        view = self._views.get(identity)
+        if view is None:
+            if len(self._views) >= _MAX_VIEWS:
+                self._views.clear()
+            view = self._views[identity] = self._topic(overrides)
+        return view
+
+    def _topic(self, overrides: Overrides) -> View:
+        if not overrides:
+            return View(tuple(self.inherited.values()))
+        entries = dict(self.inherited)
+        for name, raw in overrides.items():
+            entries[name] = self._override(self.catalogue.topic.get(name), name, raw)
+        if len(entries) == len(self.inherited):
+            return View(tuple(entries.values()))
+        return View(tuple(entries[name] for name in sorted(entries)))
+
+    def _override(self, key: Key | None, name: str, raw: str) -> Entry:
+        if key is None:
+            return Entry(name, None, Source.TOPIC, sensitive=True, synonyms=(Synonym(name, None, Source.TOPIC),))
+        value = normalised(key, raw)
+        below = self.chain(key.rungs[0].name) if key.rungs else ()
+        synonyms = () if key.internal else (Synonym(name, value, Source.TOPIC), *below)
+        return Entry(name, value, Source.TOPIC, key.type, synonyms=synonyms, documentation=key.about)
+
+    def created(self, overrides: Overrides) -> list[tuple[str, str | None, Source]]:
+        """KIP-525: what CreateTopics tells of a topic. Overrides as they were sent, the rest with its true source."""
+        rows = [*self._created_inherited]
+        if not overrides:
+            return rows
+        found = {name: (name, value, source) for name, value, source in rows}
+        found.update({name: (name, value, Source.TOPIC) for name, value in overrides.items()})
+        return [found[name] for name in sorted(found)]
+
+    @cached_property
+    def _created_inherited(self) -> list[tuple[str, str | None, Source]]:
+        return [self._created(key) for name, key in sorted(self.catalogue.topic.items()) if not key.internal]
+
+    def _created(self, key: Key) -> tuple[str, str | None, Source]:
+        for source, level in self._levels():
+            for rung in key.rungs:
+                raw = level.get(rung.name)
+                if raw is None or (source is Source.DEFAULT and rung.factor != 1):
+                    continue
+                return key.name, raw if rung.factor == 1 else _scaled(raw, rung.factor), source
+        return key.name, key.default, Source.DEFAULT
+
+    # -- brokers -----------------------------------------------------------------------------------------------------
+
+    def broker(self) -> View:
+        """This broker: every key there is, and every property that is set."""
+        view = self._views.get("broker")
+        if view is None:
+            shown = {name for name, key in self.catalogue.broker.items() if not key.internal and not key.dynamic_only}
+            view = View(tuple(self._broker_entry(name) for name in sorted(shown | self.effective.keys() | self.static.keys())))
+            self._views["broker"] = view
+        return view
+
+    def _broker_entry(self, name: str) -> Entry:
+        key = self.catalogue.broker.get(name)
+        known = self._key(name)
+        sensitive = known is None or known.sensitive
+        raw = self.effective.get(name)
+        if sensitive or (raw is None and key is None):
+            value = None
+        elif raw is None:
+            value = key.default if key is not None else None
+        else:
+            value = raw if key is None or key.internal else normalised(key, raw)
+        chain = self.chain(name)
+        return Entry(
+            name,
+            value,
+            chain[0].source if chain else Source.DEFAULT,
+            known.type if known is not None else ValueType.UNKNOWN,
+            read_only=not is_dynamic(name),
+            sensitive=sensitive,
+            synonyms=chain,
+            documentation=known.about if known is not None and not known.dynamic_only else None,
+        )
+
+    def brokers(self) -> View:
+        """The cluster default: only what is set there, as it was set."""
+        view = self._views.get("brokers")
+        if view is None:
+            view = self._views["brokers"] = View(tuple(self._default_entry(name) for name in sorted(self.everywhere)))
+        return view
+
+    def _default_entry(self, name: str) -> Entry:
+        known = self._key(name)
+        sensitive = known is None or known.sensitive
+        return Entry(
+            name,
+            None if sensitive else self.everywhere[name],
+            Source.DEFAULT_BROKER,
+            known.type if known is not None else ValueType.UNKNOWN,
+            read_only=not is_dynamic(name),
+            sensitive=sensitive,
+            synonyms=tuple(each for each in self.chain(name) if each.source is Source.DEFAULT_BROKER),
+            documentation=known.about if known is not None and not known.dynamic_only else None,
+        )
+
+    # -- groups and client metrics -----------------------------------------------------------------------------------
+
+    def group(self, overrides: Overrides) -> View:
+        return View(
+            tuple(self._group_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.group.items()))
+        )
+
+    def _group_entry(self, key: Key, raw: str | None) -> Entry:
+        if key.rungs:
+            below, inherited = self.chain(key.rungs[0].name), self.value(key.rungs[0].name)
+        else:
+            below, inherited = (Synonym(key.name, key.default, Source.DEFAULT),), key.default
+        if raw is None:
+            source = below[0].source if below else Source.DEFAULT
+            return Entry(key.name, inherited, source, key.type, synonyms=below, documentation=key.about)
+        value = normalised(key, raw)
+        synonyms = (Synonym(key.name, value, Source.GROUP), *below)
+        return Entry(key.name, value, Source.GROUP, key.type, synonyms=synonyms, documentation=key.about)
+
+    def client_metrics(self, overrides: Overrides) -> View:
+        return View(tuple(_metrics_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.client_metrics.items())))
+
+
+def _metrics_entry(key: Key, raw: str | None) -> Entry:
+    if raw is None:
+        return Entry(key.name, key.default, Source.DEFAULT, key.type, documentation=key.about)
+    value = normalised(key, raw)
+    synonyms = (Synonym(key.name, value, Source.CLIENT_METRICS),)
+    return Entry(key.name, value, Source.CLIENT_METRICS, key.type, synonyms=synonyms, documentation=key.about)
+
+
+def _scaled(raw: str, factor: int) -> str:
+    """Kafka's own conversion for CreateTopics: unparsable hours give 0."""
+    try:
+        return str(int(raw.strip()) * factor)
+    except ValueError:
+        return "0"
