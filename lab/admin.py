@@ -8,9 +8,11 @@ too. An error that belongs to one resource is a value in its place, `{"error": "
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from lab.java import LabError
 from lab.jvm import JsonJvm
 
 _NUMBERS = itertools.count(1)
@@ -65,6 +67,25 @@ class AdminProbe:
         if "error" in answer:
             raise AdminError(answer["error"], answer["message"])
         return answer["result"]
+
+    def wait_for(
+        self,
+        method: str,
+        args: Mapping[str, object] | None = None,
+        *,
+        until: Callable[[Any], bool],
+        timeout: float = 15.0,
+    ) -> Any:
+        """Repeat a call until its answer is as wished.
+
+        In KRaft a change is acknowledged by the controller before the broker, which answers describes, has seen it.
+        """
+        deadline = time.monotonic() + timeout
+        while not until(answer := self.call(method, args)):
+            if time.monotonic() > deadline:
+                raise LabError(f"{method} still answers {answer} after {timeout:.0f} s.")
+            time.sleep(0.02)
+        return answer
 
     def close(self) -> None:
         """Close the client; a later call would open it again."""

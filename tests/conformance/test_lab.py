@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lab import tools as fresh
@@ -20,6 +22,7 @@ def test_a_topic_made_by_the_java_client_is_described_by_the_tool(
     probe = make_probe(kafka_431.bootstrap)
 
     made = probe.call("createTopics", {"topics": [ORDERS]})
+    probe.wait_for("listTopics", until=lambda topics: "lab-orders" in topics)
     seen = tools.kafka_configs(kafka_431.bootstrap, "--describe", "--topic", "lab-orders")
 
     assert made["lab-orders"]["numPartitions"] == 2
@@ -37,6 +40,11 @@ def test_the_same_with_the_last_release_of_the_3_line(
 
     probe.call("createTopics", {"topics": [ORDERS]})
     replaced = probe.call("alterConfigs", {"resources": [{**resource, "configs": {"segment.ms": "2000"}}]})
+    probe.wait_for(
+        "describeConfigs",
+        {"resources": [resource]},
+        until=lambda answer: _value(answer, "TOPIC:lab-orders", "segment.ms") == "2000",
+    )
     seen = tools_392.kafka_configs(kafka_392.bootstrap, "--describe", "--topic", "lab-orders")
 
     assert replaced == {"TOPIC:lab-orders": {}}
@@ -83,6 +91,11 @@ def test_a_broker_comes_back_with_what_it_had(make_probe: MakeProbe) -> None:
         assert broker.rss_bytes() > 0
         directory = broker.directory
     assert not directory.exists()
+
+
+def _value(answer: Any, resource: str, key: str) -> str | None:
+    found: str | None = answer[resource].get("entries", {}).get(key, {}).get("value")
+    return found
 
 
 def test_schemas_are_those_of_the_release() -> None:
