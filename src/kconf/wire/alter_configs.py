@@ -10,7 +10,7 @@ from kconf.wire.fields import BOOL, I8, I16, I32, STRING, Array, f, struct
 @struct
 class AlterableConfig:
     name: str = f(STRING)
-    value: str | None = f(STRING, nullable=0)
+    value: str | None = f(STRING, nullable=0, secret=True)
 
 
 @struct

@@ -1,39 +1,36 @@
-"""The table of everything that is spoken: key, name, versions, first flexible version, request and response."""
+"""The table of everything that is spoken: key, name, versions, first flexible version, and the file that declares it.
+
+A file is imported when its messages are first asked for: a command that sends three kinds of request loads three.
+The server advertises the rows that it has handlers for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
-from kconf.wire import (
-    acls,
-    alter_configs,
-    api_versions,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_cluster,
-    describe_configs,
-    describe_topic_partitions,
-    incremental_alter_configs,
-    list_config_resources,
-    list_groups,
-    metadata,
-)
-from kconf.wire.fields import ALWAYS
+NEVER: Final = 1 << 15
+API_VERSIONS: Final = 18
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
-    """One row: versions `min` to `max` are served, those from `flexible` on are flexible."""
+class Api(NamedTuple):
+    """One row: versions `min` to `max` are spoken, those from `flexible` on are flexible."""
 
     key: int
     name: str
     min: int
     max: int
     flexible: int
-    request: type[Any]
-    response: type[Any]
+    file: str
+
+    @property
+    def request(self) -> type[Any]:
+        return _message(self.file, f"{self.name}Request")
+
+    @property
+    def response(self) -> type[Any]:
+        return _message(self.file, f"{self.name}Response")
 
     def is_flexible(self, version: int) -> bool:
         return version >= self.flexible
@@ -42,51 +39,34 @@ class Api:
         return self.min <= version <= self.max
 
 
-API_VERSIONS: Final = 18
+@cache
+def _message(file: str, name: str) -> type[Any]:
+    return getattr(import_module(f"kconf.wire.{file}"), name)  # type: ignore[no-any-return]  # found by its name
+
 
 _ROWS: Final = (
-    Api(3, "Metadata", 0, 13, 9, metadata.MetadataRequest, metadata.MetadataResponse),
-    Api(16, "ListGroups", 0, 5, 3, list_groups.ListGroupsRequest, list_groups.ListGroupsResponse),
-    Api(API_VERSIONS, "ApiVersions", 0, 4, 3, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse),
-    Api(19, "CreateTopics", 0, 7, 5, create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
-    Api(20, "DeleteTopics", 0, 6, 4, delete_topics.DeleteTopicsRequest, delete_topics.DeleteTopicsResponse),
-    Api(29, "DescribeAcls", 0, 3, 2, acls.DescribeAclsRequest, acls.DescribeAclsResponse),
-    Api(30, "CreateAcls", 0, 3, 2, acls.CreateAclsRequest, acls.CreateAclsResponse),
-    Api(31, "DeleteAcls", 0, 3, 2, acls.DeleteAclsRequest, acls.DeleteAclsResponse),
-    Api(32, "DescribeConfigs", 0, 4, 4, describe_configs.DescribeConfigsRequest, describe_configs.DescribeConfigsResponse),
-    Api(33, "AlterConfigs", 0, 2, 2, alter_configs.AlterConfigsRequest, alter_configs.AlterConfigsResponse),
-    Api(37, "CreatePartitions", 0, 3, 2, create_partitions.CreatePartitionsRequest, create_partitions.CreatePartitionsResponse),
-    Api(
-        44,
-        "IncrementalAlterConfigs",
-        0,
-        1,
-        1,
-        incremental_alter_configs.IncrementalAlterConfigsRequest,
-        incremental_alter_configs.IncrementalAlterConfigsResponse,
-    ),
-    Api(60, "DescribeCluster", 0, 2, 0, describe_cluster.DescribeClusterRequest, describe_cluster.DescribeClusterResponse),
-    Api(
-        74,
-        "ListConfigResources",
-        0,
-        1,
-        0,
-        list_config_resources.ListConfigResourcesRequest,
-        list_config_resources.ListConfigResourcesResponse,
-    ),
-    Api(
-        75,
-        "DescribeTopicPartitions",
-        0,
-        0,
-        0,
-        describe_topic_partitions.DescribeTopicPartitionsRequest,
-        describe_topic_partitions.DescribeTopicPartitionsResponse,
-    ),
+    Api(3, "Metadata", 0, 13, 9, "metadata"),
+    Api(16, "ListGroups", 0, 5, 3, "list_groups"),
+    Api(17, "SaslHandshake", 0, 1, NEVER, "sasl_handshake"),
+    Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "api_versions"),
+    Api(19, "CreateTopics", 0, 7, 5, "create_topics"),
+    Api(20, "DeleteTopics", 0, 6, 4, "delete_topics"),
+    Api(29, "DescribeAcls", 0, 3, 2, "acls"),
+    Api(30, "CreateAcls", 0, 3, 2, "acls"),
+    Api(31, "DeleteAcls", 0, 3, 2, "acls"),
+    Api(32, "DescribeConfigs", 0, 4, 4, "describe_configs"),
+    Api(33, "AlterConfigs", 0, 2, 2, "alter_configs"),
+    Api(36, "SaslAuthenticate", 0, 2, 2, "sasl_authenticate"),
+    Api(37, "CreatePartitions", 0, 3, 2, "create_partitions"),
+    Api(44, "IncrementalAlterConfigs", 0, 1, 1, "incremental_alter_configs"),
+    Api(48, "DescribeClientQuotas", 0, 1, 1, "describe_client_quotas"),
+    Api(49, "AlterClientQuotas", 0, 1, 1, "alter_client_quotas"),
+    Api(50, "DescribeUserScramCredentials", 0, 0, 0, "describe_user_scram_credentials"),
+    Api(51, "AlterUserScramCredentials", 0, 0, 0, "alter_user_scram_credentials"),
+    Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
+    Api(74, "ListConfigResources", 0, 1, 0, "list_config_resources"),
+    Api(75, "DescribeTopicPartitions", 0, 0, 0, "describe_topic_partitions"),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}
 BY_NAME: Final[dict[str, Api]] = {api.name: api for api in _ROWS}
-
-assert all(api.flexible <= ALWAYS for api in _ROWS)

@@ -20,7 +20,7 @@ class CreatableReplicaAssignment:
 @struct
 class CreatableTopicConfig:
     name: str = f(STRING)
-    value: str | None = f(STRING, nullable=0)
+    value: str | None = f(STRING, nullable=0, secret=True)
 
 
 @struct
@@ -57,9 +57,7 @@ class CreatableTopicResult:
     topic_config_error_code: int = f(I16, since=5, tag=0, default=0)
     num_partitions: int = f(I32, since=5, default=-1)
     replication_factor: int = f(I16, since=5, default=-1)
-    configs: Sequence[CreatableTopicConfigs] | None = f(
-        Array(CreatableTopicConfigs), since=5, nullable=5, default=()
-    )
+    configs: Sequence[CreatableTopicConfigs] | None = f(Array(CreatableTopicConfigs), since=5, nullable=5, default=())
 
 
 @struct

@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 0 to 4.
 
 v0 a default flag · v1 sources and synonyms in its place · v3 type and documentation · v4 flexible.
-A struct's bytes do not depend on where they stand, so each entry is encoded once and joined (server/describe_configs.py).
+A struct's bytes do not depend on where they stand, so each entry is encoded once and joined.
 """
 
 from __future__ import annotations

@@ -6,62 +6,66 @@
         resource_name: str = f(STRING)
         config_names: Sequence[str] | None = f(Array(STRING), nullable=0)
 
-A field is there from version `since` to version `until`, may be null from version `nullable` on, and travels as a
-tagged field where it has a `tag`. `codec.py` turns such a table into straight-line code, once per version.
+A field is there from version `since` to version `until`, may be null from version `nullable` on, travels as a tagged
+field where it has a `tag`, and is not shown by `repr` where it is `secret`. `codec.py` turns such a table into
+straight-line code, once per version. No dataclasses here: every command pays for this module at its start.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, dataclass_transform
 
 ALWAYS: Final = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
-    """A value of fixed size; `code` is its letter in a struct format, "" where it has none."""
+class Primitive(NamedTuple):
+    """A value of fixed size; `code` is its letter in a struct format."""
 
     name: str
     code: str
     size: int
 
 
-I8 = Primitive("i8", "b", 1)
-I16 = Primitive("i16", "h", 2)
-I32 = Primitive("i32", "i", 4)
-I64 = Primitive("i64", "q", 8)
-F64 = Primitive("f64", "d", 8)
-BOOL = Primitive("bool", "?", 1)
-UUID16 = Primitive("uuid", "16s", 16)
+I8: Final = Primitive("i8", "b", 1)
+I16: Final = Primitive("i16", "h", 2)
+I32: Final = Primitive("i32", "i", 4)
+I64: Final = Primitive("i64", "q", 8)
+F64: Final = Primitive("f64", "d", 8)
+BOOL: Final = Primitive("bool", "?", 1)
+UUID16: Final = Primitive("uuid", "16s", 16)
 
 
-@dataclass(frozen=True, slots=True)
 class Text:
     """A string: UTF-8 behind its length."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
+
 class Blob:
     """Bytes behind their length."""
 
-
-STRING = Text()
-BYTES = Blob()
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+STRING: Final = Text()
+BYTES: Final = Blob()
+
+
 class Array:
     """Any number of the same thing."""
 
-    of: FieldType
+    __slots__ = ("of",)
+
+    def __init__(self, of: FieldType) -> None:
+        self.of = of
 
 
 FieldType = Primitive | Text | Blob | Array | type
 
+_MISSING: Final = object()
 
-@dataclass(frozen=True, slots=True)
-class Field:
+
+class Field(NamedTuple):
     """One row of a message's table."""
 
     name: str
@@ -70,25 +74,23 @@ class Field:
     until: int
     nullable: int  # the first version in which it may be null
     tag: int | None
-    default: Any
+    secret: bool
+    given: Any  # the default, if one was declared
+
+    @property
+    def required(self) -> bool:
+        return self.given is _MISSING
+
+    @property
+    def default(self) -> Any:
+        """What a version without this field reads."""
+        return None if self.given is _MISSING else self.given
 
     def present(self, version: int) -> bool:
         return self.since <= version <= self.until
 
-
-_MISSING: Final = object()
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """What `f` returns; `struct` gives it its name."""
-
-    type: FieldType
-    since: int
-    until: int
-    nullable: int
-    tag: int | None
-    default: Any
+    def may_be_null(self, version: int) -> bool:
+        return self.nullable <= version
 
 
 def f(
@@ -98,10 +100,11 @@ def f(
     until: int = ALWAYS,
     nullable: int = ALWAYS,
     tag: int | None = None,
+    secret: bool = False,
     default: Any = _MISSING,
 ) -> Any:
     """Declare a field. One that is not there in every version needs a default for the others."""
-    return _Row(type, since, until, nullable, tag, default)
+    return Field("", type, since, until, nullable, tag, secret, default)
 
 
 class Struct:
@@ -118,8 +121,11 @@ class Struct:
     __hash__ = None  # type: ignore[assignment]  # it can be edited
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.FIELDS)
-        return f"{self.__class__.__name__}({values})"
+        return f"{self.__class__.__name__}({', '.join(self._shown(each) for each in self.FIELDS)})"
+
+    def _shown(self, field: Field) -> str:
+        value = getattr(self, field.name)
+        return f"{field.name}=[hidden]" if field.secret and value is not None else f"{field.name}={value!r}"
 
 
 T = TypeVar("T")
@@ -129,22 +135,24 @@ T = TypeVar("T")
 def struct(cls: type[T]) -> type[T]:
     """Make a class of declared fields a struct of the wire.
 
-    Not `dataclasses`: a tenth of its time per class, and there are eighty of them at every start of a command.
+    Not `dataclasses`: a tenth of its time per class, and there are a hundred of them.
     """
-    rows = {name: row for name, row in vars(cls).items() if isinstance(row, _Row)}
-    table = tuple(
-        Field(
-            name, row.type, row.since, row.until, row.nullable, row.tag, None if row.default is _MISSING else row.default
-        )
-        for name, row in rows.items()
-    )
-    arguments = [name if row.default is _MISSING else f"{name}=defaults[{name!r}]" for name, row in rows.items()]
-    lines = [f"def __init__(self, {', '.join(arguments)}):", *(f" self.{name} = {name}" for name in rows), " pass"]
-    scope: dict[str, Any] = {"defaults": {name: row.default for name, row in rows.items()}}
-    exec("\n".join(lines), scope)
-    body = {"__slots__": tuple(rows), "__init__": scope["__init__"], "__doc__": cls.__doc__, "FIELDS": table}
-    made = type(cls.__name__, (Struct,), {**body, "__module__": cls.__module__, "__annotations__": cls.__annotations__})
-    return made  # type: ignore[return-value]  # it stands for the declared class
+    table = tuple(row._replace(name=name) for name, row in vars(cls).items() if isinstance(row, Field))
+    arguments = [each.name if each.required else f"{each.name}=defaults[{each.name!r}]" for each in table]
+    lines = [f"def __init__(self, {', '.join(arguments)}):", *(f" self.{each.name} = {each.name}" for each in table)]
+    scope: dict[str, Any] = {"defaults": {each.name: each.given for each in table}}
+    exec("\n".join([*lines, " pass"]), scope)
+    body = {
+        "__slots__": tuple(each.name for each in table),
+        "__init__": scope["__init__"],
+        "__doc__": cls.__doc__,
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__annotations__": cls.__annotations__,
+        "__match_args__": tuple(each.name for each in table),
+        "FIELDS": table,
+    }
+    return type(cls.__name__, (Struct,), body)  # it stands for the declared class
 
 
 def fields_of(cls: Any) -> tuple[Field, ...]:

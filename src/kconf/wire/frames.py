@@ -7,20 +7,19 @@ flexible versions tags. Response: length, correlation, and in flexible versions 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from kconf.errors import RemoteProtocolError
+from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.wire.apis import API_VERSIONS, Api
-from kconf.wire.codec import _Bad, _read_uvarint, decode, encode
+from kconf.wire.codec import decode, encode
+from kconf.wire.varint import MAX_TEXT, Malformed, skip_tags
 
 LENGTH = struct.Struct(">i")
 HEAD = struct.Struct(">hhi")
-_CLIENT = struct.Struct(">h")
+_HEAD_AND_CLIENT = struct.Struct(">hhih")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """A request's header; the body begins at `body` in the frame (which has no length before it)."""
 
     api_key: int
@@ -33,62 +32,56 @@ class Header:
 def read_header(frame: bytes, flexible: bool) -> Header:
     """Read the header of a request frame whose key and version are known to be ours."""
     try:
-        key, version, correlation = HEAD.unpack_from(frame, 0)
-        (size,) = _CLIENT.unpack_from(frame, 8)
-        position = 10
+        key, version, correlation, size = _HEAD_AND_CLIENT.unpack_from(frame, 0)
+        position = _HEAD_AND_CLIENT.size
         client_id = ""
-        if size >= 0:
+        if size > 0:
             position += size
-            if position > len(frame):
-                raise RemoteProtocolError("the client id is cut off")
-            client_id = frame[10:position].decode("utf-8", "replace")
+            client_id = frame[position - size : position].decode("utf-8", "replace")
         if flexible:
-            position = _skip_tags(frame, position)
-    except (struct.error, IndexError, _Bad) as error:
-        raise RemoteProtocolError(f"a request header: {error}") from None
+            position = skip_tags(frame, position)
+    except (struct.error, IndexError):
+        raise RemoteProtocolError("a request header is cut off") from None
+    except Malformed as error:
+        raise RemoteProtocolError(f"a request header {error}") from None
+    if position > len(frame):
+        raise RemoteProtocolError("a request header is cut off")
     return Header(key, version, correlation, client_id, position)
-
-
-def _skip_tags(frame: bytes, position: int) -> int:
-    count, position = _read_uvarint(frame, position)
-    for _ in range(count):
-        _, position = _read_uvarint(frame, position)
-        size, position = _read_uvarint(frame, position)
-        position += size
-        if position > len(frame):
-            raise RemoteProtocolError("a header tag is cut off")
-    return position
 
 
 def response(api: Api, version: int, correlation: int, body: bytes) -> bytes:
     """A whole response frame, its length included."""
-    head = b"\x00" if api.is_flexible(version) and api.key != API_VERSIONS else b""
+    head = b"\x00" if _answers_with_tags(api, version) else b""
     return b"".join((LENGTH.pack(4 + len(head) + len(body)), LENGTH.pack(correlation), head, body))
 
 
 def request(api: Api, version: int, correlation: int, client_id: str | None, message: object) -> bytes:
     """A whole request frame, its length included."""
     flexible = api.is_flexible(version)
-    name = None if client_id is None else client_id.encode()
-    parts = [
-        HEAD.pack(api.key, version, correlation),
-        _CLIENT.pack(-1 if name is None else len(name)),
-        name or b"",
-        b"\x00" if flexible else b"",
-        encode(message, version, flexible),
-    ]
-    body = b"".join(parts)
-    return LENGTH.pack(len(body)) + body
+    name = b"" if client_id is None else client_id.encode("utf-8", "replace")
+    if len(name) > MAX_TEXT:
+        raise LocalProtocolError(f"a client id of {len(name)} bytes is too long")
+    head = _HEAD_AND_CLIENT.pack(api.key, version, correlation, -1 if client_id is None else len(name))
+    body = encode(message, version, flexible)
+    size = len(head) + len(name) + flexible + len(body)
+    return b"".join((LENGTH.pack(size), head, name, b"\x00" if flexible else b"", body))
 
 
 def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
-    """The correlation id and the decoded body of a response frame (without its length)."""
+    """The correlation id and the decoded body of a response frame (without its length).
+
+    A server that was asked for all of a large cluster may well send more than `MAX_ELEMENTS`; the frame bounds it.
+    """
     try:
         (correlation,) = LENGTH.unpack_from(frame, 0)
-        position = 4
-        flexible = api.is_flexible(version)
-        if flexible and api.key != API_VERSIONS:
-            position = _skip_tags(frame, position)
-    except (struct.error, IndexError, _Bad) as error:
-        raise RemoteProtocolError(f"a response header: {error}") from None
-    return correlation, decode(api.response, version, flexible, frame, position)
+        position = skip_tags(frame, 4) if _answers_with_tags(api, version) else 4
+    except (struct.error, IndexError):
+        raise RemoteProtocolError(f"the header of a {api.name} response is cut off") from None
+    except Malformed as error:
+        raise RemoteProtocolError(f"the header of a {api.name} response {error}") from None
+    flexible = api.is_flexible(version)
+    return correlation, decode(api.response, version, flexible, frame, position, most=len(frame))
+
+
+def _answers_with_tags(api: Api, version: int) -> bool:
+    return api.key != API_VERSIONS and api.is_flexible(version)

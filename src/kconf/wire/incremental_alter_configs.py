@@ -15,7 +15,7 @@ from kconf.wire.fields import BOOL, I8, I32, STRING, Array, f, struct
 class IncrementalAlterableConfig:
     name: str = f(STRING)
     config_operation: int = f(I8)
-    value: str | None = f(STRING, nullable=0)
+    value: str | None = f(STRING, nullable=0, secret=True)
 
 
 @struct

@@ -1,0 +1,57 @@
+"""Unsigned numbers of variable length, seven bits a byte, lowest first; and the tagged fields that they delimit.
+
+`Malformed` is what readers raise; `codec.decode` and `frames` name the message and make a RemoteProtocolError of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_TEXT: Final = 0x7FFF  # Kafka's limit for any string, in either encoding
+MAX_LENGTH: Final = 0x7FFFFFFF
+
+ONE_BYTE: Final = tuple(bytes([n]) for n in range(128))
+
+
+class Malformed(Exception):
+    """The bytes do not say what they should."""
+
+
+def uvarint(n: int) -> bytes:
+    if n < 128:
+        return ONE_BYTE[n]
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def read_uvarint(b: bytes, p: int) -> tuple[int, int]:
+    """The number that begins at `p`, and the position after it."""
+    value = shift = 0
+    while True:
+        byte = b[p]
+        p += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            break
+        shift += 7
+        if shift > 28:
+            raise Malformed("has a length that does not end")
+    if value > MAX_LENGTH:
+        raise Malformed("has a length that is too large")
+    return value, p
+
+
+def skip_tags(b: bytes, p: int) -> int:
+    """The position after the tagged fields that begin at `p`."""
+    count, p = read_uvarint(b, p)
+    for _ in range(count):
+        _, p = read_uvarint(b, p)
+        size, p = read_uvarint(b, p)
+        p += size
+    if p > len(b):
+        raise Malformed("is cut off")
+    return p
