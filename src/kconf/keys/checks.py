@@ -190,9 +190,8 @@ def _test_client_match(value: Value) -> None:
     items = _items(value)
     _no_empty_item(items)
     for item in items:
-        name, *regexes = item.split("=")
-        # Java's trim, on both sides of the sign, as everywhere else.
-        if len(regexes) != 1 or not trim(regexes[0]):
+        name, *regexes = item.rstrip("=").split("=")  # Kafka 4.3.1 does not see signs at the end
+        if len(regexes) != 1:
             raise BadValue("must hold items of the form name=regex, with exactly one =")
         if trim(name) not in CLIENT_MATCHERS:
             raise BadValue(f"must match on {', '.join(CLIENT_MATCHERS)}; {trim(name)!r} is none of them")
@@ -214,13 +213,13 @@ def _test_addresses(value: Value) -> None:
             raise BadValue(f"must hold items of the form host:port; {item!r} is not")
 
 
-_VOTER_ID = r"\+?[0-9]{1,10}"
+_VOTER_ID = r"[+-]?[0-9]{1,10}"
 
 
 def _test_voters(value: Value) -> None:
     for item in _items(value):
         number, _, address = item.partition("@")
-        if not re.fullmatch(_VOTER_ID, number) or int(number) >= 1 << 31 or not _is_address(address):
+        if not re.fullmatch(_VOTER_ID, number) or abs(int(number)) >= 1 << 31 or not _is_address(address):
             raise BadValue(f"must hold items of the form id@host:port; {item!r} is not")
 
 

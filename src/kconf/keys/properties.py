@@ -2,7 +2,8 @@ r"""Java's .properties text.
 
 Lines end with LF, CR or both; blanks are space, tab and form feed. A line goes on below when an odd number of
 backslashes ends it; `#` and `!` open a comment; a key ends at the first `=`, `:` or blank that is not escaped; `\uXXXX`
-is a UTF-16 unit. Of a key given twice the last value counts.
+is a UTF-16 unit. Of a key given twice the last value counts. One thing differs from Java: a lone backslash that ends
+the text is no property, where Java sees one without name and value.
 """
 
 from __future__ import annotations

@@ -11,11 +11,13 @@ import warnings
 
 _ESCAPE = (
     r"(?s)\\(?:Q(?P<quoted>.*?)(?:\\E|\Z)"
-    r"|(?P<set>[pP](?:\{\^?[A-Za-z][\w=\- ]*\}|[A-Z])|[hHvVRXGzZe]|c[@-_a-z]|0[0-7]{1,3}|x\{[0-9A-Fa-f]{1,6}\})"
-    r"|k<(?P<back>[A-Za-z][A-Za-z0-9]*)>"
+    r"|(?P<set>[pP](?:\{\^?[A-Za-z][\w=\- ]*\}|[CLMNPSZ])|[hHvVRXGzZe]|c[@-_a-z]|0[0-7]{1,3}|x\{[0-9A-Fa-f]{1,6}\}"
+    r"|N\{[^}]+\}|[dDsSwW])"
+    r"|(?P<back>[1-9]|k<(?P<name>[A-Za-z][A-Za-z0-9]*)>)"
+    r"|(?P<octal>0)"
     r"|.)"
 )
-_GROUP = r"\(\?(?:<(?P<name>[A-Za-z][A-Za-z0-9]*)>|[idmsuxU]*(?:-[idmsuxU]+)?(?P<scope>[:)])|(?P<python>[P(]))"
+_GROUP = r"\(\?(?:<(?P<name>[A-Za-z][A-Za-z0-9]*)>|(?P<behind><[=!])|[idmsuxU]*(?:-[idmsuxU]+)?(?P<scope>[:)])|(?P<python>[P(#]))"
 _REPEAT = r"\{[0-9]+(?:,[0-9]*)?\}"
 
 
@@ -46,6 +48,8 @@ def _neighbour(text: str) -> str:
             if repeat is None:
                 raise ValueError("a brace that repeats nothing")
             found, at = repeat[0], repeat.end()
+        elif character in "^$":
+            found, at = f"(?:{character})", at + 1  # Java may repeat an anchor
         else:
             found, at = character, at + 1
         out.append(found)
@@ -60,8 +64,12 @@ def _escape(text: str, at: int) -> tuple[str, int]:
         return re.escape(match["quoted"]), match.end()
     if match["set"]:
         return r"\w", match.end()
+    if match["name"]:
+        return f"(?P={match['name']})", match.end()
     if match["back"]:
-        return f"(?P={match['back']})", match.end()
+        return "(?:)", match.end()  # Java lets a number refer to no group
+    if match["octal"]:
+        raise ValueError("an octal escape without digits")
     return match[0], match.end()
 
 
@@ -70,6 +78,8 @@ def _group(match: re.Match[str]) -> str:
         raise ValueError("a group that only Python knows")
     if match["name"]:
         return f"(?P<{match['name']}>"
+    if match["behind"]:
+        return "(?:"  # Java is less strict about what it can look back at
     return "(?:" if match["scope"] == ":" else ""  # flags change nothing about being valid
 
 
@@ -93,6 +103,9 @@ def _set(text: str, at: int) -> tuple[str, int]:
             out.append(found)
         elif text.startswith("&&", at):
             at += 2
+        elif character == "-" and out[-1] == r"\w":
+            out.append(r"\-")  # to Java a class ends no range
+            at += 1
         else:
             out.append("\\]" if character == "]" else character)
             at += 1
