@@ -1,0 +1,113 @@
+"""Every message and version that kio also has, held against kio's bytes, both ways.
+
+kio 0.6.5 lacks the versions that Kafka 4 dropped; those are read from and written to our own bytes here, and their
+tables are compared with Kafka's schemas in tests/conformance/test_schemas.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconf.wire.apis import API_VERSIONS, APIS
+from kconf.wire.codec import decode, encode, uvarint
+from tests.property import kio_judge
+from tests.property.wire_values import FIRST_EXTENSION, MESSAGES, Message, fullest, values
+
+KAFKAS = [message for message in MESSAGES if message.api.key < FIRST_EXTENSION]
+JUDGED = [message for message in KAFKAS if kio_judge.judged(message)]
+
+# KIP-896 removed these from Kafka 4, and kio with it.
+LACKING = {
+    ("CreateTopics", 0),
+    ("CreateTopics", 1),
+    ("DeleteTopics", 0),
+    ("DescribeAcls", 0),
+    ("CreateAcls", 0),
+    ("DeleteAcls", 0),
+    ("DescribeConfigs", 0),
+}
+
+
+def _roundtrip(message: Message, value: Any) -> bytes:
+    data = encode(value, message.version, message.flexible)
+    assert decode(message.cls, message.version, message.flexible, data) == value
+    return data
+
+
+def _agrees_with_kio(message: Message, value: Any) -> None:
+    theirs = kio_judge.write(message, value)
+    assert _roundtrip(message, value) == theirs
+    assert kio_judge.read(message, theirs) == kio_judge.theirs(value, kio_judge.schema(message), message.version)
+
+
+@pytest.mark.parametrize("message", JUDGED, ids=str)
+def test_our_bytes_are_kios_bytes(message: Message) -> None:
+    _agrees_with_kio(message, fullest(message.cls, message.version))
+
+    @given(values(message.cls, message.version, ours=False))
+    def holds(value: Any) -> None:
+        _agrees_with_kio(message, value)
+
+    holds()
+
+
+@pytest.mark.parametrize("message", [each for each in MESSAGES if each not in JUDGED], ids=str)
+def test_what_kio_lacks_is_read_as_it_was_written(message: Message) -> None:
+    _roundtrip(message, fullest(message.cls, message.version))
+
+    @given(values(message.cls, message.version))
+    def holds(value: Any) -> None:
+        _roundtrip(message, value)
+
+    holds()
+
+
+def test_every_message_of_kafkas_has_its_judge() -> None:
+    """Fails when a row of `apis.py` is not compared with kio, or when kio learns a version that was thought lacking."""
+    assert len({(message.api.name, message.version, message.side) for message in MESSAGES}) == 2 * sum(
+        api.max - api.min + 1 for api in APIS.values()
+    )
+    for side in ("request", "response"):
+        lacking = {(each.api.name, each.version) for each in KAFKAS if each.side == side and each not in JUDGED}
+        assert lacking == LACKING
+
+
+@pytest.mark.parametrize("message", [each for each in JUDGED if each.version == each.api.flexible], ids=str)
+def test_flexibility_begins_where_kio_says(message: Message) -> None:
+    assert kio_judge.schema(message).__flexible__
+    before = message._replace(version=message.version - 1)
+    assert before not in JUDGED or not kio_judge.schema(before).__flexible__
+
+
+@pytest.mark.parametrize("message", [each for each in MESSAGES if each.flexible], ids=str)
+def test_tags_that_nobody_knows_are_skipped(message: Message) -> None:
+    """KIP-482: a newer peer may add tagged fields to any version. (kio raises here, so ours alone is asked.)"""
+    value = values(message.cls, message.version).map(_without_tags)
+
+    @given(value, st.lists(st.tuples(st.integers(50_000, 2**31 - 1), st.binary(max_size=300)), min_size=1, max_size=4))
+    def holds(value: Any, unknown: list[tuple[int, bytes]]) -> None:
+        data = encode(value, message.version, message.flexible)
+        assert data[-1] == 0  # no tags at the end of the body
+        tags = b"".join(uvarint(tag) + uvarint(len(raw)) + raw for tag, raw in sorted(unknown))
+        assert decode(message.cls, message.version, True, data[:-1] + uvarint(len(unknown)) + tags) == value
+
+    holds()
+
+
+def _without_tags(value: Any) -> Any:
+    for field in type(value).FIELDS:
+        if field.tag is not None:
+            setattr(value, field.name, field.default)
+    return value
+
+
+def test_api_versions_is_flexible_in_its_body_only() -> None:
+    """The exception that frames.py knows is kio's exception too: its response header has no tags."""
+    message = next(
+        each for each in JUDGED if each.api.key == API_VERSIONS and each.version == 3 and each.side == "response"
+    )
+    assert kio_judge.schema(message).__header_schema__.__flexible__ is False
