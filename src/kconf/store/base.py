@@ -6,13 +6,20 @@ A store is called from one thread at a time (the service gives it a thread of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
 from kconf.model.journal import Revision
 from kconf.model.plan import Draft
+from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
+
+
+class LastChanges(Protocol):
+    """The revision of each resource's last change."""
+
+    def get(self, resource: Resource, default: int, /) -> int: ...
 
 
 class Store(Protocol):
@@ -47,7 +54,24 @@ class Store(Protocol):
         """
         ...
 
+    def oldest(self) -> int:
+        """The first revision that the journal still has; 1 before there is any."""
+        ...
+
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+        """Forget the oldest revisions, and say how many.
+
+        Those go that stand before the first one as late as `before_time`, and all but the newest `keep_last`; the
+        newest one always stays. A call may stop early to let commits through: call again until it says 0.
+        """
+        ...
+
     def close(self) -> None: ...
+
+
+def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | None:
+    """The first resource whose last change is later than its guard says."""
+    return next((resource for resource, seen in guards.items() if changed.get(resource, 0) > seen), None)
 
 
 def open_store(url: str) -> Store:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from secrets import token_bytes
 from uuid import uuid4
 
-from kconf.errors import RevisionConflict
+from kconf.errors import JournalTrimmed, RevisionConflict
 from kconf.model.journal import Revision, redacted
 from kconf.model.plan import Draft
-from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
+from kconf.store.base import broken
 
 
 class MemoryStore:
@@ -41,12 +41,23 @@ class MemoryStore:
         return Revision(number, draft.time, draft.caller, draft.changes)
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        return self._journal[max(after, 0) : max(after, 0) + limit]
+        oldest = self.oldest()
+        if after + 1 < oldest and oldest > 1:
+            raise JournalTrimmed(oldest)
+        start = max(after + 1 - oldest, 0)
+        return self._journal[start : start + limit]
+
+    def oldest(self) -> int:
+        return self._journal[0].number if self._journal else 1
+
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+        gone = 0 if keep_last is None else len(self._journal) - keep_last
+        if before_time is not None:
+            young = (place for place, each in enumerate(self._journal) if each.time >= before_time)
+            gone = max(gone, next(young, len(self._journal)))
+        gone = max(0, min(gone, len(self._journal) - 1))
+        del self._journal[:gone]
+        return gone
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-def broken(guards: Mapping[Resource, int], changed: Mapping[Resource, int]) -> Resource | None:
-    """The first resource whose last change is later than its guard says."""
-    return next((resource for resource, seen in guards.items() if changed.get(resource, 0) > seen), None)

@@ -1,0 +1,138 @@
+"""The default keeper: one SQLite file, durable at every commit.
+
+State and journal change in the same transaction, so a crash leaves both or neither. The store remembers the revision of
+each resource's last change, which is what guards are checked against; everything else is in the file. Its parts:
+sqlite_schema (tables, migrations), sqlite_rows (values as rows), sqlite_files (lock, key, errors), sqlite_backup.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from kconf.errors import ConfigurationError, JournalTrimmed, RevisionConflict
+from kconf.model.journal import Revision
+from kconf.model.plan import Draft
+from kconf.model.snapshot import Snapshot
+from kconf.store.base import broken
+from kconf.store.sqlite_files import Lock, connect, create, failures, seal_key
+from kconf.store.sqlite_rows import Writing, read_revision, read_snapshot
+from kconf.store.sqlite_schema import INTAKE, prepare, read_meta
+
+SCHEME = "sqlite:///"
+TRIMMED_AT_ONCE = 10_000
+
+
+class SqliteStore:
+    """Keeps one file, and its lock while it is open."""
+
+    def __init__(self, url: str, path: Path, db: sqlite3.Connection, seal: bytes, held: ExitStack) -> None:
+        self.url = url
+        self.path = path
+        self.cluster_id = read_meta(db)["cluster_id"]
+        self._db = db
+        self._seal = seal
+        self._held = held
+        first, last = db.execute("SELECT min(number), max(number) FROM journal").fetchone()
+        self._revision: int = last or 0
+        self._oldest: int = first or 1
+        self._loaded: Snapshot | None = read_snapshot(db, self._revision)
+        self._changed = self._loaded.changed
+
+    @classmethod
+    def open(cls, url: str) -> SqliteStore:
+        """Open sqlite:///relative or sqlite:////absolute, and make it where there is none.
+
+        Raises StoreLocked when another process has it open, StoreMismatch when it is not ours to read,
+        StoreUnavailable when the disk refuses.
+        """
+        path = path_of(url)
+        with failures(path), ExitStack() as held:
+            held.callback(Lock(path).release)
+            new = not path.exists() or path.stat().st_size == 0
+            seal = seal_key(path, new=new)
+            if not path.exists():
+                create(path)
+            db = connect(path)
+            held.callback(db.close)
+            _tune(db)
+            prepare(db, path)
+            for statement in INTAKE:
+                db.execute(statement)
+            return cls(url, path, db, seal, held.pop_all())
+
+    def load(self) -> Snapshot:
+        if self._loaded is None:
+            with failures(self.path):
+                self._loaded = read_snapshot(self._db, self._revision)
+        return self._loaded
+
+    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+        answers: list[Revision | RevisionConflict] = []
+        writing = Writing(self._revision, self._changed, self._seal)
+        for draft in batch:
+            moved = broken(draft.guards, writing.changed)
+            if moved is not None:
+                answers.append(RevisionConflict(f"{moved} has moved"))
+                continue
+            if draft.changes:
+                writing.add(draft)
+            answers.append(Revision(writing.number, draft.time, draft.caller, draft.changes))
+        if writing:
+            with failures(self.path):
+                self._db.execute("INSERT INTO intake VALUES (?, ?, ?, ?, ?)", writing.parameters())
+            self._revision, self._changed, self._loaded = writing.number, writing.changed.finish(), None
+        return answers
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        if after + 1 < self._oldest and self._oldest > 1:
+            raise JournalTrimmed(self._oldest)
+        with failures(self.path):
+            rows = self._db.execute(
+                "SELECT number, record FROM journal WHERE number > ? ORDER BY number LIMIT ?", (after, limit)
+            ).fetchall()
+        return [read_revision(number, record) for number, record in rows]
+
+    def oldest(self) -> int:
+        return self._oldest
+
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+        first = self._oldest
+        if keep_last is not None:
+            first = max(first, self._revision + 1 - keep_last)
+        with failures(self.path):
+            if before_time is not None:
+                first = max(first, self._first_since(before_time))
+            # The last revision stays: the numbers go on from there.
+            first = max(self._oldest, min(first, self._revision, self._oldest + TRIMMED_AT_ONCE))
+            self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
+        removed, self._oldest = first - self._oldest, first
+        return removed
+
+    def _first_since(self, time: int) -> int:
+        found = self._db.execute(
+            "SELECT number FROM journal WHERE time >= ? ORDER BY number LIMIT 1", (time,)
+        ).fetchone()
+        return found[0] if found else self._revision
+
+    def close(self) -> None:
+        with failures(self.path):
+            self._held.close()
+
+
+def path_of(url: str) -> Path:
+    """The file that a URL names: three slashes for a relative path, four for an absolute one."""
+    name = url.removeprefix(SCHEME)
+    if name in {"", url}:
+        raise ConfigurationError(f"{url!r} names no file: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
+    return Path(name)
+
+
+def _tune(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA temp_store = MEMORY")
+    db.execute("PRAGMA cache_size = -32768")
+    db.execute("PRAGMA wal_autocheckpoint = 1000")

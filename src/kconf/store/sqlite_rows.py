@@ -1,0 +1,117 @@
+"""Values as the rows of a SQLite store, and back. sqlite_schema.py says what the tables are.
+
+A value enters the state in `Writing.add` and leaves it in `read_snapshot`, nowhere else: what is to be encrypted at
+rest is encrypted and decrypted in those two places.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from sys import intern
+from typing import Any
+
+from immutables import Map
+
+from kconf.model.journal import Caller, Change, ChangeKind, Revision, redacted
+from kconf.model.plan import Draft
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot, topic_from_json
+
+_to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+_TYPES: Mapping[int, ResourceType] = {int(each): each for each in ResourceType}
+_KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
+
+
+class Writing:
+    """What one transaction will hold: the records of the journal, and the state after the last of them."""
+
+    def __init__(self, number: int, changed: Map[Resource, int], seal: bytes) -> None:
+        self.number = number
+        self.changed = changed.mutate()
+        self._known = changed
+        self._first = number + 1
+        self._seal = seal
+        self._records: list[object] = []
+        self._patches: dict[Resource, dict[str, str | None]] = {}
+        self._topics: dict[Resource, str | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._records)
+
+    def add(self, draft: Draft) -> None:
+        """One more revision."""
+        self.number += 1
+        for change in draft.changes:
+            resource = change.resource
+            self.changed[resource] = self.number
+            patch = self._patches.get(resource)
+            if patch is None:
+                patch = self._patches[resource] = {}
+            if change.kind is ChangeKind.CONFIG:
+                patch[change.key] = change.after
+            else:
+                self._topics[resource] = change.after
+        self._records.append(_record(draft, self._seal))
+
+    def parameters(self) -> tuple[int, str, str, str, str]:
+        """The columns of `intake`. A patch is an RFC 7396 merge patch: null takes an override away."""
+        moved = [
+            (resource, self.changed[resource], patch if resource in self._known else _set_only(patch))
+            for resource, patch in self._patches.items()
+        ]
+        made = [(resource, topic) for resource, topic in self._topics.items() if topic is not None]
+        gone = [resource for resource, topic in self._topics.items() if topic is None]
+        return self._first, _to_json(self._records), _to_json(moved), _to_json(made), _to_json(gone)
+
+
+def _set_only(patch: Mapping[str, str | None]) -> Mapping[str, str]:
+    return {key: value for key, value in patch.items() if value is not None}
+
+
+def _record(draft: Draft, seal: bytes) -> tuple[object, ...]:
+    who = draft.caller
+    caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
+    return (draft.time, *caller, "kconf", [redacted(change, seal) for change in draft.changes])
+
+
+def read_revision(number: int, record: str) -> Revision:
+    time, *caller, origin, lines = json.loads(record)
+    return Revision(number, time, Caller(*caller), tuple(map(_read_change, lines)), origin)
+
+
+def _read_change(line: list[Any]) -> Change:
+    kind, resource, key, before, after, op, sensitive = line
+    return Change(_KINDS[kind], _read_resource(resource), intern(key), before, after, op, sensitive)
+
+
+def _read_resource(pair: tuple[int, str]) -> Resource:
+    number, name = pair
+    return Resource(_TYPES[number], name)
+
+
+def read_snapshot(db: sqlite3.Connection, revision: int) -> Snapshot:
+    """The state, with equal sets of overrides and equal names kept once."""
+    rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
+    texts = {row[2]: None for row in rows if row[2] != "{}"}
+    sets: dict[str, Overrides] = dict(zip(texts, _parse(texts), strict=True))
+    resources: dict[str, Resource] = {}
+    configs: dict[Resource, Overrides] = {}
+    changed: dict[Resource, int] = {}
+    for (text, number, overrides), pair in zip(rows, _parse(row[0] for row in rows), strict=True):
+        resource = resources[text] = _read_resource(pair)
+        changed[resource] = number
+        if overrides in sets:
+            configs[resource] = sets[overrides]
+    topics = {
+        resources[text].name: topic_from_json(resources[text].name, facts)
+        for text, facts in db.execute("SELECT resource, topic FROM topics")
+    }
+    return Snapshot.of(revision, Map(topics), Map(configs), Map(changed))
+
+
+def _parse(texts: Iterable[str]) -> list[Any]:
+    """Many texts at once, so that equal keys are one string."""
+    found: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return found
