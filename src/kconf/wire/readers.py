@@ -51,7 +51,7 @@ class _Reader:
         run: list[Field] = []
         tagged: list[Field] = []
         for field in fields_of(cls):
-            if not field.present(self.version):
+            if not field.present(self.version) or (field.tag is not None and not self.flexible):
                 values[field.name] = self._default(field)
             elif field.tag is not None:
                 tagged.append(field)
