@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from kconf.engine.resolve import Ladder
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.keys.checked import check
 from kconf.keys.dynamic import (
-    ASSIGNMENT_INTERVAL_BOUNDS,
-    CLUSTER_WIDE_LISTENER_KEYS,
-    SSL_STORE_KEYS,
-    THREAD_KEYS,
+    ABOVE_ZERO,
+    BROKER_BOUNDS,
+    JMX_FILTERS,
+    LISTENER_KEYS,
+    LISTENER_MAY_CHANGE,
+    PER_BROKER,
+    PREFIXED_CLUSTER_WIDE,
+    SSL_STORES,
+    THREAD_POOLS,
     is_dynamic,
-    listener_base,
+    without_listener,
 )
-from kconf.keys.key import UpdateMode
 from kconf.keys.regexes import is_java_regex
 from kconf.model.resource import Overrides
 
@@ -31,12 +34,7 @@ def check_broker(ladder: Ladder, resulting: Overrides, stored: Overrides, *, eve
     """Refuse what a broker could not live with."""
     _check_names(ladder, resulting, everywhere)
     _check_values(ladder, resulting)
-    would_be = replace(
-        ladder,
-        **({"everywhere": resulting} if everywhere else {"here": resulting}),
-        _views={},
-        _chains={},
-    )
+    would_be = ladder.with_level(resulting, everywhere=everywhere)
     moved = {name for name in resulting.keys() | stored.keys() if resulting.get(name) != stored.get(name)}
     for rule in _RULES:
         rule(ladder, would_be, moved)
@@ -47,26 +45,23 @@ def _check_names(ladder: Ladder, resulting: Iterable[str], everywhere: bool) -> 
     fixed = sorted(name for name in resulting if name in keys and not is_dynamic(name))
     if fixed:
         raise InvalidRequest(f"these cannot be changed while a broker runs: {', '.join(fixed)}")
-    bare = sorted(name for name in resulting if name in SSL_STORE_KEYS)
+    bare = sorted(name for name in resulting if name in SSL_STORES)
     if bare:
         raise InvalidRequest(f"these need a listener prefix (listener.name.<listener>.): {', '.join(bare)}")
     if everywhere:
-        own = sorted(name for name in resulting if _per_broker_only(ladder, name))
+        own = sorted(name for name in resulting if _per_broker_only(name))
         if own:
             raise InvalidRequest(f"these can be set for one broker only, not for all: {', '.join(own)}")
 
 
-def _per_broker_only(ladder: Ladder, name: str) -> bool:
-    base = listener_base(name)
-    if base is not None:
-        return base not in CLUSTER_WIDE_LISTENER_KEYS
-    key = ladder.catalogue.broker.get(name)
-    return key is not None and key.mode is UpdateMode.PER_BROKER
+def _per_broker_only(name: str) -> bool:
+    base = without_listener(name)
+    return name in PER_BROKER if base == name else base not in PREFIXED_CLUSTER_WIDE
 
 
 def _check_values(ladder: Ladder, resulting: Overrides) -> None:
     for name, text in resulting.items():
-        base = listener_base(name) or name
+        base = without_listener(name)
         key = ladder.catalogue.broker.get(base)
         if key is not None and is_dynamic(base):
             try:
@@ -80,7 +75,7 @@ Rule = Callable[[Ladder, Ladder, set[str]], None]
 
 
 def _threads(now: Ladder, then: Ladder, moved: set[str]) -> None:
-    for name in THREAD_KEYS & moved:
+    for name in THREAD_POOLS & moved:
         old, new = now.number(name), then.number(name)
         if new == old:
             continue
@@ -121,9 +116,12 @@ def _remote(now: Ladder, then: Ladder, moved: set[str]) -> None:
 
 
 def _intervals(_now: Ladder, then: Ladder, moved: set[str]) -> None:
-    for name, (lowest, highest) in ASSIGNMENT_INTERVAL_BOUNDS.items():
-        if name in moved and not then.number(lowest) <= then.number(name) <= then.number(highest):
-            raise InvalidRequest(f"{name} must lie between {lowest} and {highest}: {then.number(name)}")
+    for name, (lowest, highest) in BROKER_BOUNDS.items():
+        if name not in moved:
+            continue
+        value = then.number(name)
+        if (lowest and value < then.number(lowest)) or (highest and value > then.number(highest)):
+            raise InvalidRequest(f"{name} must lie between {lowest} and {highest}: {value}")
 
 
 def _connections(_now: Ladder, then: Ladder, moved: set[str]) -> None:
@@ -133,7 +131,7 @@ def _connections(_now: Ladder, then: Ladder, moved: set[str]) -> None:
         overrides = (then.effective.get("max.connections.per.ip.overrides") or "").strip()
         if then.number("max.connections.per.ip") == 0 and not overrides:
             raise InvalidRequest("max.connections.per.ip=0 needs max.connections.per.ip.overrides")
-    for name in moved & {"max.connections", "max.connection.creation.rate"}:
+    for name in moved & ABOVE_ZERO:
         if then.number(name) < 1:
             raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
 
@@ -158,7 +156,7 @@ def _log_dirs(_now: Ladder, then: Ladder, moved: set[str]) -> None:
 
 
 def _jmx(_now: Ladder, then: Ladder, moved: set[str]) -> None:
-    for name in moved & {"metrics.jmx.include", "metrics.jmx.exclude"}:
+    for name in moved & JMX_FILTERS:
         text = then.effective.get(name)
         if text is not None and not is_java_regex(text):
             raise InvalidRequest(f"{name} must be a regular expression")
@@ -168,8 +166,7 @@ _ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
 
 
 def _listeners(now: Ladder, then: Ladder, moved: set[str]) -> None:
-    bare = {name for name in moved if is_dynamic(name)} & _listener_keys(now)
-    if not bare:
+    if not moved & LISTENER_KEYS:
         return
     names = _listener_names(then.value("listeners"))
     known = _protocols(then.value("listener.security.protocol.map"))
@@ -190,15 +187,9 @@ def _listeners(now: Ladder, then: Ladder, moved: set[str]) -> None:
 def _check_kept(now: Ladder, then: Ladder, listener: str) -> None:
     """A running listener keeps its prefixed settings, but for stores and connection limits."""
     prefix = f"listener.name.{listener.lower()}."
-    free = SSL_STORE_KEYS | CLUSTER_WIDE_LISTENER_KEYS
     for name, text in then.effective.items():
-        if name.startswith(prefix) and name[len(prefix) :] not in free and now.static.get(name) != text:
+        if name.startswith(prefix) and name[len(prefix) :] not in LISTENER_MAY_CHANGE and now.static.get(name) != text:
             raise InvalidRequest(f"{name} cannot change while the listener runs")
-
-
-def _listener_keys(ladder: Ladder) -> set[str]:
-    names = {name for name, key in ladder.catalogue.broker.items() if key.mode is UpdateMode.PER_BROKER}
-    return (names - SSL_STORE_KEYS - {"cordoned.log.dirs"}) | CLUSTER_WIDE_LISTENER_KEYS
 
 
 def _listener_names(text: str | None) -> list[str]:

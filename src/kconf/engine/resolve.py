@@ -10,11 +10,13 @@ the source says DEFAULT (docs/protocol.md, "Sources").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from kconf.keys import Catalogue, normalised
+from kconf.keys.catalogue import Catalogue
+from kconf.keys.checked import normalised
 from kconf.keys.dynamic import base_name, broker_synonyms, is_dynamic
 from kconf.keys.key import Key
 from kconf.keys.values import BadValue, parse
@@ -32,8 +34,15 @@ class Ladder:
     static: Overrides
     everywhere: Overrides  # the cluster default
     here: Overrides  # this broker's own
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what others derive from this ladder
     _views: dict[object, View] = field(default_factory=dict, repr=False)
     _chains: dict[str, tuple[Synonym, ...]] = field(default_factory=dict, repr=False)
+
+    def with_level(self, overrides: Overrides, *, everywhere: bool) -> Ladder:
+        """The ladder, were these the overrides of all brokers, or of this one."""
+        if everywhere:
+            return Ladder(self.catalogue, self.static, overrides, self.here)
+        return Ladder(self.catalogue, self.static, self.everywhere, overrides)
 
     @cached_property
     def effective(self) -> dict[str, str]:
@@ -41,8 +50,9 @@ class Ladder:
         merged = dict(self.static)
         for level in (self.everywhere, self.here):
             for name, value in level.items():
-                for alias in broker_synonyms(name):
-                    merged.pop(alias, None)
+                if base_name(name) == name:
+                    for alias in broker_synonyms(name):
+                        merged.pop(alias, None)
                 merged[name] = value
         return merged
 

@@ -43,7 +43,7 @@ def collapse(value: Value) -> Value:
 
 
 def _number(value: Value) -> float:
-    assert isinstance(value, int | float)
+    assert isinstance(value, (int, float))
     return value
 
 

@@ -69,7 +69,8 @@ def _whole(name: str, bits: int) -> Callable[[str], int]:
     reason = f"expected a whole number of type {name}, from {lowest} to {highest}"
 
     def parse_whole(text: str) -> int:
-        plain = text.isascii() and text.isdigit() and len(text) < 20
+        digits = text[1:] if text[:1] == "-" else text
+        plain = digits.isascii() and digits.isdigit() and len(digits) < 20
         value = int(text) if plain else _any_whole(trim(text), reason)
         if lowest <= value <= highest:
             return value
@@ -91,6 +92,8 @@ def _any_whole(text: str, reason: str) -> int:
 
 
 def _double(text: str) -> float:
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return float(text)
     text = trim(text)
     if re.fullmatch(_DECIMAL, text):
         return float(text.rstrip("fFdD"))  # beyond the range: infinity, as in Java

@@ -73,14 +73,14 @@ class Snapshot:
             else:
                 moved.setdefault(resource, dict(configs.get(resource, NO_OVERRIDES)))
                 known = known.apply(change)
-        with configs.mutate() as new_configs, changed.mutate() as new_changed:
-            for resource, values in moved.items():
-                if values:
-                    new_configs[resource] = values
-                else:
-                    new_configs.pop(resource, None)
-                new_changed[resource] = revision
-            return Snapshot(revision, *known, new_configs.finish(), new_changed.finish())
+        new_configs, new_changed = configs.mutate(), changed.mutate()
+        for resource, values in moved.items():
+            if values:
+                new_configs[resource] = values
+            else:
+                new_configs.pop(resource, None)
+            new_changed[resource] = revision
+        return Snapshot(revision, *known, new_configs.finish(), new_changed.finish())
 
 
 Snapshot.EMPTY = Snapshot()

@@ -7,8 +7,12 @@ A struct's bytes do not depend on where they stand, so each entry is encoded onc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+from kconf.wire.codec import encode, uvarint
 from kconf.wire.fields import BOOL, I8, I16, I32, STRING, Array, f, struct
+
+DEFAULT_SOURCE: Final = 5
 
 
 @struct
@@ -58,3 +62,75 @@ class DescribeConfigsResult:
 class DescribeConfigsResponse:
     throttle_time_ms: int = f(I32, default=0)
     results: Sequence[DescribeConfigsResult] = f(Array(DescribeConfigsResult), default=())
+
+
+class Form(NamedTuple):
+    """How an answer is said: the same entry has other bytes in another form."""
+
+    version: int
+    synonyms: bool
+    documentation: bool
+
+    @property
+    def flexible(self) -> bool:
+        return self.version >= 4
+
+
+def encode_entry(
+    form: Form,
+    name: str,
+    value: str | None,
+    *,
+    read_only: bool,
+    source: int,
+    sensitive: bool,
+    synonyms: Sequence[tuple[str, str | None, int]],
+    value_type: int,
+    documentation: str | None,
+) -> bytes:
+    """One entry on its own. The empty text of a logger is sent whether documentation was asked for or not."""
+    entry = DescribeConfigsEntry(
+        name,
+        value,
+        read_only,
+        source == DEFAULT_SOURCE,
+        source,
+        sensitive,
+        [DescribeConfigsSynonym(*each) for each in synonyms] if form.synonyms else (),
+        value_type,
+        documentation if form.documentation or not documentation else None,
+    )
+    return encode(entry, form.version, form.flexible)
+
+
+def result_head(form: Form, code: int, message: str | None, resource_type: int, name: str) -> bytes:
+    """A result up to its entries: all that differs between two topics with the same overrides."""
+    return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[: -1 if form.flexible else None]
+
+
+def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
+    """A result's entries, joined."""
+    return b"".join((_count(form, len(entries)), *entries, b"\x00" if form.flexible else b""))
+
+
+def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+    """The body of an answer, from the throttle time on, in parts."""
+    parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
+    for head, tail in results:
+        parts.append(head)
+        parts.append(tail)
+    if form.flexible:
+        parts.append(b"\x00")
+    return parts
+
+
+def _count(form: Form, count: int) -> bytes:
+    return uvarint(count + 1) if form.flexible else count.to_bytes(4, "big")
+
+
+@struct
+class _Head:
+    error_code: int = f(I16)
+    error_message: str | None = f(STRING, nullable=0)
+    resource_type: int = f(I8)
+    resource_name: str = f(STRING)

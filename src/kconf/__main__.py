@@ -1,0 +1,7 @@
+"""`python -m kconf`."""
+
+import sys
+
+from kconf.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,96 @@
+"""`kconf serve`: run a server until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from kconf.cli.logs import configure
+from kconf.errors import ConfigurationError
+from kconf.version import __version__
+
+_EXAMPLES = """\
+examples:
+  kconf serve                                        on 127.0.0.1:9092, in ./kconf.db
+  kconf serve --listen 127.0.0.1:0                   on a free port, which is printed
+  kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
+  kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
+
+Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
+SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "serve",
+        help="run a server that speaks Kafka's protocol for configuration",
+        description="Run a server that speaks Kafka's protocol for configuration.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = command.add_argument
+    add("--listen", metavar="HOST:PORT", default="127.0.0.1:9092", help="address to serve; port 0 takes a free one (default: %(default)s)")
+    add("--store", metavar="URL", default="sqlite:///kconf.db", help="where state and journal are kept (default: %(default)s)")
+    add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
+    add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
+    add("--override", metavar="KEY=VALUE", action="append", default=[], help="lay a value over the file; may be repeated")
+    add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
+    add("--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="DEBUG, INFO, WARN or ERROR (default: %(default)s)")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    configure(options.log_level)
+    try:
+        import uvloop
+    except ImportError:  # where uvloop is not to be had, asyncio's own loop does
+        asyncio.run(_serve(options))
+    else:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(options))
+    return 0
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    from kconf.server.app import Server, Settings
+    from kconf.server.settings import load_static, node_id
+
+    host, port = address(options.listen)
+    static = load_static(options.config, options.override, node_id=options.node_id)
+    settings = Settings(options.store, host, port, node_id(static), static)
+    stopped = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(Server(settings))
+        extra = ""
+        if options.metrics:
+            from kconf.server.metrics import MetricsPort
+
+            metrics_host, metrics_port = address(options.metrics)
+            metrics = await stack.enter_async_context(MetricsPort(server, metrics_host, metrics_port))
+            extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
+        context = server.context
+        print(
+            f"kconf {__version__} ready: listening on {host}:{server.port} store={settings.store} "
+            f"node={context.node_id} cluster={context.cluster_id}{extra}",
+            flush=True,
+        )
+        await stopped.wait()
+        logging.getLogger("kconf").info("stopping")
+    print("kconf stopped", flush=True)
+
+
+def address(text: str) -> tuple[str, int]:
+    """host:port, [v6]:port or :port (loopback)."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+

@@ -1,0 +1,103 @@
+"""AlterConfigs (33) and IncrementalAlterConfigs (44): the same service call, with and without replacement.
+
+Loggers are not state: their resources are answered here, the others by the service, and the answer has all of them in
+the order of the request. AlterConfigs does not know loggers, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kconf.engine.alter import Outcomes, check_node, plan_alter, repeated_resources
+from kconf.errors import ErrorCode, Failure, KafkaError, NotAuthorized, StoreError
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.alteration import Alteration, Op, ResourceAlterations
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, ResourceType
+from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.service import State
+from kconf.wire.alter_configs import AlterConfigsRequest, AlterConfigsResourceResponse, AlterConfigsResponse
+from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+
+_TYPES = {int(kind): kind for kind in ResourceType}
+
+
+
+async def handle_replace(context: Context, request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+    wishes = [
+        ResourceAlterations(
+            _resource(each.resource_type, each.resource_name),
+            [Alteration(Op.SET, config.name, config.value) for config in each.configs],
+        )
+        for each in request.resources
+    ]
+    outcomes = await _alter(context, wishes, call, replace=True, validate_only=request.validate_only)
+    return AlterConfigsResponse(0, _responses(wishes, outcomes))
+
+
+async def handle_incremental(
+    context: Context, request: IncrementalAlterConfigsRequest, call: Call
+) -> IncrementalAlterConfigsResponse:
+    wishes = [
+        ResourceAlterations(
+            _resource(each.resource_type, each.resource_name),
+            [Alteration(config.config_operation, config.name, config.value) for config in each.configs],
+        )
+        for each in request.resources
+    ]
+    loggers = {index: wish for index, wish in enumerate(wishes) if wish.resource.type == ResourceType.BROKER_LOGGER}
+    if not loggers:
+        outcomes = await _alter(context, wishes, call, replace=False, validate_only=request.validate_only)
+        return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
+    repeated = repeated_resources(wishes)
+    others = [wish for index, wish in enumerate(wishes) if index not in loggers]
+    levels = {
+        index: _alter_logger(context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only)
+        for index, wish in loggers.items()
+    }
+    rest = iter(await _alter(context, others, call, replace=False, validate_only=request.validate_only))
+    outcomes = [levels[index] if index in levels else next(rest) for index in range(len(wishes))]
+    return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
+
+
+def _resource(kind: int, name: str) -> Resource:
+    return Resource(_TYPES.get(kind, kind), name)  # type: ignore[arg-type]  # an unknown number fails its resource
+
+
+async def _alter(
+    context: Context, wishes: Sequence[ResourceAlterations], call: Call, *, replace: bool, validate_only: bool
+) -> Outcomes:
+    def planner(state: State) -> Plan[Outcomes]:
+        node = context.node(state)
+        return plan_alter(state.snapshot, wishes, node, replace=replace, authorise=call.authorise)
+
+    if validate_only:
+        return context.service.dry_run(planner)
+    try:
+        return await context.service.change(planner, call.caller)
+    except StoreError:
+        return [UNAVAILABLE] * len(wishes)
+
+
+def _alter_logger(
+    context: Context, wish: ResourceAlterations, call: Call, *, twice: bool, validate_only: bool
+) -> Failure | None:
+    if twice:
+        return Failure(ErrorCode.INVALID_REQUEST, f"{wish.resource} stands in the request more than once")
+    try:
+        if not call.authorise(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized
+        check_node(wish.resource.name, context.node_id, "")
+        context.loggers.alter(wish.alterations, validate_only=validate_only)
+    except KafkaError as error:
+        return error.failure()
+    return None
+
+
+def _responses(wishes: Sequence[ResourceAlterations], outcomes: Outcomes) -> list[AlterConfigsResourceResponse]:
+    return [
+        AlterConfigsResourceResponse(0, None, resource.type, resource.name)
+        if failure is None
+        else AlterConfigsResourceResponse(failure.code, failure.message, resource.type, resource.name)
+        for (resource, _), failure in zip(wishes, outcomes, strict=True)
+    ]

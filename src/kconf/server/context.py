@@ -1,0 +1,48 @@
+"""What every handler is given: the service and this node, and who is calling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from kconf.engine.alter import Node
+from kconf.engine.topics import Cluster
+from kconf.errors import ErrorCode, Failure
+from kconf.model.acl import Authorise, allow_all
+from kconf.model.journal import Caller
+from kconf.server.answers import Answers
+from kconf.server.loggers import Loggers
+from kconf.service import Service, State
+
+UNAVAILABLE = Failure(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """This server: shared by all connections."""
+
+    service: Service
+    node_id: int
+    cluster_id: str
+    rack: str | None
+    answers: Answers
+    loggers: Loggers
+    new_id: Callable[[], UUID] = uuid4
+
+    def node(self, state: State) -> Node:
+        return Node(self.node_id, state.ladder)
+
+    def cluster(self, state: State) -> Cluster:
+        return Cluster((self.node_id,), state.ladder, self.new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: its version, who sent it, and the address by which they reached us."""
+
+    version: int
+    caller: Caller
+    host: str
+    port: int
+    authorise: Authorise = allow_all

@@ -1,0 +1,87 @@
+"""DescribeTopicPartitions (75): topics by name, page by page."""
+
+from __future__ import annotations
+
+from kconf.engine.names import name_problem
+from kconf.errors import ErrorCode, InvalidRequest
+from kconf.model.acl import AclType, Operation
+from kconf.model.resource import INTERNAL_TOPICS, Topic
+from kconf.server.context import Call, Context
+from kconf.server.metadata import topic_operations
+from kconf.service import State
+from kconf.wire.describe_topic_partitions import (
+    Cursor,
+    DescribedTopic,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicPartition,
+)
+
+_MOST_PARTITIONS = "max.request.partition.size.limit"
+
+
+def handle(
+    context: Context, request: DescribeTopicPartitionsRequest, call: Call
+) -> DescribeTopicPartitionsResponse:
+    state = context.service.state
+    try:
+        names, first = _wanted(state, request, call)
+    except InvalidRequest:
+        failed = [DescribedTopic(ErrorCode.INVALID_REQUEST, each.name) for each in request.topics]
+        return DescribeTopicPartitionsResponse(0, failed)
+    left = max(min(state.ladder.number(_MOST_PARTITIONS), request.response_partition_limit), 1)
+    topics: list[DescribedTopic] = []
+    for name in names:
+        if left <= 0:
+            return DescribeTopicPartitionsResponse(0, topics, Cursor(name, first))
+        topic = state.snapshot.topics.get(name)
+        if topic is None or not call.authorise(Operation.DESCRIBE, AclType.TOPIC, name):
+            topics.append(_missing(name, call))
+        else:
+            page = topic.replicas[first : first + left]
+            topics.append(_described(topic, first, page, call))
+            left -= len(page)
+            if first + len(page) < topic.partitions:
+                return DescribeTopicPartitionsResponse(0, topics, Cursor(name, first + len(page)))
+        first = 0
+    return DescribeTopicPartitionsResponse(0, topics)
+
+
+def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: Call) -> tuple[list[str], int]:
+    """The names, sorted, from the cursor on, and the partition to begin with."""
+    if request.topics:
+        names = sorted({each.name for each in request.topics})
+    else:
+        known = state.snapshot.topics
+        names = sorted(name for name in known if call.authorise(Operation.DESCRIBE, AclType.TOPIC, name))
+    cursor = request.cursor
+    if cursor is None:
+        return names, 0
+    if cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names):
+        raise InvalidRequest("the cursor does not fit the request")
+    rest = [name for name in names if name >= cursor.topic_name]
+    return rest, cursor.partition_index if rest and rest[0] == cursor.topic_name else 0
+
+
+def _missing(name: str, call: Call) -> DescribedTopic:
+    if not call.authorise(Operation.DESCRIBE, AclType.TOPIC, name):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif name_problem(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    else:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribedTopic(code, name, is_internal=name in INTERNAL_TOPICS)
+
+
+def _described(topic: Topic, first: int, page: tuple[tuple[int, ...], ...], call: Call) -> DescribedTopic:
+    return DescribedTopic(
+        0,
+        topic.name,
+        topic.id.bytes,
+        topic.name in INTERNAL_TOPICS,
+        [
+            TopicPartition(0, first + index, replicas[0], 0, replicas, replicas, (), ())
+            for index, replicas in enumerate(page)
+        ],
+        topic_operations(topic.name, call),
+    )

@@ -1,0 +1,115 @@
+"""From a frame to its answer: find the handler, read the request, call it, write the answer.
+
+The one place that catches everything: what a handler did not expect is logged and answered by a closed connection
+where the request could not be read, by UNKNOWN_SERVER_ERROR without detail where it could.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from logging import getLogger
+from typing import Any, Final
+
+from kconf.errors import RemoteProtocolError
+from kconf.model.acl import allow_all
+from kconf.model.journal import Caller
+from kconf.server import (
+    acls,
+    alter_configs,
+    api_versions,
+    describe_configs,
+    describe_topic_partitions,
+    listings,
+    metadata,
+    topics,
+)
+from kconf.server.context import Call, Context
+from kconf.wire.api_versions import ApiVersion
+from kconf.wire.apis import API_VERSIONS, APIS, Api
+from kconf.wire.codec import decode, encode
+from kconf.wire.frames import HEAD, Header, read_header, response
+
+log = getLogger(__name__)
+
+DESCRIBE_CONFIGS: Final = 32
+
+HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
+    3: metadata.handle,
+    16: listings.handle_groups,
+    API_VERSIONS: api_versions.handle,
+    19: topics.handle_create,
+    20: topics.handle_delete,
+    29: acls.handle_describe,
+    30: acls.handle_create,
+    31: acls.handle_delete,
+    DESCRIBE_CONFIGS: describe_configs.handle,
+    33: alter_configs.handle_replace,
+    37: topics.handle_grow,
+    44: alter_configs.handle_incremental,
+    60: metadata.handle_cluster,
+    74: listings.handle,
+    75: describe_topic_partitions.handle,
+}
+
+api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
+
+
+class Peer:
+    """Whom a connection talks to, as far as handlers care."""
+
+    __slots__ = ("advertised_host", "advertised_port", "host", "principal")
+
+    def __init__(self, host: str, advertised_host: str, advertised_port: int) -> None:
+        self.principal = "User:ANONYMOUS"
+        self.host = host
+        self.advertised_host = advertised_host
+        self.advertised_port = advertised_port
+
+
+def is_served(key: int, version: int) -> bool:
+    """Whether a frame with this head can be answered at all. ApiVersions is, in any version."""
+    return key == API_VERSIONS or (key in HANDLERS and APIS[key].serves(version))
+
+
+def answer(context: Context, peer: Peer, frame: bytes) -> bytes | Awaitable[bytes]:
+    """The answer to a frame, or the promise of one. Raises RemoteProtocolError when the line must be closed."""
+    key, version, correlation = HEAD.unpack_from(frame, 0)
+    api = APIS.get(key)
+    if api is None or key not in HANDLERS:
+        raise RemoteProtocolError(f"there is no API {key} here")
+    if not api.serves(version):
+        if key != API_VERSIONS:
+            raise RemoteProtocolError(f"{api.name} has no version {version} here")
+        return response(api, 0, correlation, encode(api_versions.unsupported(), 0, False))
+    flexible = api.is_flexible(version)
+    header = read_header(frame, flexible)
+    request = decode(api.request, version, flexible, frame, header.body)
+    caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
+    call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all)
+    if key == DESCRIBE_CONFIGS:
+        return _describe(context, request, call, frame, header)
+    result = HANDLERS[key](context, request, call)
+    if inspect.iscoroutine(result):
+        return _later(api, header, result)
+    return response(api, version, correlation, encode(result, version, flexible))
+
+
+async def _later(api: Api, header: Header, result: Awaitable[Any]) -> bytes:
+    return response(api, header.version, header.correlation, encode(await result, header.version, api.is_flexible(header.version)))
+
+
+def _describe(context: Context, request: Any, call: Call, frame: bytes, header: Header) -> bytes:
+    """A described answer is remembered under what was asked, so that the next one is a look-up (answers.py)."""
+    parts, described = describe_configs.handle(context, request, call)
+    head = [b"\x00", *parts] if call.version >= APIS[DESCRIBE_CONFIGS].flexible else parts
+    if described.lasting and described.about:
+        context.answers.remember(question(frame), head, described.about, described.shared)
+    length = 4 + sum(map(len, head))
+    return b"".join((length.to_bytes(4, "big"), frame[4:8], *head))
+
+
+def question(frame: bytes) -> bytes:
+    """What of a request decides its answer: key and version, and what comes after the client id."""
+    size = frame[8] << 8 | frame[9]
+    return frame[:4] + (frame[10:] if size == 0xFFFF else frame[10 + size :])

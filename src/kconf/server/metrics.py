@@ -1,0 +1,113 @@
+"""The second port: Prometheus metrics at /metrics, health at /health.
+
+Figures are read when they are asked for; nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from kconf.errors import ConfigurationError
+from kconf.version import __version__
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from kconf.server.app import Server
+
+log = getLogger(__name__)
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class ServerCollector(Collector):
+    """Everything the server counts, in Prometheus' words."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def collect(self) -> Iterator[Metric]:
+        server, counted = self._server, self._server.statistics
+        context, state = server.context, server.context.service.state
+        requests = CounterMetricFamily("kconf_requests", "Requests answered, by API.", labels=["api"])
+        by_api = counted.by_api()
+        by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + context.answers.hits
+        for api, count in sorted(by_api.items()):
+            requests.add_metric([api], count)
+        yield requests
+        yield CounterMetricFamily("kconf_remembered_answers_hits", "Describes answered by look-up.", context.answers.hits)
+        yield GaugeMetricFamily("kconf_remembered_answers_bytes", "Memory of remembered answers.", context.answers.bytes)
+        yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
+        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", server.open_connections)
+        yield CounterMetricFamily("kconf_refused_connections", "Connections closed for what they sent.", counted.refused)
+        yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
+        yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)
+        yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
+        yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
+        yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
+        yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
+
+
+class MetricsPort:
+    """A small HTTP listener: two paths, GET only, one answer per connection."""
+
+    def __init__(self, server: Server, host: str, port: int) -> None:
+        self._server, self._host, self._port = server, host, port
+        self._registry = CollectorRegistry()
+        self._registry.register(ServerCollector(server))
+        ProcessCollector(registry=self._registry)
+
+    async def __aenter__(self) -> MetricsPort:
+        try:
+            self._listener = await asyncio.start_server(self._serve, self._host, self._port, limit=8192)
+        except OSError as error:
+            raise ConfigurationError(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from None
+        self.port: int = self._listener.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(5):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, kind, body = self._answer(head)
+                lines = (f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", "Connection: close")
+                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+                await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            log.debug("a metrics connection ended early")
+        finally:
+            writer.close()
+
+    def _answer(self, head: bytes) -> tuple[str, str, bytes]:
+        method, _, rest = head.partition(b" ")
+        path = rest.partition(b" ")[0].partition(b"?")[0]
+        if method != b"GET":
+            return "405 Method Not Allowed", "text/plain", b"GET only\n"
+        if path == b"/metrics":
+            return "200 OK", _TEXT, generate_latest(self._registry)
+        if path == b"/health":
+            return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
+        return "404 Not Found", "text/plain", b"/metrics or /health\n"
+
+    def _health(self) -> dict[str, object]:
+        context = self._server.context
+        return {
+            "status": "ok",
+            "version": __version__,
+            "node": context.node_id,
+            "cluster": context.cluster_id,
+            "revision": context.service.state.snapshot.revision,
+            "store": context.service.store.url,
+        }
