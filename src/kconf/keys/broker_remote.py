@@ -36,7 +36,7 @@ KEYS: tuple[Key, ...] = (
     broker("remote.log.manager.task.interval.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, "How often the upload, expiration and follower tasks of tiered partitions run."),
     broker("remote.log.manager.task.retry.backoff.max.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, "Ceiling of the growing pause after failed remote-log tasks.", internal=True),
     broker("remote.log.manager.task.retry.backoff.ms", LONG, "500", AT_LEAST_1, LOW, READ_ONLY, "First pause after a failed remote-log task.", internal=True),
-    broker("remote.log.manager.task.retry.jitter", DOUBLE, "0.2", between(0, 0.5), LOW, READ_ONLY, "Random share added to the pauses after failed remote-log tasks.", internal=True),
+    broker("remote.log.manager.task.retry.jitter", DOUBLE, "0.2", between(0, 0.5), LOW, READ_ONLY, "Random share by which the pauses after failed remote-log tasks vary.", internal=True),
     broker("remote.log.manager.thread.pool.size", INT, "2", AT_LEAST_1, MEDIUM, READ_ONLY, "Deprecated; give remote.log.manager.follower.thread.pool.size instead."),
     broker("remote.log.metadata.custom.metadata.max.bytes", INT, "128", AT_LEAST_0, LOW, READ_ONLY, "Most bytes of its own metadata a remote storage plug-in may attach to a segment."),
     broker("remote.log.metadata.manager.class.name", STRING, "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager", NON_EMPTY_STRING, MEDIUM, READ_ONLY, "Plug-in that keeps the metadata of remote segments."),
