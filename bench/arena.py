@@ -1,0 +1,196 @@
+"""Where the servers meet: both started once, measured in turns, and watched for disturbances from outside.
+
+A benchmark is a function from an Arena to rows. `main` runs some of them, prints the table as it grows, and keeps every
+round in bench/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Generic, Self, TypeVar
+
+from bench import load, machine, requests
+from bench.load import BenchError, Run, Shape
+from bench.peers import KAFKA_VERSION, ROOT, Kafka, Kconf, Peer
+from bench.table import Row, heading
+from lab.java import LabError
+
+RESULTS = Path(__file__).parent / "results"
+MAKERS: dict[str, Callable[[], Peer]] = {"kafka": Kafka, "kconf": Kconf}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How long to measure. Kafka needs its warm-up: describes gain a factor of three while the JVM compiles them."""
+
+    rounds: int = 3
+    seconds: float = 3.0
+    warm_up: float = 1.0
+    first_warm_up: float = 6.0
+    only: str | None = None
+
+    @classmethod
+    def quick(cls, only: str | None) -> Settings:
+        return cls(rounds=1, seconds=1.0, warm_up=0.5, first_warm_up=2.0, only=only)
+
+    def __str__(self) -> str:
+        return f"medians of {self.rounds} rounds of {self.seconds:g} s, each after {self.warm_up:g} s of warm-up"
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds(Generic[T]):
+    """What came of every round, by peer, and the most that other processes took meanwhile."""
+
+    by_peer: dict[str, list[T]]
+    others: float
+
+    def series(self, figure: Callable[[T], float]) -> dict[str, list[float]]:
+        return {peer: [figure(each) for each in made] for peer, made in self.by_peer.items()}
+
+
+class Arena:
+    """Both servers, started when first asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._stack = contextlib.ExitStack()
+        self._peers: list[Peer] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def names(self) -> Sequence[str]:
+        return [name for name in MAKERS if self.settings.only in (None, name)]
+
+    @property
+    def peers(self) -> Sequence[Peer]:
+        if not self._peers:
+            self._peers = [self._stack.enter_context(MAKERS[name]()) for name in self.names]
+            for peer in self._peers:
+                self._warm_up(peer)
+        return self._peers
+
+    def prepare(self, topics: Sequence[str]) -> None:
+        """Create topics with three overrides on every server."""
+        for peer in self.peers:
+            requests.create_topics(peer.address, topics, requests.OVERRIDES)
+
+    def rounds(self, measure: Callable[[Peer], T], peers: Sequence[Peer] | None = None) -> Rounds[T]:
+        """Measure every peer in every round; who goes first alternates."""
+        among = list(peers if peers is not None else self.peers)
+        made: dict[str, list[T]] = {peer.name: [] for peer in among}
+        others = 0.0
+        for number in range(self.settings.rounds):
+            for peer in among if number % 2 == 0 else reversed(among):
+                with Watch(among) as watch:
+                    made[peer.name].append(measure(peer))
+                others = max(others, watch.others)
+        return Rounds(made, others)
+
+    def run(
+        self, peer: Peer, frames: Sequence[bytes], shape: Shape, *, seconds: float | None = None, same: str = "body"
+    ) -> Run:
+        measured = self.settings.seconds if seconds is None else seconds
+        return load.run(peer.address, frames, shape, seconds=measured, warm_up=self.settings.warm_up, same=same)
+
+    def _warm_up(self, peer: Peer) -> None:
+        requests.create_topics(peer.address, ["bench-warm-up"], requests.OVERRIDES)
+        for details in (False, True):
+            frames = [requests.describe(["bench-warm-up"], details=details)]
+            load.run(peer.address, frames, Shape(8, 8), seconds=self.settings.first_warm_up / 2, warm_up=0.0)
+
+
+class Watch:
+    """How many cores were busy with neither us, the load generator nor the servers, inside a `with` block."""
+
+    def __init__(self, peers: Sequence[Peer]) -> None:
+        self._peers = peers
+        self.others = 0.0
+
+    def __enter__(self) -> Self:
+        self._began, self._busy, self._ours = time.monotonic(), machine.busy_seconds(), self._own()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        seconds = time.monotonic() - self._began
+        self.others = (machine.busy_seconds() - self._busy - (self._own() - self._ours)) / seconds
+
+    def _own(self) -> float:
+        times = os.times()
+        mine = times.user + times.system + times.children_user + times.children_system
+        return mine + sum(machine.cpu_seconds(peer.pid) for peer in self._peers)
+
+
+Benchmark = Callable[[Arena], Iterator[Row]]
+
+
+def main(*benchmarks: Benchmark) -> None:
+    """Run benchmarks as a command."""
+    parser = argparse.ArgumentParser(description="Measure kconf beside a real Kafka broker.")
+    parser.add_argument("--quick", action="store_true", help="one short round: to see that it works, not to quote")
+    parser.add_argument("--only", choices=sorted(MAKERS), help="measure one of the two alone")
+    parser.add_argument("--rounds", type=int, help="rounds to take the median of")
+    parser.add_argument("--seconds", type=float, help="measured seconds in a round")
+    asked = parser.parse_args()
+    settings = Settings.quick(asked.only) if asked.quick else Settings(only=asked.only)
+    wanted = {"rounds": asked.rounds, "seconds": asked.seconds}
+    settings = replace(settings, **{name: value for name, value in wanted.items() if value is not None})
+    try:
+        sys.exit(0 if _measure(settings, benchmarks) else 1)
+    except (BenchError, LabError) as error:
+        sys.exit(str(error))
+
+
+def _measure(settings: Settings, benchmarks: Iterable[Benchmark]) -> bool:
+    """Print the table; True when there is one."""
+    began = datetime.now(UTC)
+    about = [
+        f"Kafka {KAFKA_VERSION} and kconf at {_commit()}; {machine.describe()}",
+        f"{settings}; load average {_load_average()}",
+        "The ratio is turned so that more is better.",
+    ]
+    print("\n".join(about), "\n\n" + heading(), flush=True)
+    rows: list[Row] = []
+    with Arena(settings) as arena:
+        for benchmark in benchmarks:
+            for row in benchmark(arena):
+                rows.append(row)
+                print(row, flush=True)
+    short = [row for row in rows if row.verdict.startswith("short")]
+    print(f"\n{len(rows)} rows, {len(short)} short of their goal; {(datetime.now(UTC) - began).seconds} s in all.")
+    _keep(began, about, rows)
+    return bool(rows)
+
+
+def _keep(began: datetime, about: Sequence[str], rows: Sequence[Row]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{began:%Y-%m-%dT%H%M%S}.json"
+    kept = {"began": began.isoformat(), "about": list(about), "rows": [row.record() for row in rows]}
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    print(f"Every round is in {path.relative_to(ROOT)}.")
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "an unknown commit"
+
+
+def _load_average() -> str:
+    return " ".join(f"{each:.2f}" for each in os.getloadavg())

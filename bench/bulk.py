@@ -1,0 +1,83 @@
+"""Many topics in a request: 2,000 topics altered and described 1,000 at a time, and created 500 at a time.
+
+One connection, one request in flight; figures are topics per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from bench import load, requests
+from bench.alter import KEY, check_left_behind
+from bench.arena import Arena, main
+from bench.load import Run, Shape
+from bench.peers import Peer
+from bench.table import Goal, Row
+
+TOPICS = [f"bench-bulk-{n:04}" for n in range(2_000)]
+IN_A_REQUEST = 1_000
+CREATED_IN_A_REQUEST = 500
+TWICE = Goal("times", 2)
+ONE = Shape(1, 1)
+
+
+def rows(arena: Arena) -> Iterator[Row]:
+    arena.prepare(TOPICS)
+    yield _altered(arena)
+    yield _described(arena)
+    yield _created(arena)
+
+
+def _altered(arena: Arena) -> Row:
+    many = requests.batches(TOPICS, IN_A_REQUEST)
+    values = [str(200_000_000 + n) for n in range(16)]
+    frames = [requests.alter(names, KEY, value) for value in values for names in many]
+
+    def measure(peer: Peer) -> Run:
+        run = arena.run(peer, frames, ONE)
+        for answer in [*run.first, *run.last]:
+            requests.check_altered(requests.read("IncrementalAlterConfigs", answer), IN_A_REQUEST)
+        last = (run.sent[0] - 1) % len(frames)
+        check_left_behind(peer, dict.fromkeys(many[last % len(many)], values[last // len(many)]))
+        return run
+
+    return _row(arena, measure, f"alter 2,000 topics, {IN_A_REQUEST:,} in a request")
+
+
+def _described(arena: Arena) -> Row:
+    frames = [requests.describe(names) for names in requests.batches(TOPICS, IN_A_REQUEST)]
+
+    def measure(peer: Peer) -> Run:
+        run = arena.run(peer, frames, ONE)
+        for answer in run.first:
+            requests.check_described(requests.read("DescribeConfigs", answer), IN_A_REQUEST)
+        return run
+
+    return _row(arena, measure, f"describe 2,000 topics, {IN_A_REQUEST:,} in a request")
+
+
+def _row(arena: Arena, measure: Callable[[Peer], Run], work: str) -> Row:
+    made = arena.rounds(measure)
+    rates = made.series(lambda run: run.rate * IN_A_REQUEST)
+    notes = {"p50": made.series(lambda run: run.p50)}
+    return Row(f"{work}: topics", "/s", rates, [TWICE], others=made.others, notes=notes)
+
+
+def _created(arena: Arena) -> Row:
+    fresh = iter(range(1_000_000))
+
+    def measure(peer: Peer) -> Run:
+        names = [f"bench-create-{next(fresh):06}" for _ in range(len(TOPICS))]
+        frames = [requests.create(each) for each in requests.batches(names, CREATED_IN_A_REQUEST)]
+        run = load.once(peer.address, frames, ONE)
+        for answer in run.first:
+            requests.check_created(requests.read("CreateTopics", answer), CREATED_IN_A_REQUEST)
+        return run
+
+    made = arena.rounds(measure)
+    rates = made.series(lambda run: len(TOPICS) / run.seconds)
+    return Row(f"create topics, {CREATED_IN_A_REQUEST} in a request: topics", "/s", rates, [TWICE], others=made.others)
+
+
+if __name__ == "__main__":
+    main(rows)

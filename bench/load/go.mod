@@ -1,0 +1,3 @@
+module kconf/bench/load
+
+go 1.22

@@ -1,0 +1,196 @@
+"""The two servers that are compared: Kafka's own broker from the lab, and kconf, as context managers of one kind.
+
+Both run with what they ship with, on loopback, with their files in the same file system. A start is timed in the same
+way for both: from before the process is made to the first answer to ApiVersions on the listener.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, Self
+
+from bench import requests
+from bench.load import BenchError
+from lab.broker import KafkaBroker
+
+ROOT = Path(__file__).parents[1]
+KAFKA_VERSION = "4.3.1"
+
+
+class Peer(Protocol):
+    """A server under measurement."""
+
+    name: str
+    start_seconds: float
+    shows_writes_within: float  # seconds in which a describe sees what was answered
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    def restart(self) -> None:
+        """End it as an operator would and start it again on the same files; sets `start_seconds`."""
+        ...
+
+    def crash(self) -> None:
+        """End it with SIGKILL and start it again on the same files."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Kafka:
+    """A real broker. Its first start is not a start from existing files, so that start's time is taken by a restart."""
+
+    name = "kafka"
+    shows_writes_within = 20.0  # a broker learns of a change after the controller has answered it
+
+    def __init__(self) -> None:
+        self.start_seconds = 0.0
+        self._broker = KafkaBroker(KAFKA_VERSION)
+
+    def __enter__(self) -> Self:
+        self._broker.start()
+        self.start_seconds = self._broker.start_seconds
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        return self._broker.bootstrap
+
+    @property
+    def pid(self) -> int:
+        return self._broker.pid
+
+    def restart(self) -> None:
+        self._broker.stop()
+        self._start()
+
+    def crash(self) -> None:
+        self._broker.kill()
+        self._start()
+
+    def close(self) -> None:
+        self._broker.close()
+
+    def _start(self) -> None:
+        # The lab's start returns when the broker is registered too; the first answer comes before that.
+        heard: list[float] = []
+        began = time.monotonic()
+        watcher = threading.Thread(target=lambda: heard.append(_first_answer(self.address, began, 300.0)))
+        watcher.start()
+        self._broker.start()
+        watcher.join()
+        self.start_seconds = heard[0]
+
+
+class Kconf:
+    """kconf with a SQLite file, run by the Python that runs the benchmark."""
+
+    name = "kconf"
+    shows_writes_within = 0.0
+
+    def __init__(self, store: Path | None = None) -> None:
+        self.start_seconds = 0.0
+        self.address = f"127.0.0.1:{_free_port()}"
+        self._directory = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
+        self.store = store or self._directory / "kconf.db"
+        self.log_path = self._directory / "kconf.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise BenchError("kconf is not running.")
+        return self._process.pid
+
+    def restart(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(30)
+        self.crash()
+
+    def crash(self) -> None:
+        self._kill()
+        self._start()
+
+    def close(self) -> None:
+        self._kill()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "kconf.cli.main", "serve"]
+        began = time.monotonic()
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--listen", self.address, "--store", f"sqlite:///{self.store}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=_environment(),
+            )
+        try:
+            self.start_seconds = _first_answer(self.address, began, 60.0, self._process)
+        except BenchError as error:
+            tail = self.log_path.read_text(errors="replace")[-2000:]
+            raise BenchError(f"{error}\n{tail}") from None
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+
+def _environment() -> Mapping[str, str]:
+    """kconf from this checkout, installed or not."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _first_answer(address: str, began: float, patience: float, process: subprocess.Popen[bytes] | None = None) -> float:
+    """Seconds from `began` until ApiVersions is answered."""
+    while not requests.answers_api_versions(address):
+        if process is not None and process.poll() is not None:
+            raise BenchError(f"The server ended with {process.returncode} before it answered.")
+        if time.monotonic() - began > patience:
+            raise BenchError(f"{address} gave no answer in {patience:.0f} s.")
+        time.sleep(0.003)
+    return time.monotonic() - began
+
+
+def _free_port() -> int:
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
