@@ -34,6 +34,12 @@ class Change(NamedTuple):
     op: str
     sensitive: bool = False
 
+    def __repr__(self) -> str:
+        """The fields as usual, but never a sensitive value: a change may end up in a log or a traceback."""
+        shown = self._replace(before=_hidden(self.before), after=_hidden(self.after)) if self.sensitive else self
+        fields = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, shown, strict=True))
+        return f"Change({fields})"
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -63,6 +69,10 @@ def redacted(change: Change, key: bytes) -> Change:
     if not change.sensitive:
         return change
     return change._replace(before=_sealed(change.before, key), after=_sealed(change.after, key))
+
+
+def _hidden(value: str | None) -> str | None:
+    return None if value is None else "[hidden]"
 
 
 def _sealed(value: str | None, key: bytes) -> str | None:

@@ -53,6 +53,14 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
+def check_place(path: Path) -> None:
+    """Say plainly what SQLite would only call "unable to open", before a lock file is left there."""
+    if path.is_dir():
+        raise StoreUnavailable(f"cannot use {path}: it is a directory")
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"cannot use {path}: there is no directory {path.parent}")
+
+
 def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 

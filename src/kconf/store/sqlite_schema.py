@@ -54,9 +54,10 @@ VIEWS = (
 )
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {
-    1: VIEWS,  # version 1 had the tables only
+    0: TABLES,
+    1: VIEWS,
 }
-"""What leads from each version to the next. A step is never edited once it has been released."""
+"""What leads from each version to the next; 0 is an empty file. A step is never edited once it has been released."""
 
 INTAKE = (
     "CREATE TEMP VIEW intake AS SELECT 0 AS first, '' AS records, '' AS moved, '' AS made, '' AS gone",
@@ -77,33 +78,37 @@ INTAKE = (
 beside a busy event loop every return costs up to 5 ms: one row at a time was ten times slower there."""
 
 
-def prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty file; bring an older file up to date; refuse a newer or a foreign one."""
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables:
-        with transaction(db):
-            _run(db, (*TABLES, *VIEWS))
-            _write(db, schema=str(VERSION), cluster_id=encode_id(uuid4()), written_by=__version__)
-        return
-    found = check(db, path)
-    if found < VERSION:
-        with transaction(db):
-            for version in range(found, VERSION):
-                _run(db, MIGRATIONS[version])
-            _write(db, schema=str(VERSION), written_by=__version__)
+def is_empty(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether a file waits for its first tables; StoreMismatch when what it has is not ours to read."""
+    if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return True
+    check(db, path)
+    return False
 
 
-def check(db: sqlite3.Connection, path: Path) -> int:
-    """The schema version of a file that this kconf can read."""
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is not a kconf store, or one of a newer kconf."""
     facts = read_meta(db)
-    try:
-        version = int(facts["schema"])
-    except (KeyError, ValueError):
-        raise StoreMismatch(f"{path} is a SQLite database, but not a kconf store") from None
-    if version > VERSION:
-        writer = facts.get("written_by", "unknown")
-        raise StoreMismatch(f"{path} was written by a newer kconf, {writer}: its schema is {version}, ours {VERSION}")
-    return version
+    if not facts.get("schema", "").isdecimal():
+        raise StoreMismatch(f"{path} is a SQLite database, but not a kconf store")
+    if int(facts["schema"]) > VERSION:
+        raise StoreMismatch(
+            f"{path} was written by a newer kconf, {facts.get('written_by', 'unknown')}:"
+            f" its schema is {facts['schema']}, ours is {VERSION}"
+        )
+
+
+def prepare(db: sqlite3.Connection) -> None:
+    """Make the tables, or bring an older file up to date, step by step in one transaction."""
+    with transaction(db):
+        found = int(read_meta(db).get("schema", 0))
+        for version in range(found, VERSION):
+            _run(db, MIGRATIONS[version])
+        if found == 0:
+            _write(db, cluster_id=encode_id(uuid4()))
+        if found < VERSION:
+            _write(db, schema=str(VERSION), written_by=__version__)
+    _run(db, INTAKE)
 
 
 def read_meta(db: sqlite3.Connection) -> dict[str, str]:
