@@ -1,0 +1,123 @@
+"""Broken frames: every message cut at any byte, and with random damage.
+
+Reading gives a value or RemoteProtocolError, nothing else, and takes no more memory than a small multiple of the frame.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconf.errors import RemoteProtocolError
+from kconf.wire.codec import decode, encode, reader
+from kconf.wire.frames import read_header, read_response, request, response
+from tests.property.wire_values import MESSAGES, Message, fullest, values
+
+# The dearest cases, lists of small structs that hold empty lists, take about 30.
+BYTES_PER_BYTE = 50
+BASE = 20_000
+
+
+def _read(message: Message, data: bytes) -> Any:
+    return decode(message.cls, message.version, message.flexible, data)
+
+
+@contextlib.contextmanager
+def _little_memory(size: int) -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < BASE + BYTES_PER_BYTE * size
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_frame_cut_at_any_byte_is_refused(message: Message) -> None:
+    value = fullest(message.cls, message.version)
+    if message.side == "request":
+        frame = request(message.api, message.version, 7, "client", value)[4:]
+    else:
+        frame = response(message.api, message.version, 7, encode(value, message.version, message.flexible))[4:]
+
+    assert [end for end in range(len(frame) + 1) if _reads_frame(message, frame[:end])] == [len(frame)]
+
+
+def _reads_frame(message: Message, frame: bytes) -> bool:
+    try:
+        _read_frame(message, frame)
+    except RemoteProtocolError:
+        return False
+    return True
+
+
+def _read_frame(message: Message, frame: bytes) -> Any:
+    if message.side == "response":
+        return read_response(message.api, message.version, frame)
+    header = read_header(frame, message.flexible)
+    return decode(message.cls, message.version, message.flexible, frame, header.body)
+
+
+EVIL = [
+    b"\xff",
+    b"\x00",
+    b"\x7f",
+    b"\x80",
+    b"\xff\xff\xff\xff\x07",
+    b"\x7f\xff\xff\xff",
+    b"\xff" * 10,
+    b"\x00\x04\x00\x00",
+]
+Damage = tuple[float, int, bytes]
+DAMAGE = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 4), st.sampled_from(EVIL) | st.binary(max_size=6)), min_size=1, max_size=4
+)
+
+
+def _damaged(data: bytes, damage: list[Damage]) -> bytes:
+    """Put other bytes in place of some, at a place given as a share of the length."""
+    for where, taken, put in damage:
+        at = round(where * len(data))
+        data = data[:at] + put + data[at + taken :]
+    return data
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_damaged_body_is_read_or_refused(message: Message) -> None:
+    @given(values(message.cls, message.version), DAMAGE)
+    def holds(value: Any, damage: list[Damage]) -> None:
+        data = _damaged(encode(value, message.version, message.flexible), damage)
+        with contextlib.suppress(RemoteProtocolError):
+            _read(message, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_hostile_size_anywhere_costs_little_memory(message: Message) -> None:
+    reader(message.cls, message.version, message.flexible)  # compiled before the memory is measured
+    data = encode(fullest(message.cls, message.version), message.version, message.flexible)
+    size = b"\xff\xff\xff\xff\x07" if message.flexible else b"\x7f\xff\xff\xff"
+    with _little_memory(len(data)):
+        for at in range(len(data)):
+            with contextlib.suppress(RemoteProtocolError):
+                _read(message, data[:at] + size + data[at + len(size) :])
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_frame_of_many_small_things_costs_a_small_multiple_of_it(message: Message) -> None:
+    """What makes the most of the least: zeros and ones are empty strings, empty lists, structs of nothing."""
+    reader(message.cls, message.version, message.flexible)
+    count = b"\x80\x20" if message.flexible else b"\x00\x00\x10\x00"
+    for before in (b"", bytes(4)):
+        for byte in (b"\x00", b"\x01"):
+            data = before + count + byte * 20_000
+            with _little_memory(len(data)), contextlib.suppress(RemoteProtocolError):
+                _read(message, data)
