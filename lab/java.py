@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -102,3 +103,18 @@ def _release(tool: str) -> int:
     if match is None:
         raise LabError(f"{tool} does not say its version.")
     return int(match[1])
+
+
+def main() -> int:
+    """Say in one sentence what is missing, before anything is built: `python -m lab.java`."""
+    try:
+        java()
+        javac()
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# A person and CI type the same words. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+LISTEN ?= 127.0.0.1:9092
+STORE  ?= sqlite:///.run/kconf.db
+SHELL  := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help install run check format test conformance bench jdk clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kconf needs Python 3.11 or newer; this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml src/kconf/version.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml src/kconf/version.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,dev]'
+	@touch $@ $(VENV)/.core $(VENV)/.tools
+
+install: $(VENV)/.all ## put the package with all extras into .venv
+
+run: $(VENV)/.core ## start a server with a small demo, and leave it running
+	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
+
+check: $(VENV)/.tools ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.tools ## put the code into its style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+jdk:
+	@$(PYTHON) -m lab.java
+
+test: jdk $(VENV)/.tools ## everything but the real Kafka
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance $(ARGS)
+
+conformance: jdk $(VENV)/.tools ## hold kconf against the real Kafka
+	$(BIN)/python -m lab.jars
+	$(BIN)/python -m pytest tests/conformance $(ARGS)
+
+bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what was built here (not the lab's jars, not the demo's store)
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
