@@ -1,8 +1,8 @@
 """The one writer: plan -> commit -> apply. Read this file first.
 
-A request that changes something hands in a planner, a pure function of the state. Planners that wait together are called
-one after the other on the growing snapshot, their changes are committed in one transaction, and only then does the new
-snapshot become visible and every caller get its answer. Reads take `state` once and never wait. What the rest of the
+A request that changes something hands in a planner, a pure function of the state. Planners that wait together are
+called one after the other on the growing snapshot, their changes are committed in one transaction, and only then does
+the new snapshot become visible and every caller get its answer. Reads take `state` once and never wait. What the rest of the
 process remembers (answers, log lines) hears of every commit through `subscribe`.
 """
 
@@ -172,7 +172,10 @@ class Service:
         self._wake.set()
 
     def _apply(self, revisions: Sequence[Revision], final: State) -> None:
-        if revisions[-1].number == final.snapshot.revision and len(revisions) == final.snapshot.revision - self.state.snapshot.revision:
+        if (
+            revisions[-1].number == final.snapshot.revision
+            and len(revisions) == final.snapshot.revision - self.state.snapshot.revision
+        ):
             self.state = final  # exactly what was planned
         else:
             snapshot = self.state.snapshot

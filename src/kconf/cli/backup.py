@@ -23,7 +23,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("file", metavar="FILE", type=Path, help="where the copy goes")
-    command.add_argument("--store", metavar="URL", default="sqlite:///kconf.db", help="the store to copy (default: %(default)s)")
+    command.add_argument(
+        "--store", metavar="URL", default="sqlite:///kconf.db", help="the store to copy (default: %(default)s)"
+    )
     command.add_argument("--force", action="store_true", help="replace FILE if it is there")
     command.set_defaults(run=run)
 

@@ -34,13 +34,35 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add("--listen", metavar="HOST:PORT", default="127.0.0.1:9092", help="address to serve; port 0 takes a free one (default: %(default)s)")
-    add("--store", metavar="URL", default="sqlite:///kconf.db", help="where state and journal are kept (default: %(default)s)")
+    add(
+        "--listen",
+        metavar="HOST:PORT",
+        default="127.0.0.1:9092",
+        help="address to serve; port 0 takes a free one (default: %(default)s)",
+    )
+    add(
+        "--store",
+        metavar="URL",
+        default="sqlite:///kconf.db",
+        help="where state and journal are kept (default: %(default)s)",
+    )
     add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
     add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
-    add("--override", metavar="KEY=VALUE", action="append", default=[], help="lay a value over the file; may be repeated")
+    add(
+        "--override",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="lay a value over the file; may be repeated",
+    )
     add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
-    add("--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="DEBUG, INFO, WARN or ERROR (default: %(default)s)")
+    add(
+        "--log-level",
+        metavar="LEVEL",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        help="DEBUG, INFO, WARN or ERROR (default: %(default)s)",
+    )
     command.set_defaults(run=run)
 
 
@@ -92,5 +114,3 @@ def address(text: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
-
-

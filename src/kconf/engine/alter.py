@@ -183,7 +183,9 @@ class _Decision(NamedTuple):
                 changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
         if self.replace:
             dropped = stored.keys() - resulting.keys()
-            changes += [Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace") for each in sorted(dropped)]
+            changes += [
+                Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace") for each in sorted(dropped)
+            ]
         return changes
 
 
@@ -198,7 +200,9 @@ def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
     if number is None:
         raise InvalidRequest(f"a broker's name must be a whole number{', ' + hint if hint else ''}: {name!r}")
     if number != own:
-        raise InvalidRequest(f"this is broker {own}; a broker's name must be {own}{', ' + hint if hint else ''}: {name!r}")
+        raise InvalidRequest(
+            f"this is broker {own}; a broker's name must be {own}{', ' + hint if hint else ''}: {name!r}"
+        )
 
 
 def java_int(text: str) -> int | None:
@@ -215,5 +219,3 @@ def _shown(resource: Resource) -> str:
         return str(resource)
     except ValueError:
         return f"resource {resource.name!r} of type {int(resource.type)}"
-
-

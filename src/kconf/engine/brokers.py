@@ -90,7 +90,7 @@ def _cleaner(_now: Ladder, then: Ladder, moved: set[str]) -> None:
         threads, size = then.number("log.cleaner.threads"), then.number("log.cleaner.dedupe.buffer.size")
         if threads < 1 or size // threads <= 1024 * 1024:
             raise InvalidRequest(
-                f"log.cleaner.dedupe.buffer.size ({size}) must give each of the {threads} cleaner threads more than 1 MiB"
+                f"log.cleaner.dedupe.buffer.size ({size}) must give each of {threads} cleaner threads more than 1 MiB"
             )
 
 
@@ -102,7 +102,9 @@ def _retention(_now: Ladder, then: Ladder, moved: set[str]) -> None:
             total = int(then.inherited[f"retention.{unit}"].value or -1)
             local = int(then.inherited[f"local.retention.{unit}"].value or -2)
             if total > -1 and local != -2 and (local == -1 or local > total):
-                raise InvalidRequest(f"log.local.retention.{unit} must be -2 or not above log.retention.{unit} ({total})")
+                raise InvalidRequest(
+                    f"log.local.retention.{unit} must be -2 or not above log.retention.{unit} ({total})"
+                )
 
 
 def _remote(now: Ladder, then: Ladder, moved: set[str]) -> None:
@@ -224,4 +226,3 @@ _RULES: tuple[Rule, ...] = (
     _jmx,
     _listeners,
 )
-

@@ -68,7 +68,9 @@ def plan_delete_topics(
     for name, twice in found.items():
         topic = snapshot.topics[name]
         if len(twice) > 1:
-            results.append(Deleted(name, topic.id, Failure(ErrorCode.INVALID_REQUEST, "named by its name and by its id")))
+            results.append(
+                Deleted(name, topic.id, Failure(ErrorCode.INVALID_REQUEST, "named by its name and by its id"))
+            )
             continue
         results.append(Deleted(name, topic.id))
         guards[topic.resource] = snapshot.changed.get(topic.resource, 0)

@@ -194,7 +194,9 @@ class Ladder:
         view = self._views.get("broker")
         if view is None:
             shown = {name for name, key in self.catalogue.broker.items() if not key.internal and not key.dynamic_only}
-            view = View(tuple(self._broker_entry(name) for name in sorted(shown | self.effective.keys() | self.static.keys())))
+            view = View(
+                tuple(self._broker_entry(name) for name in sorted(shown | self.effective.keys() | self.static.keys()))
+            )
             self._views["broker"] = view
         return view
 
@@ -262,7 +264,11 @@ class Ladder:
         return Entry(key.name, value, Source.GROUP, key.type, synonyms=synonyms, documentation=key.about)
 
     def client_metrics(self, overrides: Overrides) -> View:
-        return View(tuple(_metrics_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.client_metrics.items())))
+        return View(
+            tuple(
+                _metrics_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.client_metrics.items())
+            )
+        )
 
 
 def _metrics_entry(key: Key, raw: str | None) -> Entry:

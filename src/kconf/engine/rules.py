@@ -58,7 +58,7 @@ def _check_topic_together(now: _Effective, stored: Overrides, ladder: Ladder) ->
         _check_tiered(now, ladder)
     elif _Effective(stored, ladder).flag(_TIERED) and not now.flag("remote.log.delete.on.disable"):
         raise InvalidConfig(
-            "switching tiered storage off loses what is in the remote tier: set remote.log.delete.on.disable=true with it"
+            "switching tiered storage off loses what is there: set remote.log.delete.on.disable=true with it"
         )
 
 
@@ -93,13 +93,16 @@ def check_group(resulting: Overrides, ladder: Ladder) -> None:
         if highest is not None and value > ladder.number(highest):
             raise InvalidConfig(f"{name} must not be above {highest} ({ladder.number(highest)}): {value}")
     for session, heartbeat in SESSION_OVER_HEARTBEAT:
-        values = [numbers[name] if name in numbers else ladder.number(keys[name].rungs[0].name) for name in (session, heartbeat)]
+        values = [
+            numbers[name] if name in numbers else ladder.number(keys[name].rungs[0].name)
+            for name in (session, heartbeat)
+        ]
         if values[0] <= values[1]:
             raise InvalidConfig(f"{session} ({values[0]}) must be above {heartbeat} ({values[1]})")
 
 
 def check_client_metrics(resulting: Overrides, keys: Keys) -> None:
-    """A subscription's overrides. Kafka answers 42 for an unknown key and a number out of range, 40 for other faults."""
+    """A subscription's overrides. As in Kafka: 42 for an unknown key and a number out of range, 40 for other faults."""
     for name, text in resulting.items():
         key = keys.get(name)
         if key is None:

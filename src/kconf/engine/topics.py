@@ -86,7 +86,9 @@ def plan_create_topics(
         resource = Resource.topic(wish.name)
         guards[resource] = snapshot.changed.get(resource, 0)
         changes.append(Change(ChangeKind.TOPIC, resource, "", None, topic_to_json(made.topic), "create"))
-        changes += [Change(ChangeKind.CONFIG, resource, key, None, value, "set") for key, value in made.overrides.items()]
+        changes += [
+            Change(ChangeKind.CONFIG, resource, key, None, value, "set") for key, value in made.overrides.items()
+        ]
     for name in dict.fromkeys(wish.name for wish in wishes if wish.name in repeated):
         outcomes[name] = Failure(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
     return Plan(outcomes, changes, guards)
@@ -131,7 +133,9 @@ def _replicas(wish: TopicWish, cluster: Cluster) -> tuple[tuple[int, ...], ...]:
 
 def _spread(first: int, count: int, factor: int, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     if factor > len(brokers):
-        raise InvalidReplicationFactor(f"a replication factor of {factor} needs as many brokers; there are {len(brokers)}")
+        raise InvalidReplicationFactor(
+            f"a replication factor of {factor} needs as many brokers; there are {len(brokers)}"
+        )
     if count > MOST_PARTITIONS:
         raise PolicyViolation(f"one request may create {MOST_PARTITIONS} partitions")
     size = len(brokers)
@@ -168,7 +172,9 @@ def deletion(snapshot: Snapshot, topic: Topic) -> list[Change]:
     """The lines of a topic's end: its overrides go with it."""
     resource = topic.resource
     overrides = snapshot.overrides(resource)
-    lines = [Change(ChangeKind.CONFIG, resource, key, value, None, "delete") for key, value in sorted(overrides.items())]
+    lines = [
+        Change(ChangeKind.CONFIG, resource, key, value, None, "delete") for key, value in sorted(overrides.items())
+    ]
     return [*lines, Change(ChangeKind.TOPIC, resource, "", topic_to_json(topic), None, "delete")]
 
 
@@ -227,5 +233,3 @@ def _grow(snapshot: Snapshot, wish: Growth, cluster: Cluster) -> tuple[Topic, To
     else:
         new = _spread(old.partitions, added, old.replication_factor, cluster.brokers)
     return old, Topic(old.name, old.id, old.replicas + new)
-
-

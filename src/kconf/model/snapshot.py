@@ -1,4 +1,7 @@
-"""The state at one revision. A snapshot is never edited: `apply` gives the next one, which shares what did not change."""
+"""The state at one revision.
+
+A snapshot is never edited: `apply` gives the next one, which shares what did not change.
+"""
 
 from __future__ import annotations
 

@@ -23,9 +23,7 @@ _WHY = "no authorizer is configured on this server"
 
 
 def handle_describe(_context: Context, request: DescribeAclsRequest, _call: Call) -> DescribeAclsResponse:
-    _readable(
-        request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
-    )
+    _readable(request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type)
     return DescribeAclsResponse(error_code=_CODE, error_message=_WHY)
 
 

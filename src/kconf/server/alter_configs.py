@@ -22,7 +22,6 @@ from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest,
 _TYPES = {int(kind): kind for kind in ResourceType}
 
 
-
 async def handle_replace(context: Context, request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     wishes = [
         ResourceAlterations(

@@ -1,6 +1,6 @@
 """One connection: bytes in, answers out, in order, one request at a time.
 
-Frames are answered straight from `data_received`; a request that waits for a commit makes the ones behind it wait, unread.
+Frames are answered straight from `data_received`; a request that waits for a commit makes the ones behind it wait.
 A peer that does not read its answers is not read from either, so what it can make us hold is bounded. A frame that
 cannot be ours is refused by its first eight bytes, before its body arrives.
 """

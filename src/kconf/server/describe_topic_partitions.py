@@ -20,9 +20,7 @@ from kconf.wire.describe_topic_partitions import (
 _MOST_PARTITIONS = "max.request.partition.size.limit"
 
 
-def handle(
-    context: Context, request: DescribeTopicPartitionsRequest, call: Call
-) -> DescribeTopicPartitionsResponse:
+def handle(context: Context, request: DescribeTopicPartitionsRequest, call: Call) -> DescribeTopicPartitionsResponse:
     state = context.service.state
     try:
         names, first = _wanted(state, request, call)

@@ -96,7 +96,9 @@ def answer(context: Context, peer: Peer, frame: bytes) -> bytes | Awaitable[byte
 
 
 async def _later(api: Api, header: Header, result: Awaitable[Any]) -> bytes:
-    return response(api, header.version, header.correlation, encode(await result, header.version, api.is_flexible(header.version)))
+    return response(
+        api, header.version, header.correlation, encode(await result, header.version, api.is_flexible(header.version))
+    )
 
 
 def _describe(context: Context, request: Any, call: Call, frame: bytes, header: Header) -> bytes:

@@ -145,7 +145,9 @@ def handle_cluster(context: Context, request: DescribeClusterRequest, call: Call
         known = request.endpoint_type == _CONTROLLERS
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="this is an endpoint of brokers" if known else f"there is no endpoint type {request.endpoint_type}",
+            error_message="this is an endpoint of brokers"
+            if known
+            else f"there is no endpoint type {request.endpoint_type}",
             endpoint_type=request.endpoint_type,
         )
     return DescribeClusterResponse(

@@ -44,11 +44,17 @@ class ServerCollector(Collector):
         for api, count in sorted(by_api.items()):
             requests.add_metric([api], count)
         yield requests
-        yield CounterMetricFamily("kconf_remembered_answers_hits", "Describes answered by look-up.", context.answers.hits)
-        yield GaugeMetricFamily("kconf_remembered_answers_bytes", "Memory of remembered answers.", context.answers.bytes)
+        yield CounterMetricFamily(
+            "kconf_remembered_answers_hits", "Describes answered by look-up.", context.answers.hits
+        )
+        yield GaugeMetricFamily(
+            "kconf_remembered_answers_bytes", "Memory of remembered answers.", context.answers.bytes
+        )
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", server.open_connections)
-        yield CounterMetricFamily("kconf_refused_connections", "Connections closed for what they sent.", counted.refused)
+        yield CounterMetricFamily(
+            "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
+        )
         yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
         yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
@@ -82,7 +88,12 @@ class MetricsPort:
             async with asyncio.timeout(5):
                 head = await reader.readuntil(b"\r\n\r\n")
                 status, kind, body = self._answer(head)
-                lines = (f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", "Connection: close")
+                lines = (
+                    f"HTTP/1.1 {status}",
+                    f"Content-Type: {kind}",
+                    f"Content-Length: {len(body)}",
+                    "Connection: close",
+                )
                 writer.write("\r\n".join([*lines, "", ""]).encode() + body)
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):

@@ -133,7 +133,9 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
 
 async def handle_grow(context: Context, request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
     wishes = [
-        Growth(each.name, each.count, None if each.assignments is None else [one.broker_ids for one in each.assignments])
+        Growth(
+            each.name, each.count, None if each.assignments is None else [one.broker_ids for one in each.assignments]
+        )
         for each in request.topics
     ]
 

@@ -105,7 +105,9 @@ def encode_entry(
 
 def result_head(form: Form, code: int, message: str | None, resource_type: int, name: str) -> bytes:
     """A result up to its entries: all that differs between two topics with the same overrides."""
-    return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[: -1 if form.flexible else None]
+    return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[
+        : -1 if form.flexible else None
+    ]
 
 
 def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
