@@ -1,0 +1,178 @@
+"""A real `kconf serve` process, for as long as a `with` block lasts.
+
+It listens on a free loopback port, keeps its store in a directory of its own that is removed at the end, and is ended
+by its own pid alone. After `kill` and `stop` the store is still there: `start` comes back on it, on the same port.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+HOST = "127.0.0.1"
+_READY = re.compile(
+    r"^kconf \S+ ready: listening on \S+:(?P<port>\d+) .*?(?:metrics=(?P<metrics>\S+))?\n", re.MULTILINE
+)
+
+
+class KconfProcess:
+    """A server that has said that it is ready by the time `with` hands it over.
+
+    `properties` becomes its server.properties, `args` go to `kconf serve` as they are, `environment` is laid over ours,
+    and `store` is a URL; without one the store is `kconf.db` in `directory`.
+    """
+
+    def __init__(
+        self,
+        *,
+        properties: Mapping[str, str] | None = None,
+        args: Sequence[str] = (),
+        node_id: int = 1,
+        store: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self.host = HOST
+        self.node_id = node_id
+        self.port = 0
+        self.metrics_url: str | None = None
+        self._properties = dict(properties or {})
+        self._args = tuple(args)
+        self._store = store
+        self._environment = dict(environment or {})
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def directory(self) -> Path:
+        if self._directory is None:
+            raise RuntimeError("kconf has not been started")
+        return self._directory
+
+    @property
+    def store(self) -> str:
+        return self._store if self._store is not None else f"sqlite:///{self.directory / 'kconf.db'}"
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / "kconf.log"
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise RuntimeError("kconf is not running")
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def log(self) -> str:
+        """All that the process has said, over every start."""
+        return self.log_path.read_text(errors="replace")
+
+    def start(self) -> None:
+        """Start, and wait until the server says that it is ready."""
+        if self._process is not None:
+            raise RuntimeError("kconf is running already")
+        atexit.register(self.close)
+        try:
+            if self._directory is None:
+                self._directory = Path(tempfile.mkdtemp(prefix="kconf-"))
+                lines = (f"{key}={value}\n" for key, value in self._properties.items())
+                (self._directory / "server.properties").write_text("".join(lines))
+            self._launch()
+        except BaseException:
+            self.close()
+            raise
+
+    def stop(self, *, timeout: float = 30.0) -> int:
+        """End the server as an operator would (SIGTERM), keep its directory, and return its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            raise RuntimeError("kconf is not running")
+        process.terminate()
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+    def kill(self) -> None:
+        """End the server with SIGKILL, as a crash would, and keep its directory; harmless when repeated."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def restart(self) -> None:
+        """Stop, and start again on the same store and the same port."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """End the server and remove its directory; harmless when repeated."""
+        atexit.unregister(self.close)
+        self.kill()
+        directory, self._directory = self._directory, None
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def connect(self, *, timeout: float = 10.0) -> socket.socket:
+        """A new connection to the server."""
+        return socket.create_connection((HOST, self.port), timeout=timeout)
+
+    def _launch(self) -> None:
+        said = self.log_path.stat().st_size if self.log_path.exists() else 0
+        began = time.monotonic()
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(),
+                cwd=self.directory,
+                env={**os.environ, **self._environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        while (ready := _READY.search(self.log_path.read_bytes()[said:].decode("utf-8", "replace"))) is None:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"kconf ended with {self._process.returncode}:\n{self.log()}")
+            if time.monotonic() - began > self._timeout:
+                raise RuntimeError(f"kconf was not ready in {self._timeout:.0f} s:\n{self.log()}")
+            time.sleep(0.01)
+        self.port = int(ready["port"])
+        self.metrics_url = ready["metrics"]
+
+    def _command(self) -> list[str]:
+        return [
+            *(sys.executable, "-m", "kconf", "serve"),
+            *("--listen", f"{HOST}:{self.port}"),
+            *("--store", self.store),
+            *("--node-id", str(self.node_id)),
+            *("--config", str(self.directory / "server.properties")),
+            *self._args,
+        ]
