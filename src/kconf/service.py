@@ -2,8 +2,8 @@
 
 A request that changes something hands in a planner, a pure function of the state. Planners that wait together are
 called one after the other on the growing snapshot, their changes are committed in one transaction, and only then does
-the new snapshot become visible and every caller get its answer. Reads take `state` once and never wait. What the rest of the
-process remembers (answers, log lines) hears of every commit through `subscribe`.
+the new snapshot become visible and every caller get its answer. Reads take `state` once and never wait. What the rest
+of the process remembers (answers, log lines) hears of every commit through `subscribe`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class MemoryStore:
             return Revision(self._snapshot.revision, draft.time, draft.caller, ())
         number = self._snapshot.revision + 1
         self._snapshot = self._snapshot.apply(draft.changes, number)
-        sealed = [redacted(change, self._seal) for change in draft.changes]
+        sealed = tuple(redacted(change, self._seal) for change in draft.changes)
         self._journal.append(Revision(number, draft.time, draft.caller, sealed))
         return Revision(number, draft.time, draft.caller, draft.changes)
 

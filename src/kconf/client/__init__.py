@@ -1,0 +1,1 @@
+"""AdminClient: for kconf and for any real Kafka cluster alike."""
