@@ -74,7 +74,7 @@ def _rows(arena: Arena, shape: Shape, goal: Goal) -> Iterator[Row]:
 
     def measure(peer: Peer) -> Run:
         # Twice as long as others: Kafka answers 64 connections in waves of more than a second.
-        run = arena.run(peer, frames, shape, seconds=2 * arena.settings.seconds)
+        run = arena.run(peer, frames, shape, times=2)
         check_alters(peer, alters, run)
         return run
 
@@ -109,7 +109,7 @@ def check_crash(arena: Arena, peer: Kconf) -> None:
     """What was answered survives a SIGKILL."""
     alters = Alters(8, "bench-crash")
     requests.create_topics(peer.address, alters.topics)
-    run = arena.run(peer, alters.frames, Shape(8, 1), seconds=0.5)
+    run = arena.run(peer, alters.frames, Shape(8, 1), times=0.5)
     peer.crash()
     check_left_behind(peer, alters.left_behind(run.sent))
 

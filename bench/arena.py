@@ -104,16 +104,27 @@ class Arena:
         return Rounds(made, others)
 
     def run(
-        self, peer: Peer, frames: Sequence[bytes], shape: Shape, *, seconds: float | None = None, same: str = "body"
+        self,
+        peer: Peer,
+        frames: Sequence[bytes],
+        shape: Shape,
+        *,
+        times: float = 1.0,
+        same: str = "body",
+        numbered: bool = False,
     ) -> Run:
-        measured = self.settings.seconds if seconds is None else seconds
-        return load.run(peer.address, frames, shape, seconds=measured, warm_up=self.settings.warm_up, same=same)
+        """One round on one peer, `times` as long as others."""
+        seconds, warm_up = times * self.settings.seconds, self.settings.warm_up
+        running = load.start(
+            peer.address, frames, shape, seconds=seconds, warm_up=warm_up, same=same, numbered=numbered
+        )
+        return running.result()
 
     def _warm_up(self, peer: Peer) -> None:
         requests.create_topics(peer.address, ["bench-warm-up"], requests.OVERRIDES)
         for details in (False, True):
             frames = [requests.describe(["bench-warm-up"], details=details)]
-            load.run(peer.address, frames, Shape(8, 8), seconds=self.settings.first_warm_up / 2, warm_up=0.0)
+            load.start(peer.address, frames, Shape(8, 8), seconds=self.settings.first_warm_up / 2, warm_up=0.0).result()
 
 
 class Watch:

@@ -24,7 +24,8 @@ ONE = Shape(1, 1)
 def rows(arena: Arena) -> Iterator[Row]:
     arena.prepare(TOPICS)
     yield _altered(arena)
-    yield _described(arena)
+    yield _described(arena, [TWICE])
+    yield _described(arena, [], numbered=True)
     yield _created(arena)
 
 
@@ -41,26 +42,29 @@ def _altered(arena: Arena) -> Row:
         check_left_behind(peer, dict.fromkeys(many[last % len(many)], values[last // len(many)]))
         return run
 
-    return _row(arena, measure, f"alter 2,000 topics, {IN_A_REQUEST:,} in a request")
+    return _row(arena, measure, f"alter 2,000 topics, {IN_A_REQUEST:,} in a request", [TWICE])
 
 
-def _described(arena: Arena) -> Row:
+def _described(arena: Arena, goals: list[Goal], *, numbered: bool = False) -> Row:
     frames = [requests.describe(names) for names in requests.batches(TOPICS, IN_A_REQUEST)]
+    if numbered:
+        frames = [requests.numbered(each) for each in frames]
 
     def measure(peer: Peer) -> Run:
-        run = arena.run(peer, frames, ONE)
+        run = arena.run(peer, frames, ONE, numbered=numbered)
         for answer in run.first:
             requests.check_described(requests.read("DescribeConfigs", answer), IN_A_REQUEST)
         return run
 
-    return _row(arena, measure, f"describe 2,000 topics, {IN_A_REQUEST:,} in a request")
+    work = f"describe 2,000 topics, {IN_A_REQUEST:,} in a request"
+    return _row(arena, measure, work + (", none twice" if numbered else ""), goals)
 
 
-def _row(arena: Arena, measure: Callable[[Peer], Run], work: str) -> Row:
+def _row(arena: Arena, measure: Callable[[Peer], Run], work: str, goals: list[Goal]) -> Row:
     made = arena.rounds(measure)
     rates = made.series(lambda run: run.rate * IN_A_REQUEST)
     notes = {"p50": made.series(lambda run: run.p50)}
-    return Row(f"{work}: topics", "/s", rates, [TWICE], others=made.others, notes=notes)
+    return Row(f"{work}: topics", "/s", rates, goals, others=made.others, notes=notes)
 
 
 def _created(arena: Arena) -> Row:

@@ -80,25 +80,14 @@ def start(
     seconds: float = 3.0,
     warm_up: float = 1.0,
     same: str = "body",
-    samples: int = 16,
+    numbered: bool = False,
 ) -> Running:
-    """Cycle over the frames for `seconds` after `warm_up`. Answers to a frame must be the `same` in body or size."""
+    """Cycle over the frames for `seconds` after `warm_up`. Answers to a frame must be the `same` in body or size.
+
+    `numbered` writes a new number over the last four bytes of every request (see requests.numbered).
+    """
     timing = ["-warm-up", f"{warm_up:.3f}s", "-duration", f"{seconds:.3f}s", "-check", same]
-    return _start(address, frames, shape, [*timing, "-samples", str(samples)])
-
-
-def run(
-    address: str,
-    frames: Sequence[bytes],
-    shape: Shape,
-    *,
-    seconds: float = 3.0,
-    warm_up: float = 1.0,
-    same: str = "body",
-    samples: int = 16,
-) -> Run:
-    running = start(address, frames, shape, seconds=seconds, warm_up=warm_up, same=same, samples=samples)
-    return running.result()
+    return _start(address, frames, shape, [*timing, *(["-numbered"] if numbered else [])])
 
 
 def once(address: str, frames: Sequence[bytes], shape: Shape) -> Run:

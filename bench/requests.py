@@ -46,6 +46,15 @@ def describe(topics: Iterable[str], *, details: bool = False) -> bytes:
     return frame("DescribeConfigs", DescribeConfigsRequest(resources, details, details))
 
 
+def numbered(question: bytes) -> bytes:
+    """The same question with four bytes after it, which servers ignore and the load generator fills with numbers.
+
+    So no request is like one before, and none can be answered from memory.
+    """
+    longer = question[4:] + bytes(4)
+    return len(longer).to_bytes(4, "big") + longer
+
+
 def alter(topics: Iterable[str], key: str, value: str) -> bytes:
     """Set one key of each topic."""
     configs = [IncrementalAlterableConfig(key, SET, value)]

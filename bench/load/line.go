@@ -37,6 +37,7 @@ type line struct {
 	out      []byte
 	in       []byte
 	sent     uint64
+	number   uint32
 	answered uint64
 
 	from, until, ended time.Time
@@ -136,6 +137,10 @@ func (l *line) wantsMore(now time.Time) bool {
 func (l *line) put(now time.Time) {
 	frame := l.cards[l.sent%uint64(len(l.cards))].frame
 	binary.BigEndian.PutUint32(frame[8:], uint32(l.sent))
+	if l.numbered {
+		binary.BigEndian.PutUint32(frame[len(frame)-4:], l.number)
+		l.number++
+	}
 	l.out = append(l.out, frame...)
 	l.sentAt[l.sent%uint64(l.inFlight)] = now
 	l.sent++

@@ -31,6 +31,7 @@ type options struct {
 	duration    time.Duration
 	once        bool
 	checkSize   bool
+	numbered    bool
 	samples     int
 }
 
@@ -60,6 +61,7 @@ func main() {
 	flag.DurationVar(&o.warmUp, "warm-up", time.Second, "time before measuring begins")
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "measured time")
 	flag.BoolVar(&o.once, "once", false, "send every frame exactly once, and measure all of it")
+	flag.BoolVar(&o.numbered, "numbered", false, "write a new number over the last four bytes of every request")
 	flag.IntVar(&o.samples, "samples", 16, "how many first answers to give back")
 	check := flag.String("check", "body", "what must be equal to the first answer to a frame: body or size")
 	threads := flag.Int("threads", 1, "threads that run Go code")
@@ -87,6 +89,7 @@ func load(o options) (*report, error) {
 		if lines[c], err = dial(o, deal(frames, c, o)); err != nil {
 			return nil, err
 		}
+		lines[c].number = uint32(c) << 24
 	}
 	began := time.Now()
 	var all sync.WaitGroup
