@@ -6,31 +6,35 @@ The server advertises the rows that it has handlers for.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 NEVER: Final = 1 << 15
 API_VERSIONS: Final = 18
 
 
-class Api(NamedTuple):
+class Api:
     """One row: versions `min` to `max` are spoken, those from `flexible` on are flexible."""
 
-    key: int
-    name: str
-    min: int
-    max: int
-    flexible: int
-    file: str
+    def __init__(self, key: int, name: str, min: int, max: int, flexible: int, file: str) -> None:  # noqa: A002
+        self.key: Final = key
+        self.name: Final = name
+        self.min: Final = min
+        self.max: Final = max
+        self.flexible: Final = flexible
+        self.file: Final = file
 
-    @property
+    @cached_property
     def request(self) -> type[Any]:
-        return _message(self.file, f"{self.name}Request")
+        return self._message("Request")
 
-    @property
+    @cached_property
     def response(self) -> type[Any]:
-        return _message(self.file, f"{self.name}Response")
+        return self._message("Response")
+
+    def _message(self, side: str) -> type[Any]:
+        return getattr(import_module(f"kconf.wire.{self.file}"), self.name + side)  # type: ignore[no-any-return]
 
     def is_flexible(self, version: int) -> bool:
         return version >= self.flexible
@@ -38,10 +42,8 @@ class Api(NamedTuple):
     def serves(self, version: int) -> bool:
         return self.min <= version <= self.max
 
-
-@cache
-def _message(file: str, name: str) -> type[Any]:
-    return getattr(import_module(f"kconf.wire.{file}"), name)  # type: ignore[no-any-return]  # found by its name
+    def __repr__(self) -> str:
+        return f"Api({self.key}, {self.name!r}, {self.min}-{self.max})"
 
 
 _ROWS: Final = (
