@@ -1,0 +1,378 @@
+"""What kconf.store.base promises, on every keeper."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.errors import JournalTrimmed, RevisionConflict
+from kconf.model.journal import Caller, Revision
+from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot, decode_id, replay
+from kconf.store.base import Store
+from tests.contract.changes import ALICE, commit, draft, put, topic, turned
+from tests.contract.keepers import Opener
+
+ORDERS = Resource.topic("orders")
+PAYMENTS = Resource.topic("payments")
+BROKERS = Resource.brokers()
+
+
+def numbers(revisions: object) -> list[int]:
+    assert isinstance(revisions, list | tuple)
+    return [each.number for each in revisions]
+
+
+def replayed(store: Store) -> Snapshot:
+    return replay((each.number, each.changes) for each in store.changes(0))
+
+
+def test_a_new_store_is_empty_at_revision_0(store: Store) -> None:
+    assert store.load() == Snapshot.EMPTY
+    assert store.changes(0) == []
+
+
+def test_the_cluster_id_is_a_uuid_as_kafka_writes_them(store: Store) -> None:
+    assert len(store.cluster_id) == 22
+    assert decode_id(store.cluster_id).version == 4
+
+
+def test_a_commit_is_seen_by_load(store: Store) -> None:
+    done = commit(store, put(ORDERS, "a", "1"), put(BROKERS, "b", "2"))
+
+    after = store.load()
+    assert done.number == after.revision == 1
+    assert dict(after.configs) == {ORDERS: {"a": "1"}, BROKERS: {"b": "2"}}
+    assert dict(after.changed) == {ORDERS: 1, BROKERS: 1}
+
+
+def test_a_loaded_snapshot_does_not_move(store: Store) -> None:
+    before = store.load()
+    commit(store, put(ORDERS, "a", "1"))
+    between = store.load()
+    commit(store, put(ORDERS, "a", "2"))
+
+    assert before.overrides(ORDERS) == {}
+    assert between.overrides(ORDERS) == {"a": "1"}
+    assert store.load().overrides(ORDERS) == {"a": "2"}
+
+
+def test_the_journal_says_who_when_and_what(store: Store) -> None:
+    change = put(ORDERS, "a", "2", before="1")
+    commit(store, change, time=1234)
+
+    assert store.changes(0) == [Revision(1, 1234, ALICE, (change,))]
+
+
+def test_a_caller_without_a_reason_stays_without_one(store: Store) -> None:
+    store.commit([draft(put(ORDERS, "a", "1"), caller=Caller())])
+
+    assert store.changes(0)[0].caller == Caller()
+
+
+def test_each_draft_of_a_batch_is_one_revision_in_order(store: Store) -> None:
+    answers = store.commit([draft(put(ORDERS, "a", str(value))) for value in range(5)])
+
+    assert numbers(answers) == [1, 2, 3, 4, 5]
+    assert [each.changes[0].after for each in store.changes(0)] == ["0", "1", "2", "3", "4"]
+    assert store.load().overrides(ORDERS) == {"a": "4"}
+
+
+def test_the_order_is_that_of_commits_never_of_the_clock(store: Store) -> None:
+    for time in (3000, 1000, 2000):
+        commit(store, put(ORDERS, "a", str(time)), time=time)
+
+    assert [(each.number, each.time) for each in store.changes(0)] == [(1, 3000), (2, 1000), (3, 2000)]
+
+
+def test_lines_keep_their_order(store: Store) -> None:
+    lines = tuple(put(ORDERS, f"k{place}", "v") for place in range(20))
+    commit(store, *reversed(lines))
+
+    assert store.changes(0)[0].changes == tuple(reversed(lines))
+
+
+def test_the_last_line_about_a_key_wins(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"), put(ORDERS, "a", None), put(ORDERS, "b", "1"), put(ORDERS, "b", "2"))
+
+    assert store.load().overrides(ORDERS) == {"b": "2"}
+
+
+def test_a_removed_override_leaves_the_others(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"), put(ORDERS, "b", "2"))
+    commit(store, put(ORDERS, "a", None, before="1"))
+
+    assert store.load().overrides(ORDERS) == {"b": "2"}
+
+
+def test_a_resource_without_overrides_keeps_its_revision(store: Store) -> None:
+    """A guard on it would hold again, if its last change were forgotten."""
+    commit(store, put(ORDERS, "a", "1"))
+    commit(store, put(ORDERS, "a", None))
+
+    assert ORDERS not in store.load().configs
+    assert store.load().changed[ORDERS] == 2
+
+
+def test_removing_what_was_never_set_is_a_revision_too(store: Store) -> None:
+    commit(store, put(ORDERS, "a", None))
+
+    assert not store.load().configs
+    assert store.load().changed[ORDERS] == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "",
+        " ",
+        'a"b',
+        "a\\b",
+        "a'b",
+        "a.b[0]",
+        "$.a",
+        "a\x00b",
+        "\x00",
+        "\n\t",
+        "é",
+        "\U0001f600",
+        "null",
+        "{}",
+        "\ufeff",
+    ],
+)
+def test_no_text_is_special(store: Store, odd: str) -> None:
+    resource = Resource.group(odd)
+    caller = Caller(odd, odd, odd, odd, 1, odd)
+    change = put(resource, odd, odd, before=odd)
+    store.commit([draft(change, caller=caller)])
+    assert store.load().overrides(resource) == {odd: odd}
+
+    commit(store, put(resource, "other", "1"))
+    commit(store, put(resource, odd, None))
+
+    assert dict(store.load().configs) == {resource: {"other": "1"}}
+    assert store.changes(0, 1) == [Revision(1, 1000, caller, (change,))]
+
+
+def test_names_that_differ_in_case_or_type_are_different(store: Store) -> None:
+    resources = [Resource.topic("a"), Resource.topic("A"), Resource.group("a"), Resource.broker(1), Resource.logger(1)]
+    commit(store, *(put(each, "k", str(place)) for place, each in enumerate(resources)))
+
+    assert [store.load().overrides(each)["k"] for each in resources] == ["0", "1", "2", "3", "4"]
+
+
+def test_resources_come_back_with_their_types(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+
+    (loaded,) = store.load().configs
+    (read,) = store.changes(0)[0].changes
+    assert (str(loaded), str(read.resource), read.kind.name) == ("topic:orders", "topic:orders", "CONFIG")
+
+
+def test_an_empty_draft_takes_no_revision(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+    answers = store.commit([draft(), draft(put(ORDERS, "a", "2")), draft()])
+
+    assert numbers(answers) == [1, 2, 2]
+    assert numbers(store.changes(0)) == [1, 2]
+
+
+def test_an_empty_batch_does_nothing(store: Store) -> None:
+    assert list(store.commit([])) == []
+    assert store.load() == Snapshot.EMPTY
+
+
+def test_an_empty_draft_with_a_broken_guard_conflicts(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+
+    (answer,) = store.commit([draft(guards={ORDERS: 0})])
+
+    assert isinstance(answer, RevisionConflict)
+
+
+def test_a_guard_holds_until_its_resource_moves(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+    commit(store, put(PAYMENTS, "a", "1"), guards={ORDERS: 1, PAYMENTS: 0})
+
+    (answer,) = store.commit([draft(put(ORDERS, "a", "2"), guards={PAYMENTS: 1})])
+
+    assert isinstance(answer, RevisionConflict)
+    assert "topic:payments" in str(answer)
+    assert store.load().overrides(ORDERS) == {"a": "1"}
+
+
+def test_a_broken_guard_leaves_out_only_its_own_draft(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+
+    first, second, third = store.commit(
+        [
+            draft(put(PAYMENTS, "a", "1")),
+            draft(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
+            draft(put(PAYMENTS, "b", "1")),
+        ]
+    )
+
+    assert isinstance(second, RevisionConflict)
+    assert numbers([first, third]) == [2, 3]
+    assert numbers(store.changes(0)) == [1, 2, 3]
+    assert dict(store.load().configs) == {ORDERS: {"a": "1"}, PAYMENTS: {"a": "1", "b": "1"}}
+
+
+def test_a_guard_sees_earlier_drafts_of_its_batch(store: Store) -> None:
+    first, second, third = store.commit(
+        [
+            draft(put(ORDERS, "a", "1"), guards={ORDERS: 0}),
+            draft(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
+            draft(put(ORDERS, "a", "3"), guards={ORDERS: 1}),
+        ]
+    )
+
+    assert isinstance(second, RevisionConflict)
+    assert numbers([first, third]) == [1, 2]
+    assert store.load().overrides(ORDERS) == {"a": "3"}
+
+
+def test_a_draft_left_out_moves_nothing_for_those_after_it(store: Store) -> None:
+    commit(store, put(ORDERS, "a", "1"))
+
+    first, second = store.commit(
+        [
+            draft(put(ORDERS, "a", "2"), put(PAYMENTS, "a", "2"), guards={ORDERS: 0}),
+            draft(put(PAYMENTS, "a", "3"), guards={PAYMENTS: 0}),
+        ]
+    )
+
+    assert isinstance(first, RevisionConflict)
+    assert isinstance(second, Revision)
+
+
+def test_a_topic_is_made_grown_and_deleted_with_its_overrides(store: Store) -> None:
+    small, grown = topic("orders"), topic("orders", partitions=3)
+
+    commit(store, turned(None, small), put(ORDERS, "a", "1"))
+    assert dict(store.load().topics) == {"orders": small}
+    assert dict(store.load().topic_ids) == {small.id: "orders"}
+
+    commit(store, turned(small, grown))
+    assert store.load().topics["orders"] == grown
+    assert store.load().overrides(ORDERS) == {"a": "1"}
+
+    commit(store, turned(grown, None), put(ORDERS, "a", None, before="1"))
+    assert store.load() == Snapshot.of(3, Snapshot.EMPTY.topics, Snapshot.EMPTY.configs, store.load().changed)
+    assert store.load().changed[ORDERS] == 3
+
+
+def test_a_topic_made_again_has_its_new_id_only(store: Store) -> None:
+    old, new = topic("orders", number=1), topic("orders", number=2)
+    commit(store, turned(None, old), put(ORDERS, "a", "1"))
+
+    store.commit([draft(turned(old, None), put(ORDERS, "a", None)), draft(turned(None, new), put(ORDERS, "b", "1"))])
+
+    assert dict(store.load().topic_ids) == {new.id: "orders"}
+    assert store.load().overrides(ORDERS) == {"b": "1"}
+
+
+def test_a_topic_made_and_deleted_in_one_batch_is_gone(store: Store) -> None:
+    once = topic("orders")
+    store.commit([draft(turned(None, once)), draft(turned(once, None))])
+
+    assert not store.load().topics
+    assert store.load().changed[ORDERS] == 2
+
+
+def test_the_journal_replayed_is_the_state(store: Store) -> None:
+    old, new = topic("my.orders", number=1), topic("my.orders", number=2, partitions=2)
+    commit(store, turned(None, old), put(old.resource, "a", "1"), put(old.resource, "b", "2"))
+    store.commit([draft(put(BROKERS, "c", "3")), draft(put(old.resource, "a", None)), draft(put(BROKERS, "c", "4"))])
+    commit(store, turned(old, None), put(old.resource, "b", None))
+    commit(store, turned(None, new))
+
+    assert replayed(store) == store.load()
+
+
+def test_changes_come_in_pages(store: Store) -> None:
+    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(10)])
+
+    assert numbers(store.changes(0, 4)) == [1, 2, 3, 4]
+    assert numbers(store.changes(4, 4)) == [5, 6, 7, 8]
+    assert numbers(store.changes(8, 4)) == [9, 10]
+    assert numbers(store.changes(10, 4)) == []
+    assert numbers(store.changes(99)) == []
+
+
+def test_a_sensitive_value_is_kept_in_the_state_and_sealed_in_the_journal(store: Store) -> None:
+    answer = commit(store, put(BROKERS, "pw", "old-secret", sensitive=True))
+    commit(store, put(BROKERS, "pw", "new-secret", before="old-secret", sensitive=True))
+    commit(store, put(BROKERS, "pw", None, before="new-secret", sensitive=True), put(BROKERS, "q", "x", sensitive=True))
+
+    assert answer.changes[0].after == "old-secret"
+    first, second, third = (each.changes[0] for each in store.changes(0))
+    assert (first.before, third.after) == (None, None)
+    assert first.after == second.before != second.after == third.before
+    assert "secret" not in f"{first.after}{second.after}{store.changes(0)}"
+    assert store.load().overrides(BROKERS) == {"q": "x"}
+
+
+def test_trimming_keeps_the_last_ones(store: Store) -> None:
+    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(10)])
+    before = store.load()
+    assert store.oldest() == 1
+
+    assert store.trim(keep_last=3) == 7
+    assert store.trim(keep_last=3) == 0
+
+    assert store.oldest() == 8
+    assert numbers(store.changes(7)) == [8, 9, 10]
+    assert store.load() == before
+    with pytest.raises(JournalTrimmed) as caught:
+        store.changes(6)
+    assert caught.value.oldest == 8
+
+
+def test_trimming_by_time_stops_at_the_first_young_revision(store: Store) -> None:
+    """A clock that was set back must not tear a hole into the journal."""
+    for time in (100, 200, 900, 300, 950):
+        commit(store, put(ORDERS, "a", str(time)), time=time)
+
+    assert store.trim(before_time=500) == 2
+    assert numbers(store.changes(2)) == [3, 4, 5]
+
+
+def test_the_newest_revision_is_never_trimmed(store: Store) -> None:
+    assert store.trim(keep_last=0) == 0
+    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(3)])
+
+    assert store.trim(before_time=10**15) + store.trim(keep_last=0) == 2
+    assert numbers(store.changes(2)) == [3]
+    assert commit(store, put(ORDERS, "a", "x")).number == 4
+
+
+def test_everything_is_there_after_reopening(durable: Opener) -> None:
+    made = topic("orders")
+    store = durable()
+    commit(store, turned(None, made), put(ORDERS, "a", "1"), put(ORDERS, "pw", "secret", sensitive=True))
+    commit(store, put(PAYMENTS, "a", "1"), put(PAYMENTS, "a", None))
+    store.trim(keep_last=1)
+    state, journal, cluster = store.load(), store.changes(1), store.cluster_id
+    store.close()
+
+    again = durable()
+
+    assert (again.load(), again.changes(1), again.cluster_id, again.oldest()) == (state, journal, cluster, 2)
+    assert again.load().overrides(ORDERS)["pw"] == "secret"
+    (answer,) = again.commit([draft(put(PAYMENTS, "a", "2"), guards={PAYMENTS: 1})])
+    assert isinstance(answer, RevisionConflict)
+    assert commit(again, put(PAYMENTS, "a", "2")).number == 3
+    again.close()
+
+
+def test_equal_secrets_look_equal_across_a_restart(durable: Opener) -> None:
+    for key in ("a", "b"):
+        store = durable()
+        commit(store, put(BROKERS, key, "secret", sensitive=True))
+        store.close()
+
+    store = durable()
+    first, second = (each.changes[0].after for each in store.changes(0))
+    assert first == second
+    store.close()
