@@ -12,6 +12,8 @@ from typing import Any, Final
 
 NEVER: Final = 1 << 15
 API_VERSIONS: Final = 18
+LIST_CONFIG_CHANGES: Final = 30000
+"""A server that advertises this key understands our tags; no other server is sent them."""
 
 
 class Api:
@@ -68,6 +70,11 @@ _ROWS: Final = (
     Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
     Api(74, "ListConfigResources", 0, 1, 0, "list_config_resources"),
     Api(75, "DescribeTopicPartitions", 0, 0, 0, "describe_topic_partitions"),
+    # What Kafka does not have: the KIPs' own requests, and ours (docs/protocol.md, "Extensions").
+    Api(2100, "AlterConfig", 0, 0, NEVER, "alter_config"),
+    Api(2101, "DescribeConfig", 0, 0, NEVER, "describe_config"),
+    Api(LIST_CONFIG_CHANGES, "ListConfigChanges", 0, 0, 0, "list_config_changes"),
+    Api(30001, "DescribeConfigsAt", 0, 0, 0, "describe_configs_at"),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kconf.wire.codec import encode, uvarint
-from kconf.wire.fields import BOOL, I8, I16, I32, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I8, I16, I32, I64, STRING, Array, f, struct
 
 DEFAULT_SOURCE: Final = 5
 
@@ -62,6 +62,7 @@ class DescribeConfigsResult:
 class DescribeConfigsResponse:
     throttle_time_ms: int = f(I32, default=0)
     results: Sequence[DescribeConfigsResult] = f(Array(DescribeConfigsResult), default=())
+    revision: int = f(I64, since=4, tag=40003, default=-1)  # ours: the snapshot that answered
 
 
 class Form(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kconf.wire.alter_configs import AlterConfigsResourceResponse
-from kconf.wire.fields import BOOL, I8, I32, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I8, I32, I64, STRING, Array, f, struct
 
 
 @struct
@@ -23,12 +23,14 @@ class IncrementalAlterConfigsResource:
     resource_type: int = f(I8)
     resource_name: str = f(STRING)
     configs: Sequence[IncrementalAlterableConfig] = f(Array(IncrementalAlterableConfig))
+    expected_revision: int = f(I64, since=1, tag=40001, default=-1)  # ours: refuse if the resource changed later
 
 
 @struct
 class IncrementalAlterConfigsRequest:
     resources: Sequence[IncrementalAlterConfigsResource] = f(Array(IncrementalAlterConfigsResource))
     validate_only: bool = f(BOOL, default=False)
+    reason: str | None = f(STRING, since=1, nullable=1, tag=40002, default=None)  # ours: for the journal
 
 
 @struct
