@@ -285,6 +285,12 @@ class TopicDeletionDisabled(KafkaError):
     code = ErrorCode.TOPIC_DELETION_DISABLED
 
 
+class InvalidUpdateVersion(KafkaError):
+    """95: compare-and-set met a resource that has moved."""
+
+    code = ErrorCode.INVALID_UPDATE_VERSION
+
+
 class UnknownTopicId(KafkaError):
     code = ErrorCode.UNKNOWN_TOPIC_ID
 

@@ -7,6 +7,7 @@ mistake is its own: all or nothing per resource, and never a word about the othe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from kconf.errors import (
     Failure,
     GroupNotAuthorized,
     InvalidRequest,
+    InvalidUpdateVersion,
     KafkaError,
     NotAuthorized,
     TopicNotAuthorized,
@@ -67,6 +69,8 @@ def plan_alter(
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
             made = _Decision(snapshot, node, resource, wish.alterations, replace).changes(authorise)
+            if -1 < wish.expected < changed.get(resource, 0):
+                raise InvalidUpdateVersion(f"{resource} changed at revision {changed[resource]}, after {wish.expected}")
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -78,8 +82,10 @@ def plan_alter(
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails."""
-    seen: set[Resource] = set()
-    return {wish.resource for wish in wishes if wish.resource in seen or seen.add(wish.resource)}  # type: ignore[func-returns-value]
+    resources = [wish.resource for wish in wishes]
+    if len(set(resources)) == len(resources):
+        return set()
+    return {resource for resource, count in Counter(resources).items() if count > 1}
 
 
 def check_alterations(alterations: Sequence[Alteration]) -> None:

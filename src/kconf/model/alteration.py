@@ -27,10 +27,14 @@ class Alteration(NamedTuple):
 
 
 class ResourceAlterations(NamedTuple):
-    """The wishes about one resource. They are granted together or not at all."""
+    """The wishes about one resource. They are granted together or not at all.
+
+    Compare-and-set: with an `expected` revision they are refused if the resource has changed after it (-1: any).
+    """
 
     resource: Resource
     alterations: Sequence[Alteration]
+    expected: int = -1
 
 
 class TopicWish(NamedTuple):

@@ -16,22 +16,33 @@ from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
 from kconf.server.context import UNAVAILABLE, Call, Context
 from kconf.service import State
-from kconf.wire.alter_configs import AlterConfigsRequest, AlterConfigsResourceResponse, AlterConfigsResponse
+from kconf.wire.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 _TYPES = {int(kind): kind for kind in ResourceType}
 
 
 async def handle_replace(context: Context, request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+    keep = request.incremental_update
     wishes = [
         ResourceAlterations(
             _resource(each.resource_type, each.resource_name),
-            [Alteration(Op.SET, config.name, config.value) for config in each.configs],
+            [_replacement(config, keep=keep) for config in each.configs],
         )
         for each in request.resources
     ]
-    outcomes = await _alter(context, wishes, call, replace=True, validate_only=request.validate_only)
+    outcomes = await alter(context, wishes, call, replace=not keep, validate_only=request.validate_only)
     return AlterConfigsResponse(0, _responses(wishes, outcomes))
+
+
+def _replacement(config: AlterableConfig, *, keep: bool) -> Alteration:
+    """KIP-248's incremental update: an empty value deletes."""
+    return Alteration(Op.DELETE if keep and config.value == "" else Op.SET, config.name, config.value)
 
 
 async def handle_incremental(
@@ -41,12 +52,15 @@ async def handle_incremental(
         ResourceAlterations(
             _resource(each.resource_type, each.resource_name),
             [Alteration(config.config_operation, config.name, config.value) for config in each.configs],
+            each.expected_revision,
         )
         for each in request.resources
     ]
+    if request.reason is not None:
+        call = call.because(request.reason)
     loggers = {index: wish for index, wish in enumerate(wishes) if wish.resource.type == ResourceType.BROKER_LOGGER}
     if not loggers:
-        outcomes = await _alter(context, wishes, call, replace=False, validate_only=request.validate_only)
+        outcomes = await alter(context, wishes, call, replace=False, validate_only=request.validate_only)
         return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
     repeated = repeated_resources(wishes)
     others = [wish for index, wish in enumerate(wishes) if index not in loggers]
@@ -54,7 +68,7 @@ async def handle_incremental(
         index: _alter_logger(context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only)
         for index, wish in loggers.items()
     }
-    rest = iter(await _alter(context, others, call, replace=False, validate_only=request.validate_only))
+    rest = iter(await alter(context, others, call, replace=False, validate_only=request.validate_only))
     outcomes = [levels[index] if index in levels else next(rest) for index in range(len(wishes))]
     return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
 
@@ -63,7 +77,7 @@ def _resource(kind: int, name: str) -> Resource:
     return Resource(_TYPES.get(kind, kind), name)  # type: ignore[arg-type]  # an unknown number fails its resource
 
 
-async def _alter(
+async def alter(
     context: Context, wishes: Sequence[ResourceAlterations], call: Call, *, replace: bool, validate_only: bool
 ) -> Outcomes:
     def planner(state: State) -> Plan[Outcomes]:
@@ -98,5 +112,5 @@ def _responses(wishes: Sequence[ResourceAlterations], outcomes: Outcomes) -> lis
         AlterConfigsResourceResponse(0, None, resource.type, resource.name)
         if failure is None
         else AlterConfigsResourceResponse(failure.code, failure.message, resource.type, resource.name)
-        for (resource, _), failure in zip(wishes, outcomes, strict=True)
+        for (resource, *_), failure in zip(wishes, outcomes, strict=True)
     ]

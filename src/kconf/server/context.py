@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 from kconf.engine.alter import Node
@@ -46,3 +46,7 @@ class Call:
     host: str
     port: int
     authorise: Authorise = allow_all
+
+    def because(self, reason: str) -> Call:
+        """The same call, with a reason for the journal."""
+        return replace(self, caller=replace(self.caller, reason=reason))
