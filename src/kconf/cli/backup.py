@@ -31,8 +31,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    from kconf.store.base import backup
+    from kconf.store.sqlite import path_of
+    from kconf.store.sqlite_backup import backup
 
-    made = backup(options.store, options.file, force=options.force)
+    made = backup(path_of(options.store), options.file, overwrite=options.force)
     print(f"{options.file}: revision {made.revision}, {made.bytes} bytes")
     return 0
