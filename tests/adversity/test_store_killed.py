@@ -1,0 +1,87 @@
+"""kill -9 at any moment: what a store acknowledged is there, nothing is half applied.
+
+The child commits batches in a loop and says the last revision of each once it is durable; a secret and a topic are in
+play so that state which the journal cannot rebuild is covered too.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot, replay
+from kconf.store.base import open_store
+
+KILLS = 20
+BROKERS = Resource.brokers()
+
+CHILD = """
+import sys
+from uuid import UUID
+from kconf.model.journal import Caller, Change, ChangeKind
+from kconf.model.plan import Draft
+from kconf.model.resource import Resource, Topic
+from kconf.model.snapshot import topic_to_json
+from kconf.store.base import open_store
+
+store = open_store(sys.argv[1])
+number = store.load().revision
+while True:
+    batch = []
+    for _ in range(number % 7 + 1):
+        number += 1
+        topic = Topic(f"t{number % 50}", UUID(int=number), ((1,),))
+        batch.append(Draft(Caller(), number, [
+            Change(ChangeKind.TOPIC, topic.resource, "", None, topic_to_json(topic), "CREATE"),
+            Change(ChangeKind.CONFIG, topic.resource, "a", None, str(number), "SET"),
+            Change(ChangeKind.CONFIG, Resource.brokers(), "b", None, str(number), "SET"),
+            Change(ChangeKind.CONFIG, Resource.brokers(), "pw", None, f"secret-{number}", "SET", True),
+        ], {topic.resource: number}))
+    print(store.commit(batch)[-1].number, flush=True)
+"""
+
+
+def test_every_acknowledged_revision_survives_kill_9(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/kconf.db"
+    reached = 0
+    chance = random.Random(20)
+    for _ in range(KILLS):
+        acknowledged = run_and_kill(url, after=chance.uniform(0, 0.1))
+        reached = check(url, max(acknowledged, reached))
+    assert reached > KILLS
+
+
+def run_and_kill(url: str, *, after: float) -> int:
+    """The last revision that the child said was durable."""
+    child = subprocess.Popen([sys.executable, "-c", CHILD, url], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    with child:
+        said = [child.stdout.readline()]  # it runs
+        time.sleep(after)  # the moment is the point of the test
+        child.kill()
+        said += child.stdout.readlines()
+    return max(int(line) for line in said if line.endswith("\n"))
+
+
+def check(url: str, acknowledged: int) -> int:
+    store = open_store(url)
+    try:
+        state = store.load()
+        journal = store.changes(0, 10**9)
+    finally:
+        store.close()
+    last = state.revision
+    assert last >= acknowledged
+    assert [each.number for each in journal] == list(range(1, last + 1))
+    assert state.overrides(BROKERS) == {"b": str(last), "pw": f"secret-{last}"}
+    assert without_secrets(replay((each.number, each.changes) for each in journal)) == without_secrets(state)
+    return last
+
+
+def without_secrets(state: Snapshot) -> Snapshot:
+    plain = {key: value for key, value in state.overrides(BROKERS).items() if key != "pw"}
+    return Snapshot.of(state.revision, state.topics, state.configs.set(BROKERS, plain), state.changed)
