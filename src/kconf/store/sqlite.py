@@ -131,6 +131,7 @@ def path_of(url: str) -> Path:
 def _tune(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA secure_delete = ON")  # a secret that was replaced does not stay in a free corner of the file
     db.execute("PRAGMA temp_store = MEMORY")
     db.execute("PRAGMA cache_size = -32768")
     db.execute("PRAGMA wal_autocheckpoint = 2000")  # 8 MB: one takes 3-10 ms; fewer pages mean as long, more often

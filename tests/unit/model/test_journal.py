@@ -1,0 +1,56 @@
+"""Redaction: what may be written down and shown."""
+
+from __future__ import annotations
+
+import pickle
+
+from kconf.model.journal import Caller, Change, ChangeKind, Revision, redacted
+from kconf.model.plan import Draft
+from kconf.model.resource import Resource
+
+KEY = bytes(32)
+PLAIN = Change(ChangeKind.CONFIG, Resource.brokers(), "a", "1", "2", "SET")
+SECRET = Change(ChangeKind.CONFIG, Resource.brokers(), "pw", "0ld", "n3w", "SET", sensitive=True)
+
+
+def test_a_plain_change_shows_its_values() -> None:
+    assert "before='1', after='2'" in repr(PLAIN)
+
+
+def test_no_repr_shows_a_sensitive_value() -> None:
+    revision = Revision(1, 2, Caller(), [SECRET])
+    draft = Draft(Caller(), 2, (SECRET,), {})
+
+    shown = f"{SECRET} {SECRET!r} {revision} {revision!r} {draft} {draft!r} {[SECRET]}"
+
+    assert "0ld" not in shown
+    assert "n3w" not in shown
+    assert "before='[hidden]', after='[hidden]'" in repr(SECRET)
+
+
+def test_that_a_sensitive_value_is_not_set_is_no_secret() -> None:
+    assert "before=None, after='[hidden]'" in repr(SECRET._replace(before=None))
+
+
+def test_a_plain_change_is_written_down_as_it_is() -> None:
+    assert redacted(PLAIN, KEY) is PLAIN
+
+
+def test_a_sealed_value_says_nothing_but_equality() -> None:
+    sealed = redacted(SECRET, KEY)
+    same = redacted(SECRET._replace(before="n3w", after="0ld"), KEY)
+
+    assert sealed.before != sealed.after
+    assert (sealed.before, sealed.after) == (same.after, same.before)
+    assert sealed.after == redacted(SECRET._replace(key="other"), KEY).after
+    assert sealed.after != redacted(SECRET, b"\1" * 32).after
+    assert (sealed.resource, sealed.key, sealed.op, sealed.sensitive) == (Resource.brokers(), "pw", "SET", True)
+
+
+def test_what_is_not_set_stays_not_set() -> None:
+    assert redacted(SECRET._replace(after=None), KEY).after is None
+
+
+def test_a_change_is_still_a_tuple() -> None:
+    assert tuple(PLAIN) == (ChangeKind.CONFIG, Resource.brokers(), "a", "1", "2", "SET", False)
+    assert pickle.loads(pickle.dumps(SECRET)) == SECRET
