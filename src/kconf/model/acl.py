@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Operation(IntEnum):
@@ -46,3 +47,48 @@ Authorise = Callable[[Operation, AclType, str], bool]
 def allow_all(_operation: Operation, _type: AclType, _name: str) -> bool:
     """Where there is no authorizer everyone may do everything."""
     return True
+
+
+class Permission(IntEnum):
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class PatternType(IntEnum):
+    """How an ACL's resource name is meant; ANY and MATCH are for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class AclBinding(NamedTuple):
+    """One rule: this principal, from this host, may or may not do that to these resources."""
+
+    resource_type: AclType
+    name: str
+    principal: str
+    operation: Operation
+    permission: Permission = Permission.ALLOW
+    pattern: PatternType = PatternType.LITERAL
+    host: str = "*"
+
+    def filter(self) -> AclFilter:
+        """The filter that matches this binding and no other."""
+        return AclFilter(*self)
+
+
+class AclFilter(NamedTuple):
+    """Which bindings are meant; None and ANY match everything."""
+
+    resource_type: AclType = AclType.ANY
+    name: str | None = None
+    principal: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+    pattern: PatternType = PatternType.ANY
+    host: str | None = None

@@ -10,7 +10,10 @@ from uuid import UUID
 
 
 class ResourceType(IntEnum):
-    """The wire numbers of config resources (ACL resources have others)."""
+    """What a resource is. Up to 127 the wire numbers of config resources (ACL resources have others).
+
+    Above that, what is kept and journalled the same way but never travels as a config resource.
+    """
 
     UNKNOWN = 0
     TOPIC = 2
@@ -18,6 +21,9 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
+    QUOTA = 1000  # a QuotaEntity; its keys are quotas
+    SCRAM = 1001  # a user; its keys are SCRAM mechanisms, its values credentials
+    ACL = 1002  # a resource pattern; its keys are ACL entries
 
     __hash__ = int.__hash__  # Enum's own hashes the name in Python code; a resource is hashed several times per request
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kconf.wire.fields import BOOL, I8, I16, I32, I64, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I16, I32, I64, STRING, Array, f, struct
 
 
 @struct
 class ResourceAt:
-    resource_type: int = f(I8)
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
     resource_name: str = f(STRING)
 
 
@@ -34,7 +34,7 @@ class OverrideAt:
 class ResultAt:
     error_code: int = f(I16)
     error_message: str | None = f(STRING, nullable=0)
-    resource_type: int = f(I8)
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
     resource_name: str = f(STRING)
     existed: bool = f(BOOL)
     overrides: Sequence[OverrideAt] = f(Array(OverrideAt))

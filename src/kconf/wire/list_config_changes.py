@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kconf.wire.fields import BOOL, I8, I16, I32, I64, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I16, I32, I64, STRING, Array, f, struct
 
 
 @struct
 class ChangeFilter:
-    resource_type: int = f(I8)
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
     resource_name: str | None = f(STRING, nullable=0)
 
 
@@ -29,7 +29,7 @@ class ListConfigChangesRequest:
 @struct
 class ListedChange:
     kind: str = f(STRING)
-    resource_type: int = f(I8)
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
     resource_name: str = f(STRING)
     op: str = f(STRING)
     key: str = f(STRING)

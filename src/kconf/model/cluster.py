@@ -1,0 +1,85 @@
+"""What a cluster says about itself: its nodes, its topics, its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from kconf.model.acl import Operation
+from kconf.model.entry import View
+from kconf.model.resource import Resource, ResourceType
+
+NO_ID = UUID(int=0)
+
+
+class Node(NamedTuple):
+    """A broker or controller, and where it listens."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    fenced: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.id} at {self.host}:{self.port}"
+
+
+class ClusterDescription(NamedTuple):
+    """`controller` is None where none is known; `authorized_operations` where they were not asked for."""
+
+    cluster_id: str | None
+    controller: Node | None
+    nodes: Mapping[int, Node]
+    authorized_operations: frozenset[Operation] | None = None
+
+
+class TopicListing(NamedTuple):
+    """A topic in a list. Brokers before Kafka 2.8 have no topic ids: NO_ID."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+    partitions: int
+
+    @property
+    def resource(self) -> Resource:
+        return Resource(ResourceType.TOPIC, self.name)
+
+
+class PartitionDescription(NamedTuple):
+    """A partition; `leader` is None where there is none."""
+
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline: tuple[int, ...] = ()
+
+
+class TopicDescription(NamedTuple):
+    name: str
+    topic_id: UUID
+    internal: bool
+    partitions: tuple[PartitionDescription, ...]
+    authorized_operations: frozenset[Operation] | None = None
+
+
+class CreatedTopic(NamedTuple):
+    """KIP-525: a topic as it was made. What the broker does not tell, or may not, is None."""
+
+    name: str
+    topic_id: UUID
+    num_partitions: int | None = None
+    replication_factor: int | None = None
+    config: View | None = None
+
+
+class GroupListing(NamedTuple):
+    """A group in a list; state and type are empty where the broker does not tell them."""
+
+    name: str
+    protocol: str
+    state: str = ""
+    type: str = ""
