@@ -295,6 +295,43 @@ class UnknownTopicId(KafkaError):
     code = ErrorCode.UNKNOWN_TOPIC_ID
 
 
+class ConnectionFailed(KafkaError):
+    """13, in a client: no line to a broker, or it broke. `sent`: what was asked may have been done all the same."""
+
+    code = ErrorCode.NETWORK_EXCEPTION
+    sent: bool = False
+
+
+class BrokerNotAvailable(KafkaError):
+    code = ErrorCode.BROKER_NOT_AVAILABLE
+
+
+class AuthenticationFailed(KafkaError):
+    """58, and in a client also a certificate that one of the two sides does not accept."""
+
+    code = ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
+class UnsupportedSaslMechanism(AuthenticationFailed):
+    code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+
+
+class ThrottlingQuotaExceeded(KafkaError):
+    code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
+class ResourceNotFound(KafkaError):
+    code = ErrorCode.RESOURCE_NOT_FOUND
+
+
+class DuplicateResource(KafkaError):
+    code = ErrorCode.DUPLICATE_RESOURCE
+
+
+class UnacceptableCredential(KafkaError):
+    code = ErrorCode.UNACCEPTABLE_CREDENTIAL
+
+
 _KNOWN = frozenset(int(code) for code in ErrorCode)
 
 
