@@ -1,0 +1,63 @@
+"""A raw client: any message in any version over a plain socket, written and read with kconf's own codec.
+
+For what no client library says any more: the lowest versions, and requests that they refuse to send.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any, Self
+
+from kconf.wire.apis import BY_NAME
+from kconf.wire.frames import LENGTH, read_response, request
+
+
+class Wire:
+    """One connection. `ask("Metadata", 0, topics=[])` sends that request and returns the decoded answer."""
+
+    def __init__(self, address: str, *, client_id: str | None = "wire", timeout: float = 20.0) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout)
+        self._client_id = client_id
+        self._correlation = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def ask(self, api: str, version: int, **fields: object) -> Any:
+        """One request, one answer. ConnectionError when the server closes the line instead."""
+        self._correlation += 1
+        row = BY_NAME[api]
+        message = row.request(**fields)
+        self._socket.sendall(request(row, version, self._correlation, self._client_id, message))
+        correlation, answer = read_response(row, version, self.receive())
+        assert correlation == self._correlation
+        return answer
+
+    def say(self, key: int, version: int, body: bytes = b"") -> bytes:
+        """A request of which only the head is ours; the answer's bytes after the correlation id."""
+        self._correlation += 1
+        head = struct.pack(">hhih", key, version, self._correlation, -1)
+        self._socket.sendall(LENGTH.pack(len(head) + len(body)) + head + body)
+        return self.receive()[4:]
+
+    def receive(self) -> bytes:
+        """One frame, without its length."""
+        (size,) = LENGTH.unpack(self._exactly(4))
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = self._socket.recv(size - len(data))
+            if not part:
+                raise ConnectionError("the server closed the connection")
+            data += part
+        return bytes(data)
