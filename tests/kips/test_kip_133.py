@@ -1,0 +1,275 @@
+"""KIP-133, DescribeConfigs and AlterConfigs. Numbers are those of its lists of request semantics.
+
+Authorization and the policy come with their own issues; until then a file that asks for either stops the start.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    SET,
+    TOPIC,
+    Admin,
+    codes,
+)
+from tests.support.process import KconfProcess
+
+USER, CLIENT = 5, 6
+
+
+def test_a_topics_configuration_is_seen_by_any_client(admin: Admin, topic: str) -> None:
+    """Motivation 1: what Metadata does not tell, DescribeConfigs does."""
+    admin.create(topic, configs={"segment.ms": "5"})
+
+    assert admin.entries((TOPIC, topic))["segment.ms"].value == "5"
+
+
+def test_a_topics_configuration_can_be_updated(admin: Admin, topic: str) -> None:
+    """Motivation 2: AlterConfigs updates the configuration of a topic."""
+    admin.create(topic)
+
+    assert codes(admin.replace([((TOPIC, topic), {"segment.ms": "5"})])) == [0]
+    assert admin.overrides(topic) == {"segment.ms": "5"}
+
+
+def test_defaults_and_overrides_can_be_told_apart(admin: Admin, topic: str) -> None:
+    """Motivation 3: one can tell how a topic or broker is configured, defaults and overrides included."""
+    admin.create(topic, configs={"segment.ms": "5"})
+
+    of_topic, of_broker = admin.entries((TOPIC, topic)), admin.entries((BROKER, "1"))
+
+    assert (of_topic["segment.ms"].config_source, of_topic["flush.messages"].config_source) == (1, 5)
+    assert (of_broker["log.segment.bytes"].config_source, of_broker["num.io.threads"].config_source) == (4, 5)
+
+
+# -- Describe Configs ------------------------------------------------------------------------------------------------
+
+
+def test_describing_needs_no_particular_connection(server: KconfProcess, topic: str) -> None:
+    """Describe 1: a request can be sent to any broker."""
+    with Admin(server.bootstrap) as one, Admin(server.bootstrap) as other:
+        one.create(topic, configs={"segment.ms": "5"})
+
+        assert one.describe((TOPIC, topic)) == other.describe((TOPIC, topic))
+
+
+def test_a_resource_asked_for_twice_is_described_once(admin: Admin, topic: str) -> None:
+    """Describe 2: extra instructions for a resource are ignored. (Kafka answers each; clients then fail.)"""
+    admin.create(topic)
+
+    results = admin.describe((TOPIC, topic), (BROKER, "1"), (TOPIC, topic))
+
+    assert sorted((each.resource_type, each.resource_name) for each in results) == [(TOPIC, topic), (BROKER, "1")]
+    assert codes(results) == [0, 0]
+
+
+def test_null_names_mean_all_keys(admin: Admin, topic: str) -> None:
+    """Describe 3: without a list of names all entries come."""
+    admin.create(topic)
+
+    (result,) = admin.describe((TOPIC, topic), keys=None)
+
+    assert len(result.configs) == 33
+
+
+def test_only_the_named_keys_come(admin: Admin, topic: str) -> None:
+    """Describe 3: otherwise those with the given names; a name that there is not is left out without an error."""
+    admin.create(topic)
+
+    (result,) = admin.describe((TOPIC, topic), keys=["segment.ms", "no.such.key", "flush.ms"])
+
+    assert [each.name for each in result.configs] == ["flush.ms", "segment.ms"]
+
+
+def test_an_empty_list_of_names_means_all_keys(admin: Admin, topic: str) -> None:
+    """Describe 3 read to the letter gives none; Kafka gives all since 2.8, and so does kconf."""
+    admin.create(topic)
+
+    (result,) = admin.describe((TOPIC, topic), keys=[])
+
+    assert len(result.configs) == 33
+
+
+@pytest.mark.parametrize(
+    "place", [(TOPIC, "t"), (BROKER, "1"), (BROKER, ""), (BROKER_LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")]
+)
+def test_types_that_have_configuration_can_be_described(admin: Admin, place: tuple[int, str]) -> None:
+    """Describe 4: topics and brokers; later KIPs added loggers, client metrics and groups."""
+    admin.create("t")
+
+    assert codes(admin.describe(place)) == [0]
+
+
+def test_a_type_without_configuration_fails_the_request(admin: Admin, topic: str) -> None:
+    """Describe 4: any other type is refused; as in Kafka, with the whole request."""
+    admin.create(topic)
+
+    results = admin.describe((TOPIC, topic), (1, "x"))
+
+    assert [(each.resource_type, each.error_code, list(each.configs)) for each in results] == [
+        (TOPIC, 42, []),
+        (1, 42, []),
+    ]
+
+
+@pytest.mark.parametrize(("name", "code"), [("1", 0), ("+1", 0), ("01", 0), ("2", 42), ("x", 42), (" 1", 42)])
+def test_a_broker_describes_itself_only(admin: Admin, name: str, code: int) -> None:
+    """Describe 5: a broker's name must be the id of the broker that answers."""
+    assert codes(admin.describe((BROKER, name))) == [code]
+
+
+def test_topic_keys_are_never_read_only(admin: Admin, topic: str) -> None:
+    """Describe 5: there are no read-only topic keys."""
+    admin.create(topic)
+
+    assert not any(each.read_only for each in admin.entries((TOPIC, topic)).values())
+
+
+def test_a_broker_key_is_read_only_unless_it_became_dynamic(admin: Admin) -> None:
+    """Describe 5: all broker keys were read-only; KIP-226 opened those that this test counts."""
+    entries = admin.entries((BROKER, "1"))
+
+    assert entries["broker.id"].read_only
+    assert sum(not each.read_only for each in entries.values()) == 99
+
+
+@pytest.mark.parametrize("kind", [USER, CLIENT])
+def test_quotas_of_users_and_clients_are_no_configuration(admin: Admin, kind: int) -> None:
+    """Describe 6, Alter 6: quotas are not supported here; they have APIs of their own."""
+    assert codes(admin.describe((kind, "alice"))) == [42]
+    assert admin.alter((kind, "alice"), ("producer_byte_rate", SET, "1")).error_code == 42
+
+
+def test_describe_errors_are_reported_per_resource(admin: Admin, topic: str) -> None:
+    """Describe 8: each resource has its own error."""
+    admin.create(topic)
+
+    results = admin.describe((TOPIC, "missing"), (TOPIC, topic), (TOPIC, "bad name"), (BROKER, "9"))
+
+    assert [(each.resource_name, each.error_code) for each in results] == [
+        ("missing", 3),
+        (topic, 0),
+        ("bad name", 17),
+        ("9", 42),
+    ]
+
+
+def test_a_sensitive_value_never_leaves(admin: Admin, server: KconfProcess) -> None:
+    """DescribeConfigs Response and Rejected Alternatives 1: sensitive data is marked and never returned."""
+    for version in range(5):
+        password = admin.entries((BROKER, "1"), version=version)["ssl.key.password"]
+        assert (password.value, password.is_sensitive) == (None, True)
+        assert all(each.value is None for each in password.synonyms)
+    assert "a-secret" not in server.log()
+
+
+# -- Alter Configs ---------------------------------------------------------------------------------------------------
+
+
+def test_a_resource_altered_twice_in_a_request_fails_everywhere(admin: Admin, topic: str) -> None:
+    """Alter 2: several instructions for a resource are an invalid request. Kafka answers every occurrence."""
+    other = f"{topic}-other"
+    admin.create(topic, other)
+
+    said = admin.replace(
+        [
+            ((TOPIC, topic), {"segment.ms": "5"}),
+            ((TOPIC, other), {"segment.ms": "6"}),
+            ((TOPIC, topic), {"segment.ms": "7"}),
+        ]
+    )
+
+    assert codes(said) == [42, 0, 42]
+    assert (admin.overrides(topic), admin.overrides(other)) == ({}, {"segment.ms": "6"})
+
+
+def test_a_logger_cannot_be_replaced(admin: Admin) -> None:
+    """Alter 3: valid types. Loggers came later, and only to the incremental request."""
+    assert codes(admin.replace([((BROKER_LOGGER, "1"), {"root": "INFO"}), ((1, "x"), {})])) == [42, 42]
+
+
+def test_a_read_only_key_is_refused(admin: Admin) -> None:
+    """Alter 4: altering a read-only key fails its resource. The KIP's UnsupportedOperation shipped as 42."""
+    assert codes(admin.replace([((BROKER, "1"), {"broker.id": "6"})])) == [42]
+
+
+def test_altering_is_not_one_transaction_for_all_resources(admin: Admin, topic: str) -> None:
+    """Alter 7a: if there is an error for a resource, others are still updated."""
+    bad, last = f"{topic}-bad", f"{topic}-last"
+    admin.create(topic, bad, last)
+
+    said = admin.replace(
+        [
+            ((TOPIC, bad), {"segment.ms": "5", "min.cleanable.dirty.ratio": "1.1"}),
+            ((TOPIC, topic), {"segment.ms": "5"}),
+            ((BROKER, "1"), {"broker.id": "6"}),
+            ((TOPIC, last), {"segment.ms": "7"}),
+        ]
+    )
+
+    assert codes(said) == [40, 0, 42, 0]
+    assert [admin.overrides(name) for name in (bad, topic, last)] == [{}, {"segment.ms": "5"}, {"segment.ms": "7"}]
+
+
+def test_alter_errors_are_reported_per_resource_in_request_order(admin: Admin, topic: str) -> None:
+    """Alter 7b: errors are reported for each resource."""
+    admin.create(topic)
+
+    said = admin.replace([((TOPIC, "missing"), {}), ((TOPIC, topic), {}), ((TOPIC, "bad name"), {})])
+
+    assert [(each.resource_name, each.error_code) for each in said] == [("missing", 3), (topic, 0), ("bad name", 17)]
+    assert said[1].error_message is None
+    assert "missing" in said[0].error_message
+
+
+def test_validate_only_reports_and_changes_nothing(admin: Admin, topic: str) -> None:
+    """Alter 8: a dry run reports validation errors and does nothing."""
+    other = f"{topic}-other"
+    admin.create(topic, other, configs={"flush.ms": "6"})
+
+    said = admin.replace([((TOPIC, topic), {"segment.ms": "5"}), ((TOPIC, other), {"segment.ms": "0"})], dry=True)
+
+    assert codes(said) == [0, 40]
+    assert admin.overrides(topic) == admin.overrides(other) == {"flush.ms": "6"}
+
+
+def test_the_request_replaces_all_overrides(admin: Admin, topic: str) -> None:
+    """AlterConfigs Request: the given entries are the resource's configuration; an empty list clears it."""
+    admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
+
+    admin.replace([((TOPIC, topic), {"retention.ms": "7"})])
+    assert admin.overrides(topic) == {"retention.ms": "7"}
+    admin.replace([((TOPIC, topic), {})])
+    assert admin.overrides(topic) == {}
+
+
+def test_a_null_value_is_refused(admin: Admin, topic: str) -> None:
+    """AlterConfigs Request: a value is a string; null is an invalid request that names the key."""
+    admin.create(topic)
+
+    (said,) = admin.replace([((TOPIC, topic), {"segment.ms": None})])
+
+    assert said.error_code == 42
+    assert "segment.ms" in said.error_message
+
+
+def test_an_empty_request_is_answered_with_nothing(admin: Admin) -> None:
+    """AlterConfigs Response: one response per resource, so none for none."""
+    assert admin.replace([]) == []
+
+
+# -- Policy ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key", ["alter.config.policy.class.name", "create.topic.policy.class.name", "authorizer.class.name"]
+)
+def test_a_policy_or_authorizer_that_cannot_be_honoured_stops_the_start(key: str) -> None:
+    """Policy, ACLs: until kconf has them, a file that asks for one must not be served without it."""
+    with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
+        pass

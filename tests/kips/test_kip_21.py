@@ -1,0 +1,183 @@
+"""KIP-21, dynamic configuration: what it says of any keeper, over the requests that Kafka shipped for it.
+
+ZooKeeper paths and notifications come with the ZooKeeper store, quotas of clients with the quotas.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin, codes
+from tests.support.process import KconfProcess
+
+BROKERS = (BROKER, "")
+
+
+def inherited(admin: Admin, topic: str) -> tuple[str | None, int]:
+    entry = admin.entries((TOPIC, topic))["segment.bytes"]
+    return entry.value, entry.config_source
+
+
+def test_configuration_changes_while_the_server_runs(own_server: KconfProcess, own_admin: Admin) -> None:
+    """Motivation: an entity's configuration can be changed without a restart."""
+    own_admin.create("orders")
+    pid = own_server.pid
+
+    own_admin.alter((TOPIC, "orders"), ("segment.bytes", SET, "3000000"))
+
+    assert inherited(own_admin, "orders") == ("3000000", 1)
+    assert own_server.pid == pid
+
+
+def test_all_kinds_of_entities_are_changed_by_one_mechanism(own_admin: Admin) -> None:
+    """Motivation: one mechanism for the configuration of entities of every kind."""
+    own_admin.create("orders")
+
+    said = own_admin.alter_all(
+        [
+            ((TOPIC, "orders"), [("segment.ms", SET, "5")]),
+            (BROKERS, [("log.segment.bytes", SET, "4000000")]),
+            ((BROKER, "1"), [("log.segment.bytes", SET, "5000000")]),
+            ((GROUP, "payments"), [("consumer.session.timeout.ms", SET, "50000")]),
+            ((CLIENT_METRICS, "slow"), [("interval.ms", SET, "1000")]),
+        ]
+    )
+
+    assert codes(said) == [0, 0, 0, 0, 0]
+
+
+def test_everything_is_loaded_at_start(own_server: KconfProcess, own_admin: Admin) -> None:
+    """ZNode Structure: at startup a broker loads all configuration from the store."""
+    places = [(TOPIC, "orders"), BROKERS, (BROKER, "1"), (GROUP, "payments"), (CLIENT_METRICS, "slow")]
+    own_admin.create("orders", configs={"segment.ms": "5"})
+    own_admin.alter(BROKERS, ("log.segment.bytes", SET, "4000000"))
+    own_admin.alter((BROKER, "1"), ("log.retention.ms", SET, "60000"))
+    own_admin.alter((GROUP, "payments"), ("consumer.session.timeout.ms", SET, "50000"))
+    own_admin.alter((CLIENT_METRICS, "slow"), ("interval.ms", SET, "1000"))
+    before = own_admin.describe(*places)
+
+    own_server.restart()
+
+    with Admin(own_server.bootstrap) as admin:
+        assert admin.describe(*places) == before
+
+
+def test_the_store_takes_precedence_over_the_properties_file(own_admin: Admin) -> None:
+    """Config Precedence: what is stored wins over what the file says; the file stays in force for the rest."""
+    own_admin.create("orders")
+    assert inherited(own_admin, "orders") == ("2000000", 4)
+
+    own_admin.alter(BROKERS, ("log.segment.bytes", SET, "3000000"))
+    assert inherited(own_admin, "orders") == ("3000000", 3)
+    own_admin.alter((BROKER, "1"), ("log.segment.bytes", SET, "4000000"))
+    assert inherited(own_admin, "orders") == ("4000000", 2)
+    own_admin.alter((TOPIC, "orders"), ("segment.bytes", SET, "5000000"))
+    assert inherited(own_admin, "orders") == ("5000000", 1)
+
+
+def test_a_broker_shows_the_file_below_what_is_stored(own_admin: Admin) -> None:
+    """Config Precedence, as a chain: per broker, all brokers, file, default."""
+    own_admin.alter(BROKERS, ("log.segment.bytes", SET, "3000000"))
+    own_admin.alter((BROKER, "1"), ("log.segment.bytes", SET, "4000000"))
+
+    entry = own_admin.entries((BROKER, "1"))["log.segment.bytes"]
+
+    assert entry.value == "4000000"
+    assert [(each.value, each.source) for each in entry.synonyms] == [
+        ("4000000", 2),
+        ("3000000", 3),
+        ("2000000", 4),
+        ("1073741824", 5),
+    ]
+
+
+def test_a_deleted_key_falls_back_level_by_level_at_once(own_admin: Admin) -> None:
+    """AlterConfig: an entity whose property is deleted takes the default for it again."""
+    own_admin.create("orders", configs={"segment.bytes": "5000000"})
+    own_admin.alter(BROKERS, ("log.segment.bytes", SET, "3000000"))
+    own_admin.alter((BROKER, "1"), ("log.segment.bytes", SET, "4000000"))
+
+    own_admin.alter((TOPIC, "orders"), ("segment.bytes", DELETE, None))
+    assert inherited(own_admin, "orders") == ("4000000", 2)
+    own_admin.alter((BROKER, "1"), ("log.segment.bytes", DELETE, None))
+    assert inherited(own_admin, "orders") == ("3000000", 3)
+    own_admin.alter(BROKERS, ("log.segment.bytes", DELETE, None))
+    assert inherited(own_admin, "orders") == ("2000000", 4)
+
+
+def test_a_deleted_key_without_a_file_value_has_its_default_again(admin: Admin, topic: str) -> None:
+    """AlterConfig: the same where only the built-in default is left."""
+    admin.create(topic, configs={"segment.ms": "5"})
+
+    admin.alter((TOPIC, topic), ("segment.ms", DELETE, None))
+
+    entry = admin.entries((TOPIC, topic))["segment.ms"]
+    assert (entry.value, entry.config_source) == ("604800000", 5)
+
+
+def test_keys_are_added_and_deleted_in_one_request(admin: Admin, topic: str) -> None:
+    """AlterConfig: a request carries the entries to add and the names to delete; the others stay."""
+    admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
+
+    said = admin.alter((TOPIC, topic), ("retention.ms", SET, "7"), ("segment.ms", DELETE, None))
+
+    assert said.error_code == 0
+    assert admin.overrides(topic) == {"flush.ms": "6", "retention.ms": "7"}
+
+
+def test_a_deletion_needs_the_name_only(admin: Admin, topic: str) -> None:
+    """AlterConfig: to delete, the property's name is given and not its value."""
+    admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
+
+    with_null = admin.alter((TOPIC, topic), ("segment.ms", DELETE, None))
+    with_another = admin.alter((TOPIC, topic), ("flush.ms", DELETE, "not its value"))
+
+    assert codes([with_null, with_another]) == [0, 0]
+    assert admin.overrides(topic) == {}
+
+
+def test_each_entity_is_answered_with_its_own_code(admin: Admin, topic: str) -> None:
+    """AlterConfig: the answer has type, name and code for each entity."""
+    admin.create(topic)
+    wish = [("segment.ms", SET, "5")]
+
+    said = admin.alter_all([((TOPIC, topic), wish), ((TOPIC, "missing"), wish)])
+
+    assert [(each.resource_type, each.resource_name, each.error_code) for each in said] == [
+        (TOPIC, topic, 0),
+        (TOPIC, "missing", 3),
+    ]
+
+
+def test_a_failed_describe_has_a_code_and_no_entries(admin: Admin) -> None:
+    """DescribeConfig: entries are empty and the code is not zero where there was an error."""
+    (result,) = admin.describe((TOPIC, "missing"))
+
+    assert (result.error_code, list(result.configs)) == (3, [])
+
+
+@pytest.mark.parametrize(("key", "value"), [("no.such.key", "1"), ("segment.ms", "soon"), ("segment.ms", "0")])
+def test_a_wrong_key_or_value_is_an_invalid_config(admin: Admin, topic: str, key: str, value: str) -> None:
+    """Error Codes, InvalidEntityConfig: the key or its value is wrong. Shipped as INVALID_CONFIG."""
+    admin.create(topic)
+
+    assert admin.alter((TOPIC, topic), (key, SET, value)).error_code == 40
+
+
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [((1, "orders"), 42), ((TOPIC, "bad name"), 17), ((TOPIC, ""), 42), ((TOPIC, "missing"), 3), ((BROKER, "x"), 42)],
+)
+def test_a_wrong_entity_type_or_name_is_refused(admin: Admin, place: tuple[int, str], code: int) -> None:
+    """Error Codes, InvalidEntity: type or name is wrong. Shipped as several codes, which say more."""
+    assert admin.alter(place, ("segment.ms", SET, "5")).error_code == code
+
+
+def test_most_settings_of_a_broker_stay_in_its_file(admin: Admin) -> None:
+    """Rejected Alternatives: no dynamic service configuration. KIP-226 later opened a list of keys, and no others."""
+    fixed = admin.alter((BROKER, "1"), ("log.dirs", SET, "/elsewhere"))
+    opened = admin.alter((BROKER, "1"), ("log.cleaner.backoff.ms", SET, "20000"), dry=True)
+
+    assert codes([fixed, opened]) == [42, 0]
+    entries = admin.entries((BROKER, "1"))
+    assert (entries["log.dirs"].read_only, entries["log.cleaner.backoff.ms"].read_only) == (True, False)

@@ -1,0 +1,122 @@
+"""KIP-525: CreateTopics answers with partitions, replication factor and configuration.
+
+What a caller without DESCRIBE_CONFIGS gets (-1, -1, nothing, and a code as tag 0) comes with authorization.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.admin import BROKER, SET, TOPIC, Admin, codes, new_topic
+
+
+def rows(made: Any) -> dict[str, tuple[str | None, int]]:
+    return {each.name: (each.value, each.config_source) for each in made.configs}
+
+
+def test_the_answer_has_partitions_replication_factor_and_configs(admin: Admin, topic: str) -> None:
+    """Goal 1, CreateTopicsResponse: what was created is told."""
+    (made,) = admin.create(topic, partitions=3, factor=1, configs={"segment.ms": "5"})
+
+    assert (made.num_partitions, made.replication_factor, len(made.configs)) == (3, 1, 33)
+    assert rows(made)["segment.ms"] == ("5", 1)
+    assert made.topic_config_error_code == 0
+
+
+def test_no_other_request_is_needed_after_creating(admin: Admin, topic: str) -> None:
+    """Motivation: it spares the round trips of Metadata and DescribeConfigs, so it must say what they say."""
+    (made,) = admin.create(topic, partitions=2, configs={"segment.ms": "5", "cleanup.policy": "compact"})
+    described = admin.entries((TOPIC, topic))
+    (seen,) = [each for each in admin.ask("Metadata", 13, topics=None).topics if each.name == topic]
+
+    assert rows(made) == {name: (each.value, each.config_source) for name, each in described.items()}
+    assert (len(seen.partitions), seen.topic_id) == (made.num_partitions, made.topic_id)
+    assert {len(each.replica_nodes) for each in seen.partitions} == {made.replication_factor}
+
+
+def test_a_dry_run_tells_the_defaults_that_would_be_used(admin: Admin, topic: str) -> None:
+    """Goal 2: with validateOnly the answer has what would have been used, and nothing is created."""
+    (planned,) = admin.create(topic, dry=True)
+
+    assert (planned.error_code, planned.num_partitions, planned.replication_factor) == (0, 1, 1)
+    assert rows(planned)["segment.bytes"] == ("2000000", 4)
+    assert admin.describe((TOPIC, topic))[0].error_code == 3
+
+
+def test_a_dry_run_and_the_real_one_tell_the_same(admin: Admin, topic: str) -> None:
+    """Motivation: what a management tool shows before is what is made after. Only the id is new."""
+    (planned,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"}, dry=True)
+    (made,) = admin.create(topic, partitions=2, configs={"segment.ms": "5"})
+
+    assert rows(planned) == rows(made)
+    assert (planned.num_partitions, planned.replication_factor) == (made.num_partitions, made.replication_factor)
+    assert (any(planned.topic_id), any(made.topic_id)) == (False, True)
+
+
+def test_every_source_is_told(own_admin: Admin) -> None:
+    """CreatableTopicConfigs: each row has its source: topic, this broker, all brokers, file, default."""
+    own_admin.alter((BROKER, ""), ("log.retention.ms", SET, "60000"), ("compression.type", SET, "gzip"))
+    own_admin.alter((BROKER, "1"), ("compression.type", SET, "lz4"))
+
+    (made,) = own_admin.create("orders", configs={"segment.ms": "5"})
+
+    found = rows(made)
+    assert found["segment.ms"] == ("5", 1)
+    assert found["compression.type"] == ("lz4", 2)
+    assert found["retention.ms"] == ("60000", 3)
+    assert found["segment.bytes"] == ("2000000", 4)
+    assert found["flush.messages"] == ("9223372036854775807", 5)
+
+
+def test_rows_are_neither_read_only_nor_sensitive(admin: Admin, topic: str) -> None:
+    """CreatableTopicConfigs: flags of each row; topics have no read-only and no sensitive keys."""
+    (made,) = admin.create(topic)
+
+    assert {(each.read_only, each.is_sensitive) for each in made.configs} == {(False, False)}
+
+
+def test_rows_are_sorted_by_name(admin: Admin, topic: str) -> None:
+    """CreatableTopicConfigs: as shipped, in the order of the names."""
+    (made,) = admin.create(topic, configs={"segment.ms": "5"})
+
+    assert [each.name for each in made.configs] == sorted(each.name for each in made.configs)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [({"factor": 9}, 38), ({"partitions": 0}, 37), ({"configs": {"no.such.key": "1"}}, 40)]
+)
+def test_a_failed_creation_has_no_configuration(admin: Admin, topic: str, options: dict[str, Any], code: int) -> None:
+    """CreateTopicsResponse: the defaults of the new fields are -1, -1 and nothing."""
+    (made,) = admin.create(topic, **options)
+
+    assert (made.error_code, made.num_partitions, made.replication_factor) == (code, -1, -1)
+    assert not made.configs
+    assert made.topic_config_error_code == 0
+
+
+def test_each_topic_of_a_request_is_told_apart(admin: Admin, topic: str) -> None:
+    """CreateTopicsResponse: results for each topic that was tried."""
+    good, bad = new_topic(topic, 2), new_topic(f"{topic}-bad", 2, 9)
+
+    said = admin.create_topics([good, bad])
+
+    assert codes(said) == [0, 38]
+    assert [each.num_partitions for each in said] == [2, -1]
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_older_versions_carry_none_of_it(admin: Admin, topic: str, version: int) -> None:
+    """Compatibility: the new fields are not there for old clients; they begin with version 5."""
+    (made,) = admin.create(topic, version=version)
+
+    assert (made.error_code, made.num_partitions, made.configs) == (0, -1, ())
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) -> None:
+    """CreateTopicsRequest: the version is 5 and its form unchanged; later versions keep the fields."""
+    (made,) = admin.create(topic, version=version)
+
+    assert (made.error_code, made.num_partitions, len(made.configs)) == (0, 1, 33)
