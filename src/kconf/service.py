@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from logging import getLogger
-from time import time
-from typing import Any, Generic, TypeVar
+from time import perf_counter, time
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.engine.resolve import Ladder
 from kconf.errors import RevisionConflict, StoreError, StoreUnavailable
@@ -31,6 +31,7 @@ log = getLogger(__name__)
 T = TypeVar("T")
 
 MOST_PLANS = 512  # in one transaction
+_TURN = 0.005  # seconds of planning before others get their turn
 MOST_TRIES = 10  # for a plan whose guards keep breaking
 
 
@@ -54,6 +55,12 @@ class _Job(Generic[T]):
     tries: int = 0
 
 
+class _Planned(NamedTuple):
+    job: _Job[Any]
+    outcome: Any
+    draft: int | None  # its place in the transaction; None: there is nothing to commit
+
+
 class Service:
     """Owns the state of this process. Used from its event loop only; the store has a thread of its own."""
 
@@ -71,9 +78,13 @@ class Service:
         self.state = State(Snapshot.EMPTY, Ladder(catalogue, static, {}, {}))
         self.commits = 0
         self.changes = 0
+        self.failed_commits = 0
+        self.writable = True  # as the last commit found it
         self._clock = clock
         self._listeners: list[Listener] = []
         self._jobs: deque[_Job[Any]] = deque()
+        self._under_way: list[_Planned] = []
+        self._closed = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "kconf-store")
         self._writer: asyncio.Task[None] | None = None
@@ -81,15 +92,15 @@ class Service:
     async def start(self) -> None:
         """Load the state and begin to take changes."""
         snapshot = await self._in_thread(self.store.load)
-        self.state = self._state(snapshot)
+        self.state = self._after(self.state, snapshot)
         self._writer = asyncio.create_task(self._write(), name="service writer")
+        self._writer.add_done_callback(self._write_ended)
 
     async def stop(self) -> None:
-        """Commit what is waiting, then close the store."""
+        """Take no more changes, commit what is waiting, then close the store."""
+        self._closed = True
+        self._wake.set()
         if self._writer is not None:
-            while self._jobs:
-                await asyncio.sleep(0.001)
-            self._writer.cancel()
             await asyncio.gather(self._writer, return_exceptions=True)
         await self._in_thread(self.store.close)
         self._thread.shutdown()
@@ -104,72 +115,94 @@ class Service:
 
     async def change(self, planner: Planner[T], caller: Caller) -> T:
         """Plan, commit and apply; returns the outcome once it is durable and visible."""
+        if self._closed:
+            raise StoreUnavailable("the server is stopping")
         job: _Job[T] = _Job(planner, caller, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._wake.set()
         return await job.done
 
     async def _write(self) -> None:
-        while True:
+        while self._jobs or not self._closed:
             await self._wake.wait()
             self._wake.clear()
             while self._jobs:
                 await self._group()
 
+    def _write_ended(self, writer: asyncio.Task[None]) -> None:
+        """Only a bug ends the writer early. Reads go on; who waits for a change is told, and so is everyone after."""
+        self._closed = True
+        if not writer.cancelled() and (error := writer.exception()) is not None:
+            log.critical("the writer has failed, nothing can be changed any more", exc_info=error)
+            self.writable = False
+            waiting = [each.job for each in self._under_way] + list(self._jobs)
+            self._fail(waiting, StoreUnavailable("the writer has failed"))
+
     async def _group(self) -> None:
         """One transaction: plan all that wait, commit them together, make them visible, answer."""
-        planned, drafts, final = self._plan()
+        drafts, final = await self._plan()
         try:
             revisions = await self._in_thread(lambda: self.store.commit(drafts)) if drafts else ()
         except StoreError as error:
-            log.error("commit failed: %s", error)
-            self._fail((job for job, _, _ in planned), error)
+            log.error("a commit failed: %s", error)
+            self._commit_failed(error)
             return
-        except Exception:
-            log.exception("the store failed unexpectedly")
-            self._fail((job for job, _, _ in planned), StoreUnavailable("the store failed"))
+        except Exception:  # a store's bug is its callers' answer, never the writer's end
+            log.exception("a commit failed unexpectedly")
+            self._commit_failed(StoreUnavailable("the store failed"))
             return
+        self.writable = self.writable or bool(drafts)
         committed = [each for each in revisions if isinstance(each, Revision)]
-        if len(committed) < len(drafts):
-            self._redo(planned, revisions)
         if committed:
             self._apply(committed, final)
-        for job, plan, draft in planned:
-            if not job.done.done() and (draft is None or not isinstance(revisions[draft], RevisionConflict)):
-                job.done.set_result(plan.outcome)
+        self._answer(revisions)
 
-    def _plan(self) -> tuple[list[tuple[_Job[Any], Plan[Any], int | None]], list[Draft], State]:
+    async def _plan(self) -> tuple[list[Draft], State]:
+        """Fill `_under_way`, each plan made on the state that the one before it leaves."""
         state, now = self.state, int(self._clock() * 1000)
-        planned: list[tuple[_Job[Any], Plan[Any], int | None]] = []
+        planned = self._under_way = []
         drafts: list[Draft] = []
+        turn = perf_counter() + _TURN
         while self._jobs and len(planned) < MOST_PLANS:
             job = self._jobs.popleft()
             if job.done.done():  # its caller has gone
                 continue
             try:
                 plan = job.planner(state)
+                if plan.changes:
+                    snapshot = state.snapshot.apply(plan.changes, state.snapshot.revision + 1)
+                    state = self._after(state, snapshot)
             except Exception as error:  # a planner's bug is its caller's answer, never the writer's end
                 job.done.set_exception(error)
                 continue
-            if not plan.changes:
-                planned.append((job, plan, None))
-                continue
-            planned.append((job, plan, len(drafts)))
-            drafts.append(Draft(job.caller, now, plan.changes, plan.guards))
-            state = self._state(state.snapshot.apply(plan.changes, state.snapshot.revision + 1))
-        return planned, drafts, state
+            planned.append(_Planned(job, plan.outcome, len(drafts) if plan.changes else None))
+            if plan.changes:
+                drafts.append(Draft(job.caller, now, plan.changes, plan.guards))
+            if perf_counter() > turn:
+                await asyncio.sleep(0)
+                turn = perf_counter() + _TURN
+        return drafts, state
 
-    def _redo(self, planned: Iterable[tuple[_Job[Any], Plan[Any], int | None]], revisions: Sequence[object]) -> None:
-        """Another server was faster: plan again on what it left."""
-        for job, _, draft in planned:
-            if draft is None or not isinstance(revisions[draft], RevisionConflict):
-                continue
-            job.tries += 1
-            if job.tries >= MOST_TRIES:
-                self._fail([job], StoreUnavailable("too many others are changing the same resource"))
-            else:
-                self._jobs.append(job)
-        self._wake.set()
+    def _answer(self, revisions: Sequence[Revision | RevisionConflict]) -> None:
+        """Tell the outcomes. Where another server was faster: plan again on what it left.
+
+        A refusal without changes may rest on an earlier plan of the group that was lost, so it is planned again too.
+        """
+        lost = False
+        for job, outcome, draft in self._under_way:
+            conflict = draft is not None and isinstance(revisions[draft], RevisionConflict)
+            lost = lost or conflict
+            if conflict or (lost and draft is None):
+                self._again(job)
+            elif not job.done.done():
+                job.done.set_result(outcome)
+
+    def _again(self, job: _Job[Any]) -> None:
+        job.tries += 1
+        if job.tries >= MOST_TRIES:
+            self._fail([job], StoreUnavailable("too many others are changing the same resource"))
+        else:
+            self._jobs.append(job)
 
     def _apply(self, revisions: Sequence[Revision], final: State) -> None:
         if (
@@ -181,20 +214,25 @@ class Service:
             snapshot = self.state.snapshot
             for revision in revisions:
                 snapshot = snapshot.apply(revision.changes, revision.number)
-            self.state = self._state(snapshot)
+            self.state = self._after(self.state, snapshot)
         self.commits += 1
         self.changes += sum(len(revision.changes) for revision in revisions)
         for listener in self._listeners:
             listener(revisions)
+
+    def _commit_failed(self, error: StoreError) -> None:
+        self.failed_commits += 1
+        self.writable = False
+        self._fail((each.job for each in self._under_way), error)
 
     def _fail(self, jobs: Iterable[_Job[Any]], error: StoreError) -> None:
         for job in jobs:
             if not job.done.done():
                 job.done.set_exception(error)
 
-    def _state(self, snapshot: Snapshot) -> State:
+    def _after(self, state: State, snapshot: Snapshot) -> State:
         """The ladder is kept while the broker levels are the same objects."""
-        ladder = self.state.ladder
+        ladder = state.ladder
         everywhere = snapshot.overrides(Resource.brokers())
         here = snapshot.overrides(Resource.broker(self.node_id))
         if everywhere is not ladder.everywhere or here is not ladder.here:

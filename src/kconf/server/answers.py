@@ -14,11 +14,12 @@ from kconf.model.journal import Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.wire.frames import LENGTH
 
-Answer = tuple[bytes, Sequence[bytes]]
-"""The length that stands before the frame, and all that comes after the correlation id."""
+Answer = tuple[int, bytes, Sequence[bytes]]
+"""The frame's length, as a number and as it stands before the frame, and all that comes after the correlation id."""
 
 _OVERHEAD = 600  # what Python itself takes for an answer and its places in two dictionaries
-_LARGEST = 1 << 20
+_PER_RESOURCE = 300  # and for each resource that it speaks of
+_LARGEST = 4 << 20
 
 
 class Answers:
@@ -35,12 +36,12 @@ class Answers:
     def remember(self, request: bytes, parts: Sequence[bytes], about: Sequence[Resource], shared: int) -> None:
         """Keep an answer; `shared` of its bytes are kept anyhow."""
         length = 4 + sum(map(len, parts))
-        size = length - shared + len(request) + _OVERHEAD
+        size = length - shared + len(request) + _OVERHEAD + _PER_RESOURCE * len(about)
         if size > _LARGEST or request in self.by_request:
             return
         while self.bytes + size > self._most:
             self._forget(next(iter(self.by_request)))
-        self.by_request[request] = (LENGTH.pack(length), tuple(parts))
+        self.by_request[request] = (length, LENGTH.pack(length), tuple(parts))
         self._sizes[request] = (size, about)
         self.bytes += size
         for resource in about:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from logging import getLogger
 
-from kconf.errors import ConfigurationError, ProtocolError, RemoteProtocolError
+from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import kafka_43
 from kconf.server.answers import Answers
 from kconf.server.connection import Connection
 from kconf.server.context import Context
-from kconf.server.dispatch import Peer, answer
+from kconf.server.dispatch import Made, Peer, answer
 from kconf.server.loggers import Loggers
 from kconf.server.settings import check_static
 from kconf.server.statistics import Statistics
@@ -22,6 +22,7 @@ from kconf.store.base import open_store
 log = getLogger(__name__)
 
 _GRACE = 10.0  # seconds that open requests get at shutdown
+_LINGER = 1.0  # seconds that peers get to take their last answers
 _BACKLOG = 1024
 
 
@@ -53,9 +54,8 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
         store = open_store(self.settings.store)
+        service = Service(store, node_id=self.settings.node_id, catalogue=kafka_43(), static=self.settings.static)
         try:
-            catalogue = kafka_43()
-            service = Service(store, node_id=self.settings.node_id, catalogue=catalogue, static=self.settings.static)
             await service.start()
             ladder = service.state.ladder
             self.largest_frame = ladder.number("socket.request.max.bytes")
@@ -67,7 +67,7 @@ class Server:
             )
             self._listener = await self._listen()
         except BaseException:
-            store.close()
+            await service.stop()
             raise
         self.port = self._listener.sockets[0].getsockname()[1]
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
@@ -87,12 +87,16 @@ class Server:
         self._listener.close()
         for connection in tuple(self._connections):
             connection.stop()
-        deadline = self.now() + _GRACE
-        while self._connections and self.now() < deadline:
-            await asyncio.sleep(0.005)
+        await self._until(lambda: all(each.closing for each in self._connections), _GRACE)
+        await self._until(lambda: not self._connections, _LINGER)
         for connection in tuple(self._connections):
             connection.abort()
         await self.context.service.stop()
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        deadline = self.now() + seconds
+        while not condition() and self.now() < deadline:
+            await asyncio.sleep(0.005)
 
     def advertised(self, transport: asyncio.BaseTransport) -> tuple[str, int]:
         """The address that a client is told: the one by which it reached us."""
@@ -113,18 +117,8 @@ class Server:
     def open_connections(self) -> int:
         return len(self._connections)
 
-    def answer(self, peer: Peer, frame: bytes) -> bytes | Awaitable[bytes]:
-        """The answer to a frame; whatever goes wrong inside closes this line only."""
-        try:
-            made = answer(self.context, peer, frame)
-        except ProtocolError:
-            raise
-        except Exception:
-            log.exception("a request could not be answered")
-            self.statistics.failures += 1
-            raise RemoteProtocolError("the request could not be answered") from None
-        self.statistics.count(frame)
-        return made
+    def answer(self, peer: Peer, frame: bytes) -> Made:
+        return answer(self.context, self.statistics, peer, frame)
 
     def refused(self, peer: Peer, why: str) -> None:
         self.statistics.refused += 1
@@ -138,6 +132,10 @@ class Server:
             await asyncio.sleep(min(max(self._idle / 4, 0.05), 30))
             oldest = self.now() - self._idle
             for connection in tuple(self._connections):
-                if connection.last_seen < oldest and not connection.busy:
-                    self.statistics.idle += 1
+                if connection.last_seen >= oldest or connection.busy:
+                    continue
+                if connection.closing:
                     connection.abort()
+                else:
+                    self.statistics.idle += 1
+                    connection.finish()

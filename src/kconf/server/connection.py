@@ -1,28 +1,30 @@
 """One connection: bytes in, answers out, in order, one request at a time.
 
 Frames are answered straight from `data_received`; a request that waits for a commit makes the ones behind it wait.
-A peer that does not read its answers is not read from either, so what it can make us hold is bounded. A frame that
-cannot be ours is refused by its first eight bytes, before its body arrives.
+A peer that does not read its answers is not read from either, and a long answer waits as parts that others share, so
+what a peer can make us hold is bounded. A frame that cannot be ours is refused by its first eight bytes, before its
+body arrives.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from logging import getLogger
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, cast
 
-from kconf.errors import ProtocolError
+from kconf.errors import ProtocolError, RemoteProtocolError
 from kconf.server.dispatch import Peer, is_served
 from kconf.wire.frames import LENGTH
+from kconf.wire.varint import MAX_TEXT
 
 if TYPE_CHECKING:
     from kconf.server.app import Server
 
-log = getLogger(__name__)
-
-_SMALLEST = 8
+_SMALLEST = 8  # bytes of a request: key, version, correlation id
 _DESCRIBE_CONFIGS = b"\x00\x20"
+_PIECE = 1 << 18  # bytes handed over at once
+_TURN = 64  # requests worked out before others get their turn
+_LINGER = 1.0  # a peer heard of in the last second may still be sending
 
 
 class Connection(asyncio.Protocol):
@@ -30,13 +32,16 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._known = server.context.answers.by_request
+        self._now = server.now
+        self._answers = server.context.answers
         self._data = b""  # what has been read and not yet answered, less what is in `_buffer`
         self._buffer = bytearray()  # a large frame under way
-        self.busy = False  # a request waits for its commit
+        self._unsent: Iterator[bytes] | None = None  # what is left of a long answer
         self._paused = False  # the peer does not read
-        self._closing = False
-        self._ended = False  # the peer has said all
+        self._ended = False  # nothing more will be read
+        self._linger = False  # let the peer close first
+        self.busy = False  # a request waits for its commit, or for its turn
+        self.closing = False
         self.last_seen = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,16 +49,17 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1 << 20)
         host = (transport.get_extra_info("peername") or ("?",))[0]
         self.peer = Peer(host, *self._server.advertised(transport))
-        self.last_seen = self._server.now()
+        self.last_seen = self._now()
         self._server.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._closing = True
-        self._data = b""
-        self._buffer.clear()
+        self._let_go()
         self._server.closed(self)
 
     def data_received(self, data: bytes) -> None:
+        self.last_seen = self._now()
+        if self.closing:
+            return
         if self._buffer:
             self._buffer += data
             if len(self._buffer) < 4 + LENGTH.unpack_from(self._buffer, 0)[0]:
@@ -61,15 +67,16 @@ class Connection(asyncio.Protocol):
             data = bytes(self._buffer)
             self._buffer.clear()
         self._data = self._data + data if self._data else data
-        if self.busy or self._paused:
+        if self._is_behind():
             self._transport.pause_reading()
-            return
-        self._answer()
+        else:
+            self._answer()
 
     def eof_received(self) -> bool:
-        self._ended = True
-        if not self.busy and not self._paused:
-            self.finish()
+        if self.closing:
+            return False
+        self._linger = False
+        self._end()
         return True
 
     def pause_writing(self) -> None:
@@ -77,140 +84,185 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._paused = False
+        self.last_seen = self._now()
         self._go_on()
+
+    def stop(self) -> None:
+        """The server stops: answer what has been read whole, then close."""
+        self._linger = not self._ended and self.last_seen > self._now() - _LINGER
+        self._end()
 
     def finish(self) -> None:
         """Close once what was answered has been sent."""
-        self._closing = True
-        self._data = b""
+        self._let_go()
         self._transport.close()
 
     def abort(self) -> None:
         """Close at once."""
-        self._closing = True
+        self._let_go()
         self._transport.abort()
-
-    def stop(self) -> None:
-        """The server stops: answer what has been read whole, then close."""
-        self._ended = True
-        if not self.busy and not self._paused:
-            self.finish()
-        else:
-            self._transport.pause_reading()
 
     def _answer(self) -> None:
         """Answer every whole frame that has been read, until one has to wait."""
-        data, position, end = self._data, 0, len(self._data)
-        known = self._known
+        data, self._data = self._data, b""
         out: list[bytes] = []
-        self._data = b""
-        self.last_seen = self._server.now()
-        answers = self._server.context.answers
+        try:
+            position = self._answer_frames(data, out)
+        except ProtocolError as error:
+            self._server.refused(self.peer, str(error))
+            self._write(out)
+            self._end()
+            return
+        self._write(out)
+        self._keep(data, position)
+        if self._ended and not self._is_behind():
+            self._part()
+
+    def _answer_frames(self, data: bytes, out: list[bytes]) -> int:
+        """How far it came. What is left in `out` is to be written; ProtocolError: the line is to be closed."""
+        known = self._answers.by_request
+        position = waiting = turn = 0
+        end = len(data)
         while end - position >= 4:
-            (size,) = LENGTH.unpack_from(data, position)
+            size: int = LENGTH.unpack_from(data, position)[0]
             start = position + 4
             stop = start + size
-            if stop > end:
-                if not self._acceptable(data, start, end, size):
-                    self._write(out)
-                    self._refuse(_named(data, start, size))
-                    return
-                break
-            if data[start : start + 2] == _DESCRIBE_CONFIGS and size >= 10:
+            hit = None
+            if stop <= end and size >= 10 and data[start : start + 2] == _DESCRIBE_CONFIGS:
                 name = data[start + 8] << 8 | data[start + 9]
-                body = start + 10 if name == 0xFFFF else start + 10 + name
+                body = start + 10 if name > MAX_TEXT else start + 10 + name
                 hit = known.get(data[start : start + 4] + data[body:stop])
-                if hit is not None:
-                    answers.hits += 1
-                    out += (hit[0], data[start + 4 : start + 8], *hit[1])
-                    position = stop
-                    if len(out) > 4096:
-                        self._write(out)
-                        if self._paused:
-                            break
-                    continue
-            if not self._acceptable(data, start, end, size):
-                self._write(out)
-                self._refuse(_named(data, start, size))
-                return
-            position = stop
-            try:
-                made = self._server.answer(self.peer, data[start:stop])
-            except ProtocolError as error:
-                self._write(out)
-                self._refuse(str(error))
-                return
-            if isinstance(made, bytes):
-                out.append(made)
-                if len(made) > 65536 or len(out) > 4096:
-                    self._write(out)
-                    if self._paused:
-                        break
+            if hit is not None:
+                self._answers.hits += 1
+                out += (hit[1], data[start + 4 : start + 8], *hit[2])
+                waiting += hit[0]
             else:
-                self._write(out)
-                self._wait(made)
-                break
-        self._write(out)
-        self._keep(data, position, end)
-        if self._ended and not self.busy and not self._paused:
-            self.finish()
+                self._check(data[start : start + 4], size)
+                if stop > end:
+                    break
+                turn += 1
+                if turn > _TURN:
+                    self._rest()
+                    break
+                made = self._server.answer(self.peer, data[start:stop])
+                if isinstance(made, bytes):
+                    out.append(made)
+                    waiting += len(made)
+                elif isinstance(made, list):
+                    out += made
+                    waiting += LENGTH.unpack(made[0])[0]
+                else:
+                    self._wait(made)
+                    return stop
+            position = stop
+            if waiting > _PIECE:
+                self._send(out)
+                waiting = 0
+                if self._is_behind():
+                    break
+        return position
 
-    def _acceptable(self, data: bytes, start: int, end: int, size: int) -> bool:
+    def _check(self, head: bytes, size: int) -> None:
+        """Refuse a frame by its size, and by its key and version as soon as they are there."""
         if not _SMALLEST <= size <= self._server.largest_frame:
-            return False
-        if end - start < 4:
-            return True
-        key = int.from_bytes(data[start : start + 2], "big", signed=True)
-        return is_served(key, int.from_bytes(data[start + 2 : start + 4], "big", signed=True))
+            raise RemoteProtocolError(f"a frame of {size} bytes")
+        if len(head) == 4:
+            key, version = (int.from_bytes(each, "big", signed=True) for each in (head[:2], head[2:]))
+            if not is_served(key, version):
+                raise RemoteProtocolError(f"API {key} version {version} is not served")
 
-    def _keep(self, data: bytes, position: int, end: int) -> None:
+    def _keep(self, data: bytes, position: int) -> None:
         """Hold on to what could not be answered yet; a long frame is gathered without copying it again and again."""
-        if self._closing or position == end:
+        if self.closing or position == len(data):
             return
-        rest = data[position:end] if position else data
-        if self.busy or self._paused or len(rest) < 4:
+        rest = data[position:]
+        if self._is_behind() or len(rest) < 8:
             self._data = rest
         else:
             self._buffer += rest
 
     def _write(self, out: list[bytes]) -> None:
-        if out and not self._closing:
+        if out and not self.closing:
             self._transport.write(b"".join(out))
+
+    def _send(self, out: list[bytes]) -> None:
+        """Hand over more than a piece; what the peer is not ready for stays in its parts."""
+        self._unsent = iter(tuple(out))
         out.clear()
+        self._send_on()
+
+    def _send_on(self) -> None:
+        while self._unsent is not None and not self._paused:
+            piece: list[bytes] = []
+            size = 0
+            for part in self._unsent:
+                piece.append(part)
+                size += len(part)
+                if size >= _PIECE:
+                    break
+            else:
+                self._unsent = None
+            self._write(piece)
 
     def _wait(self, promise: Awaitable[bytes]) -> None:
         self.busy = True
-        task = asyncio.ensure_future(promise)
-        task.add_done_callback(self._done)
+        asyncio.ensure_future(promise).add_done_callback(self._done)
 
     def _done(self, task: asyncio.Future[bytes]) -> None:
         self.busy = False
-        if task.cancelled() or self._closing:
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if self.closing:
             return
-        error = task.exception()
-        if error is not None:
-            log.error("a request failed: %s", error, exc_info=None if isinstance(error, ProtocolError) else error)
+        if error is None:
+            self._transport.write(task.result())
+            self._go_on()
+        else:
+            self._server.refused(self.peer, str(error))
             self.finish()
-            return
-        self._transport.write(task.result())
+
+    def _rest(self) -> None:
+        """Let others have their turn."""
+        self.busy = True
+        asyncio.get_running_loop().call_soon(self._rested)
+
+    def _rested(self) -> None:
+        self.busy = False
         self._go_on()
 
     def _go_on(self) -> None:
-        if self.busy or self._paused or self._closing:
+        """Something was in the way and may be gone: send, then answer, then read."""
+        if self.closing:
             return
-        if self._data:
+        self._send_on()
+        if self._data and not self._is_behind():
             self._answer()
-        elif self._ended:
-            self.finish()
-            return
-        if not self.busy and not self._paused and not self._closing and not self._ended:
+        elif self._ended and not self._is_behind():
+            self._part()
+        if not (self._is_behind() or self._ended or self.closing):
             self._transport.resume_reading()
 
-    def _refuse(self, why: str) -> None:
-        self._server.refused(self.peer, why)
-        self.finish()
+    def _is_behind(self) -> bool:
+        return self.busy or self._paused or self._unsent is not None
 
+    def _end(self) -> None:
+        """Read no more; close when all is answered."""
+        self._ended = True
+        if self._is_behind():
+            self._transport.pause_reading()
+        else:
+            self._part()
 
-def _named(data: bytes, start: int, size: int) -> str:
-    key, version = (int.from_bytes(data[at : at + 2], "big", signed=True) for at in (start, start + 2))
-    return f"a frame of {size} bytes for API {key} version {version} cannot be answered"
+    def _part(self) -> None:
+        """All is said. To close with bytes unread would throw away answers that are on their way."""
+        if self._linger:
+            self._let_go()
+            self._transport.write_eof()
+            self._transport.resume_reading()
+        else:
+            self.finish()
+
+    def _let_go(self) -> None:
+        self.closing = True
+        self._data = b""
+        self._buffer.clear()
+        self._unsent = None

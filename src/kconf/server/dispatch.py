@@ -1,7 +1,7 @@
 """From a frame to its answer: find the handler, read the request, call it, write the answer.
 
-The one place that catches everything: what a handler did not expect is logged and answered by a closed connection
-where the request could not be read, by UNKNOWN_SERVER_ERROR without detail where it could.
+The one place that catches everything: a request that cannot be read closes the line; one whose handler fails inside is
+logged and answered by UNKNOWN_SERVER_ERROR without detail (failures.py).
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from kconf.server import (
     topics,
 )
 from kconf.server.context import Call, Context
+from kconf.server.failures import failed
+from kconf.server.statistics import Statistics
 from kconf.wire.api_versions import ApiVersion
 from kconf.wire.apis import API_VERSIONS, APIS, Api
 from kconf.wire.codec import decode, encode
-from kconf.wire.frames import HEAD, Header, read_header, response
+from kconf.wire.frames import HEAD, LENGTH, Header, read_header, response
+from kconf.wire.varint import MAX_TEXT
 
 log = getLogger(__name__)
 
@@ -72,8 +75,12 @@ def is_served(key: int, version: int) -> bool:
     return key == API_VERSIONS or (key in HANDLERS and APIS[key].serves(version))
 
 
-def answer(context: Context, peer: Peer, frame: bytes) -> bytes | Awaitable[bytes]:
-    """The answer to a frame, or the promise of one. Raises RemoteProtocolError when the line must be closed."""
+Made = bytes | list[bytes] | Awaitable[bytes]
+"""An answer: whole, in parts that others may share, or promised."""
+
+
+def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -> Made:
+    """The answer to a frame. Raises RemoteProtocolError, now or from the promise, when the line must be closed."""
     key, version, correlation = HEAD.unpack_from(frame, 0)
     api = APIS.get(key)
     if api is None or key not in HANDLERS:
@@ -85,33 +92,52 @@ def answer(context: Context, peer: Peer, frame: bytes) -> bytes | Awaitable[byte
     flexible = api.is_flexible(version)
     header = read_header(frame, flexible)
     request = decode(api.request, version, flexible, frame, header.body)
+    statistics.count(frame)
     caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
     call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all)
-    if key == DESCRIBE_CONFIGS:
-        return _describe(context, request, call, frame, header)
-    result = HANDLERS[key](context, request, call)
-    if inspect.iscoroutine(result):
-        return _later(api, header, result)
-    return response(api, version, correlation, encode(result, version, flexible))
+    try:
+        if key == DESCRIBE_CONFIGS:
+            return _describe(context, request, call, frame)
+        result = HANDLERS[key](context, request, call)
+        if inspect.iscoroutine(result):
+            return _later(api, header, request, result, statistics)
+        return _said(api, header, result)
+    except RemoteProtocolError:
+        raise
+    except Exception:
+        return _failed(api, header, request, statistics)
 
 
-async def _later(api: Api, header: Header, result: Awaitable[Any]) -> bytes:
-    return response(
-        api, header.version, header.correlation, encode(await result, header.version, api.is_flexible(header.version))
-    )
+async def _later(api: Api, header: Header, request: Any, result: Awaitable[Any], statistics: Statistics) -> bytes:
+    try:
+        return _said(api, header, await result)
+    except RemoteProtocolError:
+        raise
+    except Exception:
+        return _failed(api, header, request, statistics)
 
 
-def _describe(context: Context, request: Any, call: Call, frame: bytes, header: Header) -> bytes:
+def _said(api: Api, header: Header, result: Any) -> bytes:
+    version = header.version
+    return response(api, version, header.correlation, encode(result, version, api.is_flexible(version)))
+
+
+def _failed(api: Api, header: Header, request: Any, statistics: Statistics) -> bytes:
+    log.exception("a request failed inside api=%s version=%d", api.name, header.version)
+    statistics.failures += 1
+    return _said(api, header, failed(api, request))
+
+
+def _describe(context: Context, request: Any, call: Call, frame: bytes) -> list[bytes]:
     """A described answer is remembered under what was asked, so that the next one is a look-up (answers.py)."""
     parts, described = describe_configs.handle(context, request, call)
     head = [b"\x00", *parts] if call.version >= APIS[DESCRIBE_CONFIGS].flexible else parts
     if described.lasting and described.about:
         context.answers.remember(question(frame), head, described.about, described.shared)
-    length = 4 + sum(map(len, head))
-    return b"".join((length.to_bytes(4, "big"), frame[4:8], *head))
+    return [LENGTH.pack(4 + sum(map(len, head))), frame[4:8], *head]
 
 
 def question(frame: bytes) -> bytes:
-    """What of a request decides its answer: key and version, and what comes after the client id."""
+    """What of a request decides its answer: key and version, and what comes after the client id (null if negative)."""
     size = frame[8] << 8 | frame[9]
-    return frame[:4] + (frame[10:] if size == 0xFFFF else frame[10 + size :])
+    return frame[:4] + (frame[10:] if size > MAX_TEXT else frame[10 + size :])
