@@ -54,6 +54,7 @@ def handle(context: Context, request: DescribeConfigsRequest, call: Call) -> tup
     """The parts of the answer's body, and what may be remembered of it."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     answer = Described()
+    state = context.service.state
     if any(each.resource_type not in _TYPES for each in request.resources):
         # As in Kafka: one unknown type fails every resource of the request.
         failure = Failure(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
@@ -61,8 +62,8 @@ def handle(context: Context, request: DescribeConfigsRequest, call: Call) -> tup
             answer.results.append((_failed(form, each, failure), result_tail(form, ())))
     else:
         for each in _once(request.resources):
-            _describe(context, context.service.state, each, form, call, answer)
-    return response_parts(form, [*answer.results, *answer.refused]), answer
+            _describe(context, state, each, form, call, answer)
+    return response_parts(form, [*answer.results, *answer.refused], state.snapshot.revision), answer
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:

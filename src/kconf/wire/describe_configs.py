@@ -13,6 +13,7 @@ from kconf.wire.codec import encode, uvarint
 from kconf.wire.fields import BOOL, I8, I16, I32, I64, STRING, Array, f, struct
 
 DEFAULT_SOURCE: Final = 5
+_REVISION: Final = b"\x01" + uvarint(40003) + uvarint(8)  # one tag, ours: see DescribeConfigsResponse.revision
 
 
 @struct
@@ -116,14 +117,14 @@ def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
     return b"".join((_count(form, len(entries)), *entries, b"\x00" if form.flexible else b""))
 
 
-def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]], revision: int = -1) -> list[bytes]:
     """The body of an answer, from the throttle time on, in parts."""
     parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
     for head, tail in results:
         parts.append(head)
         parts.append(tail)
     if form.flexible:
-        parts.append(b"\x00")
+        parts.append(_REVISION + revision.to_bytes(8, "big") if revision >= 0 else b"\x00")
     return parts
 
 

@@ -28,7 +28,7 @@ def _whole(form: Form, names: list[str]) -> DescribeConfigsResponse:
     entries = [
         DescribeConfigsEntry(f"key {n}", None, True, True, 5, True, synonyms, 3, documentation) for n in range(200)
     ]
-    return DescribeConfigsResponse(0, [DescribeConfigsResult(3, "gone", 2, name, entries) for name in names])
+    return DescribeConfigsResponse(0, [DescribeConfigsResult(3, "gone", 2, name, entries) for name in names], 77)
 
 
 def _joined(form: Form, names: list[str]) -> bytes:
@@ -47,7 +47,7 @@ def _joined(form: Form, names: list[str]) -> bytes:
         for n in range(200)
     ]
     tail = result_tail(form, entries)
-    return b"".join(response_parts(form, [(result_head(form, 3, "gone", 2, name), tail) for name in names]))
+    return b"".join(response_parts(form, [(result_head(form, 3, "gone", 2, name), tail) for name in names], 77))
 
 
 @pytest.mark.parametrize(
