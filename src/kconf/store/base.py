@@ -71,7 +71,10 @@ class Store(Protocol):
 
 def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | None:
     """The first resource whose last change is later than its guard says."""
-    return next((resource for resource, seen in guards.items() if changed.get(resource, 0) > seen), None)
+    for resource, seen in guards.items():
+        if changed.get(resource, 0) > seen:
+            return resource
+    return None
 
 
 def open_store(url: str) -> Store:

@@ -1,6 +1,6 @@
 """Values as the rows of a SQLite store, and back. sqlite_schema.py says what the tables are.
 
-A value enters the state in `Writing.add` and leaves it in `read_snapshot`, nowhere else: what is to be encrypted at
+A value enters the state in `folded` and leaves it in `read_snapshot`, nowhere else: what is to be encrypted at
 rest is encrypted and decrypted in those two places.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from sys import intern
 from typing import Any
@@ -27,17 +27,16 @@ _KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
 
 
 class Writing:
-    """What one transaction will hold: the records of the journal, and the state after the last of them."""
+    """What one transaction will hold: the records of the journal, and what they do to the state."""
 
     def __init__(self, number: int, changed: Map[Resource, int], seal: bytes) -> None:
         self.number = number
         self.changed = changed.mutate()
-        self._known = changed
+        self.lines: list[Change] = []
+        self.sensitive = False
         self._first = number + 1
         self._seal = seal
         self._records: list[object] = []
-        self._patches: dict[Resource, dict[str, str | None]] = {}
-        self._topics: dict[Resource, str | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._records)
@@ -45,37 +44,41 @@ class Writing:
     def add(self, draft: Draft) -> None:
         """One more revision."""
         self.number += 1
-        for change in draft.changes:
-            resource = change.resource
-            self.changed[resource] = self.number
-            patch = self._patches.get(resource)
-            if patch is None:
-                patch = self._patches[resource] = {}
-            if change.kind is ChangeKind.CONFIG:
-                patch[change.key] = change.after
-            else:
-                self._topics[resource] = change.after
-        self._records.append(_record(draft, self._seal))
+        sealed: Sequence[Change] = draft.changes
+        for change in sealed:
+            self.changed[change.resource] = self.number
+        if any(change.sensitive for change in sealed):
+            self.sensitive = True
+            sealed = [redacted(change, self._seal) for change in sealed]
+        self.lines += draft.changes
+        who = draft.caller
+        caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
+        self._records.append((draft.time, *caller, "kconf", sealed))
 
-    def parameters(self) -> tuple[int, str, str, str, str]:
-        """The columns of `intake`. A patch is an RFC 7396 merge patch: null takes an override away."""
-        moved = [
-            (resource, self.changed[resource], patch if resource in self._known else _set_only(patch))
-            for resource, patch in self._patches.items()
-        ]
-        made = [(resource, topic) for resource, topic in self._topics.items() if topic is not None]
-        gone = [resource for resource, topic in self._topics.items() if topic is None]
-        return self._first, _to_json(self._records), _to_json(moved), _to_json(made), _to_json(gone)
+    def journal(self) -> tuple[int, str]:
+        """The first two columns of `intake`."""
+        return self._first, _to_json(self._records)
 
 
-def _set_only(patch: Mapping[str, str | None]) -> Mapping[str, str]:
-    return {key: value for key, value in patch.items() if value is not None}
+def folded(lines: Iterable[Change], changed: Mapping[Resource, int], revision: int) -> tuple[int, str, str, str]:
+    """The other columns of `intake`: what `lines`, the last of them in `revision`, do to the state.
 
-
-def _record(draft: Draft, seal: bytes) -> tuple[object, ...]:
-    who = draft.caller
-    caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
-    return (draft.time, *caller, "kconf", [redacted(change, seal) for change in draft.changes])
+    A patch is an RFC 7396 merge patch: null takes an override away.
+    """
+    patches: dict[Resource, dict[str, str | None]] = {}
+    topics: dict[Resource, str | None] = {}
+    for change in lines:
+        patch = patches.get(change.resource)
+        if patch is None:
+            patch = patches[change.resource] = {}
+        if change.kind is ChangeKind.CONFIG:
+            patch[change.key] = change.after
+        else:
+            topics[change.resource] = change.after
+    moved = [(resource, changed[resource], patch) for resource, patch in patches.items()]
+    made = [(resource, topic) for resource, topic in topics.items() if topic is not None]
+    gone = [resource for resource, topic in topics.items() if topic is None]
+    return revision, _to_json(moved), _to_json(made), _to_json(gone)
 
 
 def read_revision(number: int, record: str) -> Revision:
@@ -94,7 +97,7 @@ def _read_resource(pair: tuple[int, str]) -> Resource:
 
 
 def read_snapshot(db: sqlite3.Connection, revision: int) -> Snapshot:
-    """The state. Equal sets of overrides, equal assignments of replicas and equal names are one object each."""
+    """What the tables say, the state at `revision`. Equal overrides, replicas and names are one object each."""
     with _no_collection():
         rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
         resources = {

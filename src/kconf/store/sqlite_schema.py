@@ -1,9 +1,12 @@
 """The tables of a SQLite store, and how an older file becomes a current one.
 
-    meta        what the file is: schema, cluster_id, the kconf that wrote it
+    meta        what the file is: schema, cluster_id, the kconf that wrote it, folded
     journal     one row per committed plan: its number and its record, a JSON array that holds the changes too
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal
+
+The state is `resources` and `topics`, which stand at revision `folded`, and what the journal has after that. No line
+after `folded` is sensitive: the journal could not give the value back.
 
 A resource is named by the JSON array [type, name]. Texts from outside stay JSON inside the database (SQLite's JSON
 functions cut a string at U+0000 when they unpack it), and a change costs two rows rather than five. The views
@@ -55,23 +58,26 @@ VIEWS = (
 
 MIGRATIONS: Mapping[int, Sequence[str]] = {
     0: TABLES,
-    1: VIEWS,
+    1: (*VIEWS, "INSERT INTO meta SELECT 'folded', coalesce(max(number), 0) FROM journal"),
 }
 """What leads from each version to the next; 0 is an empty file. A step is never edited once it has been released."""
 
 INTAKE = (
-    "CREATE TEMP VIEW intake AS SELECT 0 AS first, '' AS records, '' AS moved, '' AS made, '' AS gone",
-    """CREATE TEMP TRIGGER take_in INSTEAD OF INSERT ON intake BEGIN
-        INSERT INTO journal (number, record)
-            SELECT new.first + key, value FROM json_each(new.records);
-        INSERT INTO resources (resource, revision, overrides)
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
-            FROM json_each(new.moved) WHERE true
-            ON CONFLICT DO UPDATE SET
-                revision = excluded.revision, overrides = json_patch(overrides, excluded.overrides);
+    """CREATE TEMP VIEW intake AS
+        SELECT 0 AS first, '' AS records, 0 AS folded, '' AS moved, '' AS made, '' AS gone""",
+    """CREATE TEMP TRIGGER take_in INSTEAD OF INSERT ON intake WHEN new.folded IS NULL BEGIN
+        INSERT INTO journal (number, record) SELECT new.first + key, value FROM json_each(new.records);
+    END""",
+    """CREATE TEMP TRIGGER take_in_and_fold INSTEAD OF INSERT ON intake WHEN new.folded IS NOT NULL BEGIN
+        INSERT INTO journal (number, record) SELECT new.first + key, value FROM json_each(new.records);
+        INSERT OR REPLACE INTO resources (resource, revision, overrides)
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),
+                json_patch(coalesce(old.overrides, '{}'), json_extract(value, '$[2]'))
+            FROM json_each(new.moved) LEFT JOIN resources AS old ON old.resource = json_extract(value, '$[0]');
         INSERT OR REPLACE INTO topics (resource, topic)
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(new.made);
         DELETE FROM topics WHERE resource IN (SELECT value FROM json_each(new.gone));
+        UPDATE meta SET value = new.folded WHERE key = 'folded';
     END""",
 )
 """A whole commit as one statement, INSERT INTO intake. sqlite3 lets go of the GIL around each step of a statement, and

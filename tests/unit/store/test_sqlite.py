@@ -19,6 +19,7 @@ from kconf.errors import ConfigurationError, StoreError, StoreLocked, StoreMisma
 from kconf.model.resource import Resource
 from kconf.store.base import open_store
 from kconf.store.sqlite import SqliteStore, path_of
+from kconf.store.sqlite_backup import backup
 from kconf.store.sqlite_schema import TABLES, VERSION
 from kconf.version import __version__
 from tests.contract.changes import commit, draft, put, topic, turned
@@ -210,7 +211,8 @@ def test_version_1_is_brought_up_to_date_with_all_it_has(path: Path) -> None:
     commit(store, put(ORDERS, "b", "2"))
     store.close()
 
-    assert meta(path) == {"schema": "2", "cluster_id": "AAAAAAAAQACAAAAAAAAAAA", "written_by": __version__}
+    facts = {"schema": "2", "cluster_id": "AAAAAAAAQACAAAAAAAAAAA", "written_by": __version__, "folded": "2"}
+    assert meta(path) == facts
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT revision, line, key, after FROM changes").fetchall() == [
             (1, 0, "a", "1"),
@@ -351,6 +353,36 @@ def test_every_commit_is_synced(path: Path) -> None:
 def test_equal_overrides_are_kept_once(path: Path) -> None:
     store = open_store(url(path))
     store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(10)])
+    store.close()
 
+    store = open_store(url(path))
     assert len({id(overrides) for overrides in store.load().configs.values()}) == 1
+    store.close()
+
+
+def test_what_was_not_folded_into_the_state_is_found_in_the_journal(path: Path) -> None:
+    store = open_store(url(path))
+    store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(2000)])
+    store.commit([draft(put(ORDERS, "a", "1")), draft(put(Resource.group("0"), "k", None))])
+    folded, state = meta(path)["folded"], store.load()
+
+    backup(path, path.with_name("copy.db"))  # as a crash would leave it
+    copy = open_store(url(path.with_name("copy.db")))
+
+    assert (folded, state.revision) == ("2000", 2002)
+    assert copy.load() == state
+    copy.close()
+    store.close()
+
+
+def test_a_secret_brings_the_state_up_to_date(path: Path) -> None:
+    """The journal could not give it back; and a plain value that the key had before must not come back over it."""
+    store = open_store(url(path))
+    commit(store, put(ORDERS, "a", "plain"))
+    commit(store, put(ORDERS, "a", "secret", sensitive=True))
+
+    assert meta(path)["folded"] == "2"
+    assert store.load().overrides(ORDERS) == {"a": "secret"}
+    commit(store, put(ORDERS, "a", "plain again"))
+    assert store.load().overrides(ORDERS) == {"a": "plain again"}
     store.close()
