@@ -93,14 +93,15 @@ def check_alters(peer: Peer, alters: Alters, run: Run) -> None:
     check_left_behind(peer, alters.left_behind(run.sent))
 
 
-def check_left_behind(peer: Peer, expected: dict[str, str]) -> None:
-    until = time.monotonic() + peer.shows_writes_within
+def check_left_behind(peer: Peer, expected: dict[str, str]) -> float:
+    """Read the values back; the seconds until they were there."""
+    began = time.monotonic()
     while True:
         found = requests.values(peer.address, expected, KEY)
         wrong = [topic for topic, value in expected.items() if found.get(topic) != value]
         if not wrong:
-            return
-        if time.monotonic() > until:
+            return time.monotonic() - began
+        if time.monotonic() - began > peer.shows_writes_within:
             raise BenchError(f"{peer.name}: {len(wrong)} topics do not have the value set last, like {wrong[0]}.")
         time.sleep(0.05)
 

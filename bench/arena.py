@@ -118,7 +118,10 @@ class Arena:
         running = load.start(
             peer.address, frames, shape, seconds=seconds, warm_up=warm_up, same=same, numbered=numbered
         )
-        return running.result()
+        try:
+            return running.result()
+        except BenchError as error:
+            raise BenchError(f"{peer.name}: {error}") from None
 
     def _warm_up(self, peer: Peer) -> None:
         requests.create_topics(peer.address, ["bench-warm-up"], requests.OVERRIDES)

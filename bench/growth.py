@@ -18,6 +18,7 @@ from bench.table import Goal, Row
 
 SHAPE = Shape(8, 8)
 FEW, MANY = 100, 100_000
+NAME = "bench-growth.warehouse.orders-{:06}.events"  # as long as names are where there are so many of them
 
 
 def rows(arena: Arena) -> Iterator[Row]:
@@ -50,7 +51,7 @@ class _Grown(Kconf):
         super().__init__()
         self.count = count
         self.name = f"kconf with {count:,}"
-        self.topics = [f"bench-growth-{n:06}" for n in range(count)]
+        self.topics = [NAME.format(n) for n in range(count)]
         random.Random(21).shuffle(self.topics)
         self.frames = [requests.describe([name]) for name in self.topics]
         self.created_in = 0.0

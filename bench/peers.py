@@ -59,7 +59,7 @@ class Kafka:
     """A real broker. Its first start is not a start from existing files, so that start's time is taken by a restart."""
 
     name = "kafka"
-    shows_writes_within = 20.0  # a broker learns of a change after the controller has answered it
+    shows_writes_within = 180.0  # a broker learns of a change after the controller has answered it
 
     def __init__(self) -> None:
         self.start_seconds = 0.0

@@ -73,7 +73,7 @@ class Row:
         if not known or len(known) < len(reaches):
             return ""
         worst = min(known)
-        return "reached" if worst >= 1 else f"short: {worst:.0%} of the goal"
+        return "reached" if worst >= 1 else f"short: {worst:.1%} of the goal"
 
     def __str__(self) -> str:
         ratio = "" if self.ratio is None else f"{self.ratio:.3g}×"

@@ -151,7 +151,7 @@ func (l *line) answer(answer []byte, now time.Time) {
 	if len(answer) < 4 || binary.BigEndian.Uint32(answer) != uint32(l.answered) {
 		l.fail(fmt.Sprintf("answer %d does not carry its correlation id", l.answered))
 	} else if !card.matches(answer[4:], l.checkSize) {
-		l.fail(fmt.Sprintf("frame %d is answered in another way than before", card.place))
+		l.fail(card.difference(answer))
 	}
 	if card.keep && card.first == nil {
 		card.first = append([]byte(nil), answer...)
@@ -175,6 +175,17 @@ func (c *card) matches(body []byte, sizeOnly bool) bool {
 		c.seen, c.size, c.hash = true, len(body), hash
 	}
 	return c.size == len(body) && c.hash == hash
+}
+
+func (c *card) difference(answer []byte) string {
+	said := fmt.Sprintf("frame %d, answered with %d bytes before, got %d", c.place, c.size, len(answer)-4)
+	for i := 4; i < min(len(c.first), len(answer)); i++ {
+		if c.first[i] != answer[i] {
+			end := min(i+40, len(c.first), len(answer))
+			return said + fmt.Sprintf(", from byte %d on %q where there was %q", i, answer[i:end], c.first[i:end])
+		}
+	}
+	return said
 }
 
 func (l *line) fail(why string) {
