@@ -39,8 +39,10 @@ while True:
             Change(ChangeKind.TOPIC, topic.resource, "", None, topic_to_json(topic), "CREATE"),
             Change(ChangeKind.CONFIG, topic.resource, "a", None, str(number), "SET"),
             Change(ChangeKind.CONFIG, Resource.brokers(), "b", None, str(number), "SET"),
-            Change(ChangeKind.CONFIG, Resource.brokers(), "pw", None, f"secret-{number}", "SET", True),
         ], {topic.resource: number}))
+        if number % 5 == 0:  # not always: a secret makes the store fold its journal into its state
+            secret = Change(ChangeKind.CONFIG, Resource.brokers(), "pw", None, f"secret-{number}", "SET", True)
+            batch[-1].changes.append(secret)
     print(store.commit(batch)[-1].number, flush=True)
 """
 
@@ -77,7 +79,8 @@ def check(url: str, acknowledged: int) -> int:
     last = state.revision
     assert last >= acknowledged
     assert [each.number for each in journal] == list(range(1, last + 1))
-    assert state.overrides(BROKERS) == {"b": str(last), "pw": f"secret-{last}"}
+    secrets = {"pw": f"secret-{last - last % 5}"} if last >= 5 else {}
+    assert state.overrides(BROKERS) == {"b": str(last), **secrets}
     assert without_secrets(replay((each.number, each.changes) for each in journal)) == without_secrets(state)
     return last
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+from immutables import Map
 
 from kconf.errors import ConfigurationError, JournalTrimmed, RevisionConflict
 from kconf.model.journal import Change, Revision
 from kconf.model.plan import Draft
+from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
 from kconf.store.base import broken
 from kconf.store.sqlite_files import Lock, check_place, connect, create, failures, seal_key
@@ -26,15 +29,16 @@ SCHEME = "sqlite:///"
 TRIMMED_AT_ONCE = 10_000
 TAKE_IN = "INSERT INTO intake VALUES (?, ?, ?, ?, ?, ?)"
 ALL = -1
+NOTHING_NEW = (0, "[]")
 NOT_FOLDED = (None, None, None, None)
 
 
 class SqliteStore:
     """Keeps one file, and its lock while it is open."""
 
-    most_unfolded = 1024
+    most_unfolded = 2048
     """Lines that the state may be behind the journal. A commit then only appends, where it would write a page for each
-    resource that it changes. Folding takes 5-10 ms, and so much longer does loading take."""
+    resource that it changes. Folding takes about 10 ms, and so much longer does loading take."""
 
     def __init__(self, url: str, path: Path, db: sqlite3.Connection, seal: bytes, held: ExitStack) -> None:
         self.url = url
@@ -46,7 +50,8 @@ class SqliteStore:
         first, last = db.execute("SELECT min(number), max(number) FROM journal").fetchone()
         self._revision: int = last or 0
         self._oldest: int = first or 1
-        self._unfolded: list[Change] = []
+        self._unfolded: list[Change] = []  # what the journal has and the tables do not
+        self._stored: Map[Resource, int] = Map()  # the last changes as the tables have them
         self._loaded: Snapshot | None = self._read()
         self._changed = self._loaded.changed
 
@@ -77,10 +82,11 @@ class SqliteStore:
         return self._loaded
 
     def _read(self) -> Snapshot:
-        start = int(read_meta(self._db)["folded"])
-        tail = [(each.number, each.changes) for each in self._journal(start, ALL)]
+        start = read_snapshot(self._db, int(read_meta(self._db)["folded"]))
+        tail = [(each.number, each.changes) for each in self._journal(start.revision, ALL)]
+        self._stored = start.changed
         self._unfolded = [change for _, changes in tail for change in changes]
-        return replay(tail, read_snapshot(self._db, start))
+        return replay(tail, start)
 
     def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
         answers: list[Revision | RevisionConflict] = []
@@ -100,19 +106,20 @@ class SqliteStore:
 
     def _write(self, writing: Writing) -> None:
         changed = writing.changed.finish()
-        fold = writing.sensitive or len(self._unfolded) + len(writing.lines) > self.most_unfolded
-        state = folded([*self._unfolded, *writing.lines], changed, writing.number) if fold else NOT_FOLDED
-        self._db.execute(TAKE_IN, (*writing.journal(), *state))
-        self._revision, self._changed, self._loaded = writing.number, changed, None
-        if fold:
-            self._unfolded = []
+        if writing.sensitive or len(self._unfolded) + len(writing.lines) > self.most_unfolded:
+            lines = [*self._unfolded, *writing.lines]
+            self._db.execute(TAKE_IN, (*writing.journal(), *folded(lines, self._stored, changed, writing.number)))
+            self._stored, self._unfolded = changed, []
         else:
+            self._db.execute(TAKE_IN, (*writing.journal(), *NOT_FOLDED))
             self._unfolded += writing.lines
+        self._revision, self._changed, self._loaded = writing.number, changed, None
 
     def _fold(self) -> None:
         if self._unfolded:
-            self._db.execute(TAKE_IN, (0, "[]", *folded(self._unfolded, self._changed, self._revision)))
-            self._unfolded = []
+            state = folded(self._unfolded, self._stored, self._changed, self._revision)
+            self._db.execute(TAKE_IN, (*NOTHING_NEW, *state))
+            self._stored, self._unfolded = self._changed, []
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:
@@ -138,8 +145,9 @@ class SqliteStore:
                 first = max(first, self._first_since(before_time))
             # The last revision stays: the numbers go on from there.
             first = max(self._oldest, min(first, self._revision, self._oldest + TRIMMED_AT_ONCE))
-            self._fold()  # what goes must be in the state
-            self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
+            if first > self._oldest:
+                self._fold()  # what goes must be in the state
+                self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
         removed, self._oldest = first - self._oldest, first
         return removed
 
@@ -150,7 +158,8 @@ class SqliteStore:
         return found[0] if found else self._revision
 
     def close(self) -> None:
-        with failures(self.path), self._held:
+        """Let go of the file. That the tables are brought up to date is for whoever looks at them: load needs it not."""
+        with failures(self.path), self._held, suppress(sqlite3.Error):
             self._fold()
 
 

@@ -60,10 +60,13 @@ class Writing:
         return self._first, _to_json(self._records)
 
 
-def folded(lines: Iterable[Change], changed: Mapping[Resource, int], revision: int) -> tuple[int, str, str, str]:
-    """The other columns of `intake`: what `lines`, the last of them in `revision`, do to the state.
+def folded(
+    lines: Iterable[Change], stored: Mapping[Resource, int], changed: Mapping[Resource, int], revision: int
+) -> tuple[int, str, str, str]:
+    """The other columns of `intake`: what `lines` do to the tables, which have the resources `stored`.
 
-    A patch is an RFC 7396 merge patch: null takes an override away.
+    After them the state is that of `revision`, with the last changes `changed`. A resource that is there gets an RFC
+    7396 merge patch, where null takes an override away; a new one has nothing to take away.
     """
     patches: dict[Resource, dict[str, str | None]] = {}
     topics: dict[Resource, str | None] = {}
@@ -75,10 +78,17 @@ def folded(lines: Iterable[Change], changed: Mapping[Resource, int], revision: i
             patch[change.key] = change.after
         else:
             topics[change.resource] = change.after
-    moved = [(resource, changed[resource], patch) for resource, patch in patches.items()]
+    moved = [
+        (resource, changed[resource], patch if resource in stored else _set_only(patch))
+        for resource, patch in patches.items()
+    ]
     made = [(resource, topic) for resource, topic in topics.items() if topic is not None]
     gone = [resource for resource, topic in topics.items() if topic is None]
     return revision, _to_json(moved), _to_json(made), _to_json(gone)
+
+
+def _set_only(patch: Mapping[str, str | None]) -> Mapping[str, str]:
+    return {key: value for key, value in patch.items() if value is not None}
 
 
 def read_revision(number: int, record: str) -> Revision:

@@ -70,10 +70,11 @@ INTAKE = (
     END""",
     """CREATE TEMP TRIGGER take_in_and_fold INSTEAD OF INSERT ON intake WHEN new.folded IS NOT NULL BEGIN
         INSERT INTO journal (number, record) SELECT new.first + key, value FROM json_each(new.records);
-        INSERT OR REPLACE INTO resources (resource, revision, overrides)
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),
-                json_patch(coalesce(old.overrides, '{}'), json_extract(value, '$[2]'))
-            FROM json_each(new.moved) LEFT JOIN resources AS old ON old.resource = json_extract(value, '$[0]');
+        INSERT INTO resources (resource, revision, overrides)
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
+            FROM json_each(new.moved) WHERE true
+            ON CONFLICT DO UPDATE SET
+                revision = excluded.revision, overrides = json_patch(overrides, excluded.overrides);
         INSERT OR REPLACE INTO topics (resource, topic)
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(new.made);
         DELETE FROM topics WHERE resource IN (SELECT value FROM json_each(new.gone));

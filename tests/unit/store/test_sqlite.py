@@ -362,14 +362,14 @@ def test_equal_overrides_are_kept_once(path: Path) -> None:
 
 def test_what_was_not_folded_into_the_state_is_found_in_the_journal(path: Path) -> None:
     store = open_store(url(path))
-    store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(2000)])
+    store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(3000)])
     store.commit([draft(put(ORDERS, "a", "1")), draft(put(Resource.group("0"), "k", None))])
     folded, state = meta(path)["folded"], store.load()
 
     backup(path, path.with_name("copy.db"))  # as a crash would leave it
     copy = open_store(url(path.with_name("copy.db")))
 
-    assert (folded, state.revision) == ("2000", 2002)
+    assert (folded, state.revision) == ("3000", 3002)
     assert copy.load() == state
     copy.close()
     store.close()
