@@ -158,7 +158,7 @@ class SqliteStore:
         return found[0] if found else self._revision
 
     def close(self) -> None:
-        """Let go of the file. That the tables are brought up to date is for whoever looks at them: load needs it not."""
+        """Let go of the file. Its tables are brought up to date for whoever looks at them; `load` could do without."""
         with failures(self.path), self._held, suppress(sqlite3.Error):
             self._fold()
 
