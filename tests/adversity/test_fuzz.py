@@ -1,0 +1,102 @@
+"""100,000 spoilt frames (`--fuzz-frames` for more): the server lives, stays small, and other clients notice nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from itertools import accumulate, islice
+from queue import SimpleQueue
+
+import pytest
+
+from kconf.wire.frames import LENGTH
+from tests.adversity.lines import MB, Line, complaints, memory
+from tests.adversity.mutations import TOPIC, Spoiler
+from tests.adversity.wishes import BROKER, create, describing, topic
+from tests.support.process import KconfProcess
+
+BATCH = 2_000
+ON_A_LINE = 24
+LINES = 4
+
+
+def _push(kconf: KconfProcess, frames: Sequence[bytes]) -> None:
+    """Send all frames, with a new line after each refusal. What has been answered or refused is not sent again."""
+    while frames:
+        batch = frames[:ON_A_LINE]
+        with Line(kconf) as line:
+            with contextlib.suppress(ConnectionError):  # closed while we were sending
+                line.send(*batch)
+                line.end()
+            answered = len(line.rest())
+        frames = frames[_heard(batch, answered) :]
+
+
+def _heard(batch: Sequence[bytes], answered: int) -> int:
+    """How many frames of a batch the server has seen, the one it refused included. Lengths may lie."""
+    stream, seen = b"".join(batch), 0
+    for _ in range(answered):
+        seen += 4 + LENGTH.unpack_from(stream, seen)[0]
+    for number, end in enumerate(accumulate(map(len, batch)), 1):
+        if end > seen:
+            return number
+    return len(batch)
+
+
+class _Senders:
+    """A few threads that push frames; `send` returns when all of a batch have been heard."""
+
+    def __init__(self, kconf: KconfProcess) -> None:
+        self._kconf = kconf
+        self._work: SimpleQueue[Sequence[bytes] | None] = SimpleQueue()
+        self._done: SimpleQueue[BaseException | None] = SimpleQueue()
+        for _ in range(LINES):
+            threading.Thread(target=self._run, daemon=True).start()
+
+    def send(self, batch: Sequence[bytes]) -> None:
+        for number in range(LINES):
+            self._work.put(batch[number::LINES])
+        for _ in range(LINES):
+            error = self._done.get(timeout=60)
+            if error is not None:
+                raise error
+
+    def close(self) -> None:
+        for _ in range(LINES):
+            self._work.put(None)
+
+    def _run(self) -> None:
+        while (frames := self._work.get()) is not None:
+            try:
+                _push(self._kconf, frames)
+            except BaseException as error:  # told to the test, which waits
+                self._done.put(error)
+            else:
+                self._done.put(None)
+
+
+@pytest.mark.timeout(0)
+def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config) -> None:
+    wanted = pytestconfig.getoption("--fuzz-frames", 100_000)
+    frames = Spoiler(seed=wanted).frames()
+    with KconfProcess() as kconf, Line(kconf) as neighbour:
+        create(neighbour, TOPIC)
+        senders = _Senders(kconf)
+        sizes, slowest = [], 0.0
+        for _ in range(wanted // BATCH):
+            senders.send(list(islice(frames, BATCH)))
+            began = time.perf_counter()
+            neighbour.send(describing(topic(TOPIC)), describing(BROKER))
+            neighbour.receive(), neighbour.receive()
+            slowest = max(slowest, time.perf_counter() - began)
+            sizes.append(memory(kconf))
+        senders.close()
+
+        assert kconf.is_running
+        assert complaints(kconf) == []
+        assert slowest < 1
+        settled = sizes[len(sizes) // 4]
+        print([s // MB for s in sizes], slowest)
+        assert max(sizes) < settled + 64 * MB
