@@ -1,0 +1,259 @@
+"""The AdminClient: every method is a coroutine. Same methods as the SyncAdminClient in sync.py.
+
+Tasks of one event loop may share one: their requests travel on the same lines, pipelined. A call can be cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from uuid import UUID
+
+from kconf.client import calls_acls, calls_cluster, calls_configs, calls_quotas, calls_scram, calls_topics
+from kconf.client.aio_wire import Wires
+from kconf.client.calls import Call
+from kconf.client.calls_configs import Described
+from kconf.client.cluster import Cluster
+from kconf.client.conduct import Pause, conduct
+from kconf.client.options import client_settings, milliseconds
+from kconf.client.settings import Settings
+from kconf.errors import Results
+from kconf.model.acl import AclBinding, AclFilter
+from kconf.model.alteration import Alteration, TopicWish
+from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+from kconf.model.quota import QuotaEntity, QuotaFilter
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import CredentialInfo, Deletion, Upsertion
+
+if TYPE_CHECKING:
+    from kconf.client.sasl import Sasl
+    from kconf.client.tls import Tls
+
+T = TypeVar("T")
+
+
+class AdminClient:
+    """Administers a Kafka or kconf cluster. Close it, or use it in an `async with` block."""
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+        client_id: str = "kconf",
+        timeout: float = 60.0,
+        request_timeout: float = 30.0,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
+        **more: Any,
+    ) -> None:
+        given = {"client_id": client_id, "timeout": timeout, "request_timeout": request_timeout, **more}
+        self._settings = client_settings(bootstrap, bootstrap_controllers, tls=tls, sasl=sasl, **given)
+        self._start()
+
+    @classmethod
+    def from_properties(
+        cls,
+        properties: str | PathLike[str] | Mapping[str, str],
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+    ) -> Self:
+        """A client as a Java properties file tells it, or a mapping with the same keys."""
+        from kconf.client.properties import settings_from
+
+        client = cls.__new__(cls)
+        client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
+        client._start()
+        return client
+
+    def _start(self) -> None:
+        self._cluster = Cluster(self._settings)
+        self._wires = Wires(self._settings)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all lines; harmless when repeated. A later call would open new ones."""
+        await self._wires.close()
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
+        """Bring a call to its end: the one method that matters."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + (self._settings.timeout if timeout is None else timeout)
+        script = conduct(call, self._cluster, deadline, clock, random.random)
+        try:
+            step = next(script)
+            while True:
+                if isinstance(step, Pause):
+                    await asyncio.sleep(step.seconds)
+                    step = script.send(())
+                else:
+                    step = script.send(await self._wires.exchange(step.asks, deadline))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    # Configs
+
+    async def describe_configs(
+        self,
+        resources: Iterable[Resource],
+        *,
+        keys: Mapping[Resource, Sequence[str]] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+        timeout: float | None = None,
+    ) -> Described:
+        """The entries of each resource: all, or those of `keys`."""
+        call = calls_configs.DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
+        return await self._send(call, timeout)
+
+    async def alter_configs(
+        self,
+        configs: Mapping[Resource, Mapping[str, str]],
+        *,
+        validate_only: bool = False,
+        incremental_update: bool = False,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
+        return await self._send(calls_configs.alter(configs, validate_only, incremental_update), timeout)
+
+    async def incremental_alter_configs(
+        self,
+        alterations: Mapping[Resource, Sequence[Alteration]],
+        *,
+        validate_only: bool = False,
+        expected: Mapping[Resource, int] | None = None,
+        reason: str | None = None,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
+        call = calls_configs.IncrementalAlterConfigs(
+            alterations, validate_only=validate_only, expected=expected, reason=reason
+        )
+        return await self._send(call, timeout)
+
+    async def list_config_resources(
+        self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
+    ) -> list[Resource]:
+        """What can carry configuration, of all types or of some."""
+        return await self._send(calls_configs.ListConfigResources(types), timeout)
+
+    # Topics and the cluster
+
+    async def create_topics(
+        self, topics: Iterable[TopicWish | str], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, CreatedTopic]:
+        """Make topics; each result has the topic as it was made (KIP-525)."""
+        call = calls_topics.CreateTopics(
+            topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only
+        )
+        return await self._send(call, timeout)
+
+    async def delete_topics(
+        self, topics: Iterable[str | UUID], *, timeout: float | None = None
+    ) -> Results[str | UUID, None]:
+        """Delete topics, by name or by id."""
+        return await self._send(
+            calls_topics.DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout
+        )
+
+    async def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
+        call = calls_topics.CreatePartitions(
+            counts,
+            timeout_ms=milliseconds(self._settings, timeout),
+            assignments=assignments,
+            validate_only=validate_only,
+        )
+        return await self._send(call, timeout)
+
+    async def list_topics(self, *, internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
+        """All topics, by name."""
+        return await self._send(calls_topics.ListTopics(internal=internal), timeout)
+
+    async def describe_topics(
+        self, topics: Iterable[str | UUID], *, authorized_operations: bool = False, timeout: float | None = None
+    ) -> Results[str | UUID, TopicDescription]:
+        """Partitions, leaders and replicas of topics, by name or by id."""
+        call = calls_topics.DescribeTopics(topics, authorized_operations=authorized_operations)
+        return await self._send(call, timeout)
+
+    async def describe_cluster(
+        self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
+    ) -> ClusterDescription:
+        """The nodes and the controller; `fenced` brokers too."""
+        call = calls_cluster.DescribeCluster(
+            authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
+        )
+        return await self._send(call, timeout)
+
+    async def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
+        """The groups that any broker coordinates."""
+        return await self._send(calls_cluster.ListGroups(), timeout)
+
+    # Quotas, credentials, ACLs
+
+    async def describe_client_quotas(
+        self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas as they are stored, of the entities that are wanted, or of all."""
+        return await self._send(calls_quotas.DescribeClientQuotas(wanted or QuotaFilter()), timeout)
+
+    async def alter_client_quotas(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Set quotas, or remove those whose value is None; others stay."""
+        return await self._send(calls_quotas.AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+
+    async def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> Results[str, tuple[CredentialInfo, ...]]:
+        """Who has which credential: the named users, or everyone who has one."""
+        return await self._send(calls_scram.describe(users), timeout)
+
+    async def alter_user_scram_credentials(
+        self, alterations: Iterable[Upsertion | Deletion], *, timeout: float | None = None
+    ) -> Results[str, None]:
+        """Set and delete credentials; one result per user."""
+        return await self._send(calls_scram.AlterUserScramCredentials(alterations), timeout)
+
+    async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
+        """The ACLs that a filter matches, or all."""
+        return await self._send(calls_acls.DescribeAcls(wanted or AclFilter()), timeout)
+
+    async def create_acls(
+        self, bindings: Iterable[AclBinding], *, timeout: float | None = None
+    ) -> Results[AclBinding, None]:
+        """Make ACLs; one that is there already is no error."""
+        return await self._send(calls_acls.CreateAcls(bindings), timeout)
+
+    async def delete_acls(
+        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+    ) -> Results[AclFilter, list[AclBinding]]:
+        """Delete what the filters match; each result has what was deleted."""
+        return await self._send(calls_acls.DeleteAcls(filters), timeout)

@@ -1,0 +1,80 @@
+"""Client quotas (KIP-546): as they are stored, not as they are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kconf.client.calls import Answer, Each, Peer, Whole, failure
+from kconf.model.quota import QuotaEntity, QuotaFilter
+
+Quotas = dict[QuotaEntity, dict[str, float]]
+_ADVICE = "before Kafka 2.6 brokers do not have quotas in their protocol"
+
+
+class DescribeClientQuotas(Whole[Quotas]):
+    name = "DescribeClientQuotas"
+    advice = _ADVICE
+
+    def __init__(self, wanted: QuotaFilter) -> None:
+        super().__init__()
+        self._filter = wanted
+
+    def write(self, peer: Peer, version: int, items: Sequence[None]) -> object:
+        from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaFilterComponent
+
+        return DescribeClientQuotasRequest(
+            [QuotaFilterComponent(*each) for each in self._filter.components], self._filter.strict
+        )
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> Answer:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return Answer({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+        found = {
+            _entity(each): {value.key: value.value for value in sorted(each.values, key=lambda value: value.key)}
+            for each in body.entries or ()
+        }
+        return Answer({None: found}, body.throttle_time_ms)
+
+
+class AlterClientQuotas(Each[QuotaEntity, None]):
+    """`alterations` has the keys to set, or to remove where the value is None; others stay."""
+
+    name = "AlterClientQuotas"
+    advice = _ADVICE
+
+    def __init__(
+        self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> None:
+        self._alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
+        super().__init__(self._alterations)
+        self._validate_only = validate_only
+
+    def write(self, peer: Peer, version: int, items: Sequence[QuotaEntity]) -> object:
+        from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
+        from kconf.wire.describe_client_quotas import QuotaEntityPart
+
+        entries = [
+            AlteredQuota(
+                [QuotaEntityPart(*part) for part in each.parts],
+                [
+                    QuotaOp(key, 0.0 if value is None else value, value is None)
+                    for key, value in self._alterations[each].items()
+                ],
+            )
+            for each in items
+        ]
+        return AlterClientQuotasRequest(entries, self._validate_only)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> Answer:
+        body = self.body(version, frame, start)
+        outcomes = {
+            _entity(each): (failure(each.error_code, each.error_message) if each.error_code else None)
+            for each in body.entries
+        }
+        return Answer(outcomes, body.throttle_time_ms)
+
+
+def _entity(told: Any) -> QuotaEntity:
+    return QuotaEntity.of({part.entity_type: part.entity_name for part in told.entity})

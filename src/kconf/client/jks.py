@@ -1,0 +1,124 @@
+"""JKS, Java's old key store: certificates in the clear, private keys behind Sun's own cipher.
+
+Format: magic, version, count; entries of tag 1 (a protected PKCS8 key and its chain) or 2 (a trusted certificate); and
+a SHA-1 over a password, a phrase and all that comes before. JCEKS is another format and is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from hashlib import sha1
+from typing import Final, NamedTuple
+
+from kconf.errors import ConfigurationError
+
+_PHRASE: Final = b"Mighty Aphrodite"
+_KEY, _CERTIFICATE = 1, 2
+_KEY_PROTECTOR: Final = b"\x06\x0a\x2b\x06\x01\x04\x01\x2a\x02\x11\x01\x01"  # 1.3.6.1.4.1.42.2.17.1.1
+
+
+class _Entry(NamedTuple):
+    key: bytes | None
+    chain: list[bytes]
+
+
+def certificates(data: bytes, path: str) -> list[bytes]:
+    """All trusted certificates, as DER."""
+    found = [each for entry in _entries(data, path) if entry.key is None for each in entry.chain]
+    if not found:
+        raise ConfigurationError(f"{path} has no trusted certificate")
+    return found
+
+
+def private_key(data: bytes, path: str, password: str) -> tuple[bytes, list[bytes]]:
+    """The first private key (PKCS8, DER) and its chain."""
+    _check(data, path, password)
+    for entry in _entries(data, path):
+        if entry.key is not None:
+            return _opened(entry.key, path, password), entry.chain
+    raise ConfigurationError(f"{path} has no private key")
+
+
+def _check(data: bytes, path: str, password: str) -> None:
+    if sha1(password.encode("utf-16-be") + _PHRASE + data[:-20], usedforsecurity=False).digest() != data[-20:]:
+        raise ConfigurationError(
+            f"{path} cannot be opened: is ssl.keystore.password right? Key and store must have the same password; else "
+            f"convert it: keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
+        )
+
+
+def _entries(data: bytes, path: str) -> Iterator[_Entry]:
+    try:
+        yield from _Reader(data).entries()
+    except (struct.error, IndexError):
+        raise ConfigurationError(f"{path} is a damaged JKS file") from None
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 4
+
+    def entries(self) -> Iterator[_Entry]:
+        version, count = self._u32(), self._u32()
+        if version not in (1, 2):
+            raise IndexError
+        for _ in range(count):
+            tag = self._u32()
+            self._take(self._u16())  # the alias
+            self._take(8)  # when it was made
+            if tag == _KEY:
+                key = self._take(self._u32())
+                yield _Entry(key, [self._certificate(version) for _ in range(self._u32())])
+            elif tag == _CERTIFICATE:
+                yield _Entry(None, [self._certificate(version)])
+            else:
+                raise IndexError
+
+    def _certificate(self, version: int) -> bytes:
+        if version == 2:
+            self._take(self._u16())  # its type: X.509
+        return self._take(self._u32())
+
+    def _u16(self) -> int:
+        return int.from_bytes(self._take(2), "big")
+
+    def _u32(self) -> int:
+        return int.from_bytes(self._take(4), "big")
+
+    def _take(self, size: int) -> bytes:
+        end = self._at + size
+        if end > len(self._data):
+            raise IndexError
+        taken, self._at = self._data[self._at : end], end
+        return taken
+
+
+def _opened(protected: bytes, path: str, password: str) -> bytes:
+    """Sun's cipher: a stream of SHA-1 over password and the digest before, from a salt on; a SHA-1 at the end."""
+    at = protected.find(_KEY_PROTECTOR)
+    if at < 0:
+        raise ConfigurationError(f"{path} protects its key in a way that this client does not know")
+    body = _octets(protected, at + len(_KEY_PROTECTOR))
+    salt, cipher, check = body[:20], body[20:-20], body[-20:]
+    secret = password.encode("utf-16-be")
+    plain, block = bytearray(), salt
+    for start in range(0, len(cipher), 20):
+        block = sha1(secret + block, usedforsecurity=False).digest()
+        plain += bytes(a ^ b for a, b in zip(cipher[start : start + 20], block, strict=False))
+    if sha1(secret + bytes(plain), usedforsecurity=False).digest() != check:
+        raise ConfigurationError(f"the private key of {path} cannot be opened: is ssl.key.password right?")
+    return bytes(plain)
+
+
+def _octets(der: bytes, at: int) -> bytes:
+    """The OCTET STRING behind the algorithm, whose parameters are NULL."""
+    if der[at : at + 2] == b"\x05\x00":
+        at += 2
+    if der[at] != 4:
+        raise IndexError
+    size, at = der[at + 1], at + 2
+    if size > 127:
+        width = size & 127
+        size, at = int.from_bytes(der[at : at + width], "big"), at + width
+    return der[at : at + size]

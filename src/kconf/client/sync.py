@@ -1,0 +1,256 @@
+"""The SyncAdminClient: every method waits for its answer. Same methods as the AdminClient in aio.py, without `async`.
+
+Threads may share one: their calls take turns. A call that was interrupted (Ctrl-C) leaves nothing broken behind.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from uuid import UUID
+
+from kconf.client import calls_acls, calls_cluster, calls_configs, calls_quotas, calls_scram, calls_topics
+from kconf.client.calls import Call
+from kconf.client.calls_configs import Described
+from kconf.client.cluster import Cluster
+from kconf.client.conduct import Pause, conduct
+from kconf.client.options import client_settings, milliseconds
+from kconf.client.settings import Settings
+from kconf.client.sync_wire import Wires
+from kconf.errors import Results
+from kconf.model.acl import AclBinding, AclFilter
+from kconf.model.alteration import Alteration, TopicWish
+from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+from kconf.model.quota import QuotaEntity, QuotaFilter
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import CredentialInfo, Deletion, Upsertion
+
+if TYPE_CHECKING:
+    from kconf.client.sasl import Sasl
+    from kconf.client.tls import Tls
+
+T = TypeVar("T")
+
+
+class SyncAdminClient:
+    """Administers a Kafka or kconf cluster. Close it, or use it in a `with` block."""
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+        client_id: str = "kconf",
+        timeout: float = 60.0,
+        request_timeout: float = 30.0,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
+        **more: Any,
+    ) -> None:
+        given = {"client_id": client_id, "timeout": timeout, "request_timeout": request_timeout, **more}
+        self._settings = client_settings(bootstrap, bootstrap_controllers, tls=tls, sasl=sasl, **given)
+        self._start()
+
+    @classmethod
+    def from_properties(
+        cls,
+        properties: str | PathLike[str] | Mapping[str, str],
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+    ) -> Self:
+        """A client as a Java properties file tells it, or a mapping with the same keys."""
+        from kconf.client.properties import settings_from
+
+        client = cls.__new__(cls)
+        client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
+        client._start()
+        return client
+
+    def _start(self) -> None:
+        self._cluster = Cluster(self._settings)
+        self._wires = Wires(self._settings)
+        self._lock = RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all lines; harmless when repeated. A later call would open new ones."""
+        with self._lock:
+            self._wires.close()
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
+        """Bring a call to its end: the one method that matters."""
+        with self._lock:
+            deadline = time.monotonic() + (self._settings.timeout if timeout is None else timeout)
+            script = conduct(call, self._cluster, deadline, time.monotonic, random.random)
+            try:
+                step = next(script)
+                while True:
+                    if isinstance(step, Pause):
+                        time.sleep(step.seconds)
+                        step = script.send(())
+                    else:
+                        step = script.send(self._wires.exchange(step.asks, deadline))
+            except StopIteration as done:
+                result: T = done.value
+                return result
+
+    # Configs
+
+    def describe_configs(
+        self,
+        resources: Iterable[Resource],
+        *,
+        keys: Mapping[Resource, Sequence[str]] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+        timeout: float | None = None,
+    ) -> Described:
+        """The entries of each resource: all, or those of `keys`."""
+        call = calls_configs.DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
+        return self._send(call, timeout)
+
+    def alter_configs(
+        self,
+        configs: Mapping[Resource, Mapping[str, str]],
+        *,
+        validate_only: bool = False,
+        incremental_update: bool = False,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
+        return self._send(calls_configs.alter(configs, validate_only, incremental_update), timeout)
+
+    def incremental_alter_configs(
+        self,
+        alterations: Mapping[Resource, Sequence[Alteration]],
+        *,
+        validate_only: bool = False,
+        expected: Mapping[Resource, int] | None = None,
+        reason: str | None = None,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
+        call = calls_configs.IncrementalAlterConfigs(
+            alterations, validate_only=validate_only, expected=expected, reason=reason
+        )
+        return self._send(call, timeout)
+
+    def list_config_resources(
+        self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
+    ) -> list[Resource]:
+        """What can carry configuration, of all types or of some."""
+        return self._send(calls_configs.ListConfigResources(types), timeout)
+
+    # Topics and the cluster
+
+    def create_topics(
+        self, topics: Iterable[TopicWish | str], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, CreatedTopic]:
+        """Make topics; each result has the topic as it was made (KIP-525)."""
+        call = calls_topics.CreateTopics(
+            topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only
+        )
+        return self._send(call, timeout)
+
+    def delete_topics(self, topics: Iterable[str | UUID], *, timeout: float | None = None) -> Results[str | UUID, None]:
+        """Delete topics, by name or by id."""
+        return self._send(calls_topics.DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
+
+    def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
+        call = calls_topics.CreatePartitions(
+            counts,
+            timeout_ms=milliseconds(self._settings, timeout),
+            assignments=assignments,
+            validate_only=validate_only,
+        )
+        return self._send(call, timeout)
+
+    def list_topics(self, *, internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
+        """All topics, by name."""
+        return self._send(calls_topics.ListTopics(internal=internal), timeout)
+
+    def describe_topics(
+        self, topics: Iterable[str | UUID], *, authorized_operations: bool = False, timeout: float | None = None
+    ) -> Results[str | UUID, TopicDescription]:
+        """Partitions, leaders and replicas of topics, by name or by id."""
+        call = calls_topics.DescribeTopics(topics, authorized_operations=authorized_operations)
+        return self._send(call, timeout)
+
+    def describe_cluster(
+        self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
+    ) -> ClusterDescription:
+        """The nodes and the controller; `fenced` brokers too."""
+        call = calls_cluster.DescribeCluster(
+            authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
+        )
+        return self._send(call, timeout)
+
+    def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
+        """The groups that any broker coordinates."""
+        return self._send(calls_cluster.ListGroups(), timeout)
+
+    # Quotas, credentials, ACLs
+
+    def describe_client_quotas(
+        self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas as they are stored, of the entities that are wanted, or of all."""
+        return self._send(calls_quotas.DescribeClientQuotas(wanted or QuotaFilter()), timeout)
+
+    def alter_client_quotas(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Set quotas, or remove those whose value is None; others stay."""
+        return self._send(calls_quotas.AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+
+    def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> Results[str, tuple[CredentialInfo, ...]]:
+        """Who has which credential: the named users, or everyone who has one."""
+        return self._send(calls_scram.describe(users), timeout)
+
+    def alter_user_scram_credentials(
+        self, alterations: Iterable[Upsertion | Deletion], *, timeout: float | None = None
+    ) -> Results[str, None]:
+        """Set and delete credentials; one result per user."""
+        return self._send(calls_scram.AlterUserScramCredentials(alterations), timeout)
+
+    def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
+        """The ACLs that a filter matches, or all."""
+        return self._send(calls_acls.DescribeAcls(wanted or AclFilter()), timeout)
+
+    def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> Results[AclBinding, None]:
+        """Make ACLs; one that is there already is no error."""
+        return self._send(calls_acls.CreateAcls(bindings), timeout)
+
+    def delete_acls(
+        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+    ) -> Results[AclFilter, list[AclBinding]]:
+        """Delete what the filters match; each result has what was deleted."""
+        return self._send(calls_acls.DeleteAcls(filters), timeout)

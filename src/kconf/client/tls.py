@@ -1,0 +1,90 @@
+"""TLS: whom to trust, and who we are. Certificates are PEM texts; stores.py makes them from Java's key stores."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+class Tls(NamedTuple):
+    """`ca`, `certificate` and `key` are PEM, as text or as the name of a file.
+
+    Without a `ca` the system's are trusted. `certificate` (the chain, ours first) and `key` are for mutual TLS; both
+    may be in one file. `check_hostname` and `verify` are for tests.
+    """
+
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    key_password: str | None = None
+    check_hostname: bool = True
+    verify: bool = True
+    ciphers: str | None = None
+    versions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        mutual = "mutual" if self.certificate else "one-sided"
+        return f"Tls({mutual}, check_hostname={self.check_hostname})"
+
+    def context(self) -> SSLContext:
+        import ssl
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = self.check_hostname and self.verify
+        context.verify_mode = ssl.CERT_REQUIRED if self.verify else ssl.CERT_NONE
+        try:
+            self._limit(context)
+            if self.ca is None:
+                context.load_default_certs()
+            else:
+                context.load_verify_locations(cadata=pem_text(self.ca, "the trusted certificates"))
+            if self.certificate is not None:
+                self._identify(context)
+        except ssl.SSLError as error:
+            raise ConfigurationError(f"TLS cannot be set up: {error.reason or error}") from None
+        return context
+
+    def _limit(self, context: SSLContext) -> None:
+        import ssl
+
+        if self.ciphers:
+            context.set_ciphers(self.ciphers)
+        known = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+        wanted = sorted(known[each] for each in self.versions if each in known)
+        if self.versions and not wanted:
+            raise ConfigurationError(f"no TLS version of {', '.join(self.versions)} is safe; use TLSv1.2 or TLSv1.3")
+        if wanted:
+            context.minimum_version, context.maximum_version = wanted[0], wanted[-1]
+
+    def _identify(self, context: SSLContext) -> None:
+        """Python loads a key from files only: they are ours alone, and gone at once."""
+        chain = pem_text(self.certificate or "", "the certificate")
+        key = pem_text(self.key, "the private key") if self.key is not None else ""
+        handle, path = tempfile.mkstemp(prefix="kconf-", suffix=".pem")  # made with mode 0600
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{key}\n{chain}\n")
+            # Without a password of ours an encrypted key must fail, not ask on the terminal.
+            context.load_cert_chain(path, password=self.key_password or "")
+        finally:
+            os.unlink(path)
+
+
+def pem_text(given: str, what: str) -> str:
+    """PEM itself, or the file that has it."""
+    if "-----BEGIN" in given:
+        return given
+    try:
+        with open(given, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{what} cannot be read from {given}: {error}") from None
+    if "-----BEGIN" not in text:
+        raise ConfigurationError(f"{given} has no PEM in it, and {what} should be there")
+    return text

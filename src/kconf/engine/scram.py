@@ -1,0 +1,201 @@
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677) as Kafka speaks them, for client, server and stores.
+
+No channel binding, no SASLprep: names and passwords are plain UTF-8 (spec 7.7). Nothing here draws a random number:
+nonces and salts are given. Whatever goes wrong is a `ScramError` that says what, and never shows a secret; what a
+server tells its client is the caller's choice, and should be less.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from hashlib import new as new_hash
+from hashlib import pbkdf2_hmac
+from hmac import compare_digest, digest
+from typing import Final, NamedTuple
+
+from kconf.errors import KconfError
+from kconf.model.scram import Credential, Mechanism
+
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 16384
+_MOST_ITERATIONS: Final = 1_000_000  # that a client will do for a server which it does not know yet
+
+_HASHES: Final = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
+_GS2: Final = "n,,"
+
+
+class ScramError(KconfError):
+    """A message that is malformed, or a proof that does not hold."""
+
+
+def salted_password(mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> bytes:
+    """RFC 5802's Hi(): all that is ever derived from a password."""
+    return pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
+
+
+def credential(mechanism: Mechanism, salted: bytes, salt: bytes, iterations: int) -> Credential:
+    """What a server keeps of a salted password."""
+    name = _HASHES[mechanism]
+    stored = new_hash(name, digest(salted, b"Client Key", name)).digest()
+    return Credential(salt, stored, digest(salted, b"Server Key", name), iterations)
+
+
+def to_text(kept: Credential) -> str:
+    """A credential as Kafka writes it down."""
+    parts = {"salt": kept.salt, "stored_key": kept.stored_key, "server_key": kept.server_key}
+    return ",".join(f"{name}={_encoded(value)}" for name, value in parts.items()) + f",iterations={kept.iterations}"
+
+
+def from_text(text: str) -> Credential:
+    """Kafka's written form: these four keys in any order, and no others."""
+    parts = dict(each.partition("=")[::2] for each in text.split(","))
+    if parts.keys() != {"salt", "stored_key", "server_key", "iterations"} or not parts["iterations"].isdecimal():
+        raise ScramError("a stored credential does not have the four parts that it should")
+    salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
+    return Credential(salt, stored, server, int(parts["iterations"]))
+
+
+class ScramClient:
+    """Three steps: `first()`, `final(server_first)`, `verify(server_final)`."""
+
+    def __init__(self, mechanism: Mechanism, user: str, password: str, nonce: str, *, extensions: str = "") -> None:
+        self._mechanism, self._password, self._nonce = mechanism, password, nonce
+        self._bare = f"n={_escaped(user)},r={nonce}" + (f",{extensions}" if extensions else "")
+        self._signature = b""
+
+    def first(self) -> bytes:
+        return f"{_GS2}{self._bare}".encode()
+
+    def final(self, server_first: bytes) -> bytes:
+        """The proof that we know the password."""
+        text = _text(server_first)
+        parts = _attributes(text)
+        nonce, salt, count = parts.get("r", ""), parts.get("s"), parts.get("i", "")
+        if not nonce.startswith(self._nonce) or nonce == self._nonce:
+            raise ScramError("the server's nonce does not continue ours")
+        if salt is None or not count.isdecimal() or not 0 < int(count) <= _MOST_ITERATIONS:
+            raise ScramError("the server's first message lacks a salt or iterations")
+        name = _HASHES[self._mechanism]
+        salted = salted_password(self._mechanism, self._password, _decoded(salt), int(count))
+        without_proof = f"c={_encoded(_GS2.encode())},r={nonce}"
+        message = f"{self._bare},{text},{without_proof}".encode()
+        client_key = digest(salted, b"Client Key", name)
+        proof = _xor(client_key, digest(new_hash(name, client_key).digest(), message, name))
+        self._signature = digest(digest(salted, b"Server Key", name), message, name)
+        return f"{without_proof},p={_encoded(proof)}".encode()
+
+    def verify(self, server_final: bytes) -> None:
+        """Make sure that the server knows the password too."""
+        parts = _attributes(_text(server_final))
+        if "e" in parts:
+            raise ScramError(f"the server refused the login: {parts['e']}")
+        if not self._signature or not compare_digest(_decoded(parts.get("v", "")), self._signature):
+            raise ScramError("the server's signature does not hold: it does not know the password")
+
+
+class ClientFirst(NamedTuple):
+    """What a client opens with; `authzid` is empty or the user."""
+
+    user: str
+    authzid: str
+    nonce: str
+    bare: str
+    extensions: dict[str, str]
+
+
+def read_client_first(message: bytes) -> ClientFirst:
+    """Read a client's first message. Kafka takes the header `n` only: neither `y` nor a channel binding."""
+    text = _text(message)
+    parts = text.split(",", 2)
+    if len(parts) != 3 or parts[0] != "n" or not (parts[1] == "" or parts[1].startswith("a=")):
+        raise ScramError("a client's first message has another header than n")
+    bare = parts[2]
+    if not bare.startswith("n="):
+        raise ScramError("a client's first message does not begin with a name")
+    named = _attributes(bare)
+    user, nonce = _unescaped(named.pop("n")), named.pop("r", "")
+    authzid = _unescaped(parts[1][2:])
+    if not user or not nonce or list(_attributes(bare))[:2] != ["n", "r"]:
+        raise ScramError("a client's first message lacks a name or a nonce")
+    if authzid not in ("", user):
+        raise ScramError("a client may not act for another user")
+    return ClientFirst(user, authzid, nonce, bare, named)
+
+
+class ScramServer:
+    """Two steps after `read_client_first`: `first()`, `final(client_final)`.
+
+    For an unknown user a server may go on with a credential that nothing fits, so as not to tell who exists.
+    """
+
+    def __init__(self, mechanism: Mechanism, opened: ClientFirst, kept: Credential, nonce: str) -> None:
+        self._mechanism, self._opened, self._kept = mechanism, opened, kept
+        self._nonce = opened.nonce + nonce
+
+    def first(self) -> bytes:
+        return f"r={self._nonce},s={_encoded(self._kept.salt)},i={self._kept.iterations}".encode()
+
+    def final(self, client_final: bytes) -> bytes:
+        """Our own proof, once the client's holds."""
+        text = _text(client_final)
+        without_proof, found, proof_text = text.rpartition(",p=")
+        parts = _attributes(without_proof)
+        header = "n," + (f"a={_escaped(self._opened.authzid)}" if self._opened.authzid else "") + ","
+        # The whole nonce is compared: a laxer check was CVE-2024-56128.
+        if not found or not compare_digest(parts.get("r", "").encode(), self._nonce.encode()):
+            raise ScramError("a client's final message has another nonce")
+        if _decoded(parts.get("c", "")) != header.encode():
+            raise ScramError("a client's final message has another header than its first")
+        name = _HASHES[self._mechanism]
+        message = b",".join((self._opened.bare.encode(), self.first(), without_proof.encode()))
+        proof, signature = _decoded(proof_text), digest(self._kept.stored_key, message, name)
+        if len(proof) != len(signature):
+            raise ScramError("a client's proof has the wrong length")
+        if not compare_digest(new_hash(name, _xor(proof, signature)).digest(), self._kept.stored_key):
+            raise ScramError("a client's proof does not hold")
+        return f"v={_encoded(digest(self._kept.server_key, message, name))}".encode()
+
+
+def _text(message: bytes) -> str:
+    try:
+        return message.decode()
+    except UnicodeDecodeError:
+        raise ScramError("a message is not UTF-8") from None
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """`n=x,r=y` as a mapping, in order; of a letter given twice the first counts."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise ScramError("a message is not made of attributes")
+        found.setdefault(name, value)
+    return found
+
+
+def _escaped(name: str) -> str:
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+def _unescaped(name: str) -> str:
+    plain = name.replace("=2C", ",").replace("=3D", "\0")
+    if "=" in plain:
+        raise ScramError("a name has a bare '='")
+    return plain.replace("\0", "=")
+
+
+def _encoded(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (Base64Error, ValueError):
+        raise ScramError("a message has something that is not base64") from None
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
