@@ -6,31 +6,30 @@ Tasks of one event loop may share one: their requests travel on the same lines, 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from uuid import UUID
 
-from kconf.client import calls_acls, calls_cluster, calls_configs, calls_quotas, calls_scram, calls_topics
 from kconf.client.aio_wire import Wires
-from kconf.client.calls import Call
-from kconf.client.calls_configs import Described
 from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
-from kconf.client.options import client_settings, milliseconds
-from kconf.client.settings import Settings
-from kconf.errors import Results
-from kconf.model.acl import AclBinding, AclFilter
-from kconf.model.alteration import Alteration, TopicWish
-from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
-from kconf.model.quota import QuotaEntity, QuotaFilter
-from kconf.model.resource import Resource, ResourceType
-from kconf.model.scram import CredentialInfo, Deletion, Upsertion
+from kconf.client.options import client_settings, jitter, milliseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
+    from uuid import UUID
+
+    from kconf.client.calls import Call
+    from kconf.client.calls_configs import Described
     from kconf.client.sasl import Sasl
+    from kconf.client.settings import Settings
     from kconf.client.tls import Tls
+    from kconf.errors import Results
+    from kconf.model.acl import AclBinding, AclFilter
+    from kconf.model.alteration import Alteration, TopicWish
+    from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+    from kconf.model.quota import QuotaEntity, QuotaFilter
+    from kconf.model.resource import Resource, ResourceType
+    from kconf.model.scram import CredentialInfo, Deletion, Upsertion
 
 T = TypeVar("T")
 
@@ -92,7 +91,7 @@ class AdminClient:
         """Bring a call to its end: the one method that matters."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + (self._settings.timeout if timeout is None else timeout)
-        script = conduct(call, self._cluster, deadline, clock, random.random)
+        script = conduct(call, self._cluster, deadline, clock, jitter)
         try:
             step = next(script)
             while True:
@@ -117,7 +116,9 @@ class AdminClient:
         timeout: float | None = None,
     ) -> Described:
         """The entries of each resource: all, or those of `keys`."""
-        call = calls_configs.DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
+        from kconf.client.calls_configs import DescribeConfigs
+
+        call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
         return await self._send(call, timeout)
 
     async def alter_configs(
@@ -129,7 +130,9 @@ class AdminClient:
         timeout: float | None = None,
     ) -> Results[Resource, None]:
         """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
-        return await self._send(calls_configs.alter(configs, validate_only, incremental_update), timeout)
+        from kconf.client.calls_configs import alter
+
+        return await self._send(alter(configs, validate_only, incremental_update), timeout)
 
     async def incremental_alter_configs(
         self,
@@ -141,16 +144,18 @@ class AdminClient:
         timeout: float | None = None,
     ) -> Results[Resource, None]:
         """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
-        call = calls_configs.IncrementalAlterConfigs(
-            alterations, validate_only=validate_only, expected=expected, reason=reason
-        )
+        from kconf.client.calls_configs import IncrementalAlterConfigs
+
+        call = IncrementalAlterConfigs(alterations, validate_only=validate_only, expected=expected, reason=reason)
         return await self._send(call, timeout)
 
     async def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[Resource]:
         """What can carry configuration, of all types or of some."""
-        return await self._send(calls_configs.ListConfigResources(types), timeout)
+        from kconf.client.calls_configs import ListConfigResources
+
+        return await self._send(ListConfigResources(types), timeout)
 
     # Topics and the cluster
 
@@ -158,18 +163,18 @@ class AdminClient:
         self, topics: Iterable[TopicWish | str], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatedTopic]:
         """Make topics; each result has the topic as it was made (KIP-525)."""
-        call = calls_topics.CreateTopics(
-            topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only
-        )
+        from kconf.client.calls_topics import CreateTopics
+
+        call = CreateTopics(topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only)
         return await self._send(call, timeout)
 
     async def delete_topics(
         self, topics: Iterable[str | UUID], *, timeout: float | None = None
     ) -> Results[str | UUID, None]:
         """Delete topics, by name or by id."""
-        return await self._send(
-            calls_topics.DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout
-        )
+        from kconf.client.calls_topics import DeleteTopics
+
+        return await self._send(DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
 
     async def create_partitions(
         self,
@@ -180,7 +185,9 @@ class AdminClient:
         timeout: float | None = None,
     ) -> Results[str, None]:
         """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
-        call = calls_topics.CreatePartitions(
+        from kconf.client.calls_topics import CreatePartitions
+
+        call = CreatePartitions(
             counts,
             timeout_ms=milliseconds(self._settings, timeout),
             assignments=assignments,
@@ -190,27 +197,35 @@ class AdminClient:
 
     async def list_topics(self, *, internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
         """All topics, by name."""
-        return await self._send(calls_topics.ListTopics(internal=internal), timeout)
+        from kconf.client.calls_topics import ListTopics
+
+        return await self._send(ListTopics(internal=internal), timeout)
 
     async def describe_topics(
         self, topics: Iterable[str | UUID], *, authorized_operations: bool = False, timeout: float | None = None
     ) -> Results[str | UUID, TopicDescription]:
         """Partitions, leaders and replicas of topics, by name or by id."""
-        call = calls_topics.DescribeTopics(topics, authorized_operations=authorized_operations)
+        from kconf.client.calls_topics import DescribeTopics
+
+        call = DescribeTopics(topics, authorized_operations=authorized_operations)
         return await self._send(call, timeout)
 
     async def describe_cluster(
         self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
         """The nodes and the controller; `fenced` brokers too."""
-        call = calls_cluster.DescribeCluster(
+        from kconf.client.calls_cluster import DescribeCluster
+
+        call = DescribeCluster(
             authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
         )
         return await self._send(call, timeout)
 
     async def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups that any broker coordinates."""
-        return await self._send(calls_cluster.ListGroups(), timeout)
+        from kconf.client.calls_cluster import ListGroups
+
+        return await self._send(ListGroups(), timeout)
 
     # Quotas, credentials, ACLs
 
@@ -218,7 +233,9 @@ class AdminClient:
         self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
         """Quotas as they are stored, of the entities that are wanted, or of all."""
-        return await self._send(calls_quotas.DescribeClientQuotas(wanted or QuotaFilter()), timeout)
+        from kconf.client.calls_quotas import DescribeClientQuotas
+
+        return await self._send(DescribeClientQuotas(wanted), timeout)
 
     async def alter_client_quotas(
         self,
@@ -228,32 +245,44 @@ class AdminClient:
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
         """Set quotas, or remove those whose value is None; others stay."""
-        return await self._send(calls_quotas.AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        from kconf.client.calls_quotas import AlterClientQuotas
+
+        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
 
     async def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
         """Who has which credential: the named users, or everyone who has one."""
-        return await self._send(calls_scram.describe(users), timeout)
+        from kconf.client.calls_scram import describe
+
+        return await self._send(describe(users), timeout)
 
     async def alter_user_scram_credentials(
         self, alterations: Iterable[Upsertion | Deletion], *, timeout: float | None = None
     ) -> Results[str, None]:
         """Set and delete credentials; one result per user."""
-        return await self._send(calls_scram.AlterUserScramCredentials(alterations), timeout)
+        from kconf.client.calls_scram import AlterUserScramCredentials
+
+        return await self._send(AlterUserScramCredentials(alterations), timeout)
 
     async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
-        return await self._send(calls_acls.DescribeAcls(wanted or AclFilter()), timeout)
+        from kconf.client.calls_acls import DescribeAcls
+
+        return await self._send(DescribeAcls(wanted), timeout)
 
     async def create_acls(
         self, bindings: Iterable[AclBinding], *, timeout: float | None = None
     ) -> Results[AclBinding, None]:
         """Make ACLs; one that is there already is no error."""
-        return await self._send(calls_acls.CreateAcls(bindings), timeout)
+        from kconf.client.calls_acls import CreateAcls
+
+        return await self._send(CreateAcls(bindings), timeout)
 
     async def delete_acls(
         self, filters: Iterable[AclFilter], *, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
         """Delete what the filters match; each result has what was deleted."""
-        return await self._send(calls_acls.DeleteAcls(filters), timeout)
+        from kconf.client.calls_acls import DeleteAcls
+
+        return await self._send(DeleteAcls(filters), timeout)

@@ -22,9 +22,9 @@ class DescribeAcls(Whole[list[AclBinding]]):
     name = "DescribeAcls"
     advice = _PATTERNS
 
-    def __init__(self, wanted: AclFilter) -> None:
+    def __init__(self, wanted: AclFilter | None) -> None:
         super().__init__()
-        self._filter = wanted
+        self._filter = wanted = wanted or AclFilter()
         self.least = _least([wanted.pattern], [wanted.resource_type])
 
     def write(self, peer: Peer, version: int, items: Sequence[None]) -> object:

@@ -16,9 +16,9 @@ class DescribeClientQuotas(Whole[Quotas]):
     name = "DescribeClientQuotas"
     advice = _ADVICE
 
-    def __init__(self, wanted: QuotaFilter) -> None:
+    def __init__(self, wanted: QuotaFilter | None) -> None:
         super().__init__()
-        self._filter = wanted
+        self._filter = wanted or QuotaFilter()
 
     def write(self, peer: Peer, version: int, items: Sequence[None]) -> object:
         from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaFilterComponent

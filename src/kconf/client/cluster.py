@@ -6,10 +6,13 @@ No I/O: `conduct.py` asks and tells it. Lines are by address, since several ids 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kconf.client.calls import ANY, CONTROLLER
 from kconf.client.settings import Address, Settings
-from kconf.model.cluster import Node
+
+if TYPE_CHECKING:
+    from kconf.model.cluster import Node
 
 MAX_AGE = 300.0  # seconds after which nodes are asked for again, as in Java
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.client.calls import ANY, CONTROLLER, EVERY, RETRIABLE, Answer, Call, K, V
-from kconf.client.calls_cluster import Controllers, Nodes
 from kconf.client.cluster import Cluster
 from kconf.client.settings import Address
 from kconf.errors import (
@@ -117,6 +116,8 @@ class _Run(Generic[K, V, T]):
 
     def _learn(self) -> Script[None]:
         """Ask who is who."""
+        from kconf.client.calls_cluster import Controllers, Nodes
+
         cluster = self.cluster
         ask = Ask(cluster.first(), Controllers() if cluster.settings.controllers else Nodes(), (None,))
         (reply,) = yield Exchange([ask])

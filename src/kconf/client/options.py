@@ -24,3 +24,9 @@ def milliseconds(settings: Settings, timeout: float | None) -> int:
     """How long the controller may take for a request: no longer than we wait."""
     seconds = min(settings.request_timeout, settings.timeout if timeout is None else timeout)
     return max(1, min(int(seconds * 1000), 2**31 - 1))
+
+
+def jitter() -> float:
+    from random import random  # only a client that has to wait pays for it
+
+    return random()

@@ -5,33 +5,32 @@ Threads may share one: their calls take turns. A call that was interrupted (Ctrl
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-from uuid import UUID
 
-from kconf.client import calls_acls, calls_cluster, calls_configs, calls_quotas, calls_scram, calls_topics
-from kconf.client.calls import Call
-from kconf.client.calls_configs import Described
 from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
-from kconf.client.options import client_settings, milliseconds
-from kconf.client.settings import Settings
+from kconf.client.options import client_settings, jitter, milliseconds
 from kconf.client.sync_wire import Wires
-from kconf.errors import Results
-from kconf.model.acl import AclBinding, AclFilter
-from kconf.model.alteration import Alteration, TopicWish
-from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
-from kconf.model.quota import QuotaEntity, QuotaFilter
-from kconf.model.resource import Resource, ResourceType
-from kconf.model.scram import CredentialInfo, Deletion, Upsertion
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
+    from uuid import UUID
+
+    from kconf.client.calls import Call
+    from kconf.client.calls_configs import Described
     from kconf.client.sasl import Sasl
+    from kconf.client.settings import Settings
     from kconf.client.tls import Tls
+    from kconf.errors import Results
+    from kconf.model.acl import AclBinding, AclFilter
+    from kconf.model.alteration import Alteration, TopicWish
+    from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+    from kconf.model.quota import QuotaEntity, QuotaFilter
+    from kconf.model.resource import Resource, ResourceType
+    from kconf.model.scram import CredentialInfo, Deletion, Upsertion
 
 T = TypeVar("T")
 
@@ -95,7 +94,7 @@ class SyncAdminClient:
         """Bring a call to its end: the one method that matters."""
         with self._lock:
             deadline = time.monotonic() + (self._settings.timeout if timeout is None else timeout)
-            script = conduct(call, self._cluster, deadline, time.monotonic, random.random)
+            script = conduct(call, self._cluster, deadline, time.monotonic, jitter)
             try:
                 step = next(script)
                 while True:
@@ -120,7 +119,9 @@ class SyncAdminClient:
         timeout: float | None = None,
     ) -> Described:
         """The entries of each resource: all, or those of `keys`."""
-        call = calls_configs.DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
+        from kconf.client.calls_configs import DescribeConfigs
+
+        call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
         return self._send(call, timeout)
 
     def alter_configs(
@@ -132,7 +133,9 @@ class SyncAdminClient:
         timeout: float | None = None,
     ) -> Results[Resource, None]:
         """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
-        return self._send(calls_configs.alter(configs, validate_only, incremental_update), timeout)
+        from kconf.client.calls_configs import alter
+
+        return self._send(alter(configs, validate_only, incremental_update), timeout)
 
     def incremental_alter_configs(
         self,
@@ -144,16 +147,18 @@ class SyncAdminClient:
         timeout: float | None = None,
     ) -> Results[Resource, None]:
         """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
-        call = calls_configs.IncrementalAlterConfigs(
-            alterations, validate_only=validate_only, expected=expected, reason=reason
-        )
+        from kconf.client.calls_configs import IncrementalAlterConfigs
+
+        call = IncrementalAlterConfigs(alterations, validate_only=validate_only, expected=expected, reason=reason)
         return self._send(call, timeout)
 
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[Resource]:
         """What can carry configuration, of all types or of some."""
-        return self._send(calls_configs.ListConfigResources(types), timeout)
+        from kconf.client.calls_configs import ListConfigResources
+
+        return self._send(ListConfigResources(types), timeout)
 
     # Topics and the cluster
 
@@ -161,14 +166,16 @@ class SyncAdminClient:
         self, topics: Iterable[TopicWish | str], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatedTopic]:
         """Make topics; each result has the topic as it was made (KIP-525)."""
-        call = calls_topics.CreateTopics(
-            topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only
-        )
+        from kconf.client.calls_topics import CreateTopics
+
+        call = CreateTopics(topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only)
         return self._send(call, timeout)
 
     def delete_topics(self, topics: Iterable[str | UUID], *, timeout: float | None = None) -> Results[str | UUID, None]:
         """Delete topics, by name or by id."""
-        return self._send(calls_topics.DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
+        from kconf.client.calls_topics import DeleteTopics
+
+        return self._send(DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
 
     def create_partitions(
         self,
@@ -179,7 +186,9 @@ class SyncAdminClient:
         timeout: float | None = None,
     ) -> Results[str, None]:
         """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
-        call = calls_topics.CreatePartitions(
+        from kconf.client.calls_topics import CreatePartitions
+
+        call = CreatePartitions(
             counts,
             timeout_ms=milliseconds(self._settings, timeout),
             assignments=assignments,
@@ -189,27 +198,35 @@ class SyncAdminClient:
 
     def list_topics(self, *, internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
         """All topics, by name."""
-        return self._send(calls_topics.ListTopics(internal=internal), timeout)
+        from kconf.client.calls_topics import ListTopics
+
+        return self._send(ListTopics(internal=internal), timeout)
 
     def describe_topics(
         self, topics: Iterable[str | UUID], *, authorized_operations: bool = False, timeout: float | None = None
     ) -> Results[str | UUID, TopicDescription]:
         """Partitions, leaders and replicas of topics, by name or by id."""
-        call = calls_topics.DescribeTopics(topics, authorized_operations=authorized_operations)
+        from kconf.client.calls_topics import DescribeTopics
+
+        call = DescribeTopics(topics, authorized_operations=authorized_operations)
         return self._send(call, timeout)
 
     def describe_cluster(
         self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
         """The nodes and the controller; `fenced` brokers too."""
-        call = calls_cluster.DescribeCluster(
+        from kconf.client.calls_cluster import DescribeCluster
+
+        call = DescribeCluster(
             authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
         )
         return self._send(call, timeout)
 
     def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups that any broker coordinates."""
-        return self._send(calls_cluster.ListGroups(), timeout)
+        from kconf.client.calls_cluster import ListGroups
+
+        return self._send(ListGroups(), timeout)
 
     # Quotas, credentials, ACLs
 
@@ -217,7 +234,9 @@ class SyncAdminClient:
         self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
         """Quotas as they are stored, of the entities that are wanted, or of all."""
-        return self._send(calls_quotas.DescribeClientQuotas(wanted or QuotaFilter()), timeout)
+        from kconf.client.calls_quotas import DescribeClientQuotas
+
+        return self._send(DescribeClientQuotas(wanted), timeout)
 
     def alter_client_quotas(
         self,
@@ -227,30 +246,42 @@ class SyncAdminClient:
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
         """Set quotas, or remove those whose value is None; others stay."""
-        return self._send(calls_quotas.AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        from kconf.client.calls_quotas import AlterClientQuotas
+
+        return self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
 
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
         """Who has which credential: the named users, or everyone who has one."""
-        return self._send(calls_scram.describe(users), timeout)
+        from kconf.client.calls_scram import describe
+
+        return self._send(describe(users), timeout)
 
     def alter_user_scram_credentials(
         self, alterations: Iterable[Upsertion | Deletion], *, timeout: float | None = None
     ) -> Results[str, None]:
         """Set and delete credentials; one result per user."""
-        return self._send(calls_scram.AlterUserScramCredentials(alterations), timeout)
+        from kconf.client.calls_scram import AlterUserScramCredentials
+
+        return self._send(AlterUserScramCredentials(alterations), timeout)
 
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
-        return self._send(calls_acls.DescribeAcls(wanted or AclFilter()), timeout)
+        from kconf.client.calls_acls import DescribeAcls
+
+        return self._send(DescribeAcls(wanted), timeout)
 
     def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> Results[AclBinding, None]:
         """Make ACLs; one that is there already is no error."""
-        return self._send(calls_acls.CreateAcls(bindings), timeout)
+        from kconf.client.calls_acls import CreateAcls
+
+        return self._send(CreateAcls(bindings), timeout)
 
     def delete_acls(
         self, filters: Iterable[AclFilter], *, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
         """Delete what the filters match; each result has what was deleted."""
-        return self._send(calls_acls.DeleteAcls(filters), timeout)
+        from kconf.client.calls_acls import DeleteAcls
+
+        return self._send(DeleteAcls(filters), timeout)
