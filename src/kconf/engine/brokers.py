@@ -95,7 +95,7 @@ def _cleaner(_now: Ladder, then: Ladder, moved: set[str]) -> None:
 
 
 def _retention(_now: Ladder, then: Ladder, moved: set[str]) -> None:
-    if moved & {"log.retention.ms", "log.roll.ms"} and then.inherited["retention.ms"].value == "0":
+    if "log.retention.ms" in moved and then.inherited["retention.ms"].value == "0":
         raise InvalidRequest("log.retention.ms must be -1 or at least 1")
     for unit in ("bytes", "ms"):
         if moved & {f"log.retention.{unit}", f"log.local.retention.{unit}"}:
@@ -105,6 +105,12 @@ def _retention(_now: Ladder, then: Ladder, moved: set[str]) -> None:
                 raise InvalidRequest(
                     f"log.local.retention.{unit} must be -2 or not above log.retention.{unit} ({total})"
                 )
+
+
+def _rolls(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    for name, topic_key, least in (("log.roll.ms", "segment.ms", 1), ("log.roll.jitter.ms", "segment.jitter.ms", 0)):
+        if name in moved and int(then.inherited[topic_key].value or least) < least:
+            raise InvalidRequest(f"{name} must be at least {least}: {then.inherited[topic_key].value}")
 
 
 def _remote(now: Ladder, then: Ladder, moved: set[str]) -> None:
@@ -219,6 +225,7 @@ _RULES: tuple[Rule, ...] = (
     _cleaner,
     _threads,
     _retention,
+    _rolls,
     _remote,
     _intervals,
     _connections,
