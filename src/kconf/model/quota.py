@@ -59,6 +59,42 @@ class QuotaFilter(NamedTuple):
     strict: bool = False
 
 
+class QuotaSource(IntEnum):
+    """KIP-248: the level at which a quota was found. The lower number wins; KIP-546's order is the same."""
+
+    CLIENT_IN_USER = 0
+    DEFAULT_CLIENT_IN_USER = 1
+    USER = 2
+    CLIENT_IN_DEFAULT_USER = 3
+    DEFAULT_CLIENT_IN_DEFAULT_USER = 4
+    DEFAULT_USER = 5
+    CLIENT = 6
+    DEFAULT_CLIENT = 7
+
+    def entity(self, user: str | None, client_id: str | None) -> QuotaEntity:
+        """The entity of this level for a user and a client id."""
+        named_user, named_client = _LEVELS[self]
+        parts = {}
+        if named_user is not None:
+            parts[USER] = user if named_user else None
+        if named_client is not None:
+            parts[CLIENT_ID] = client_id if named_client else None
+        return QuotaEntity.of(parts)
+
+
+# Is the user named, is the client id? None: the level does not have it.
+_LEVELS: dict[QuotaSource, tuple[bool | None, bool | None]] = {
+    QuotaSource.CLIENT_IN_USER: (True, True),
+    QuotaSource.DEFAULT_CLIENT_IN_USER: (True, False),
+    QuotaSource.USER: (True, None),
+    QuotaSource.CLIENT_IN_DEFAULT_USER: (False, True),
+    QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER: (False, False),
+    QuotaSource.DEFAULT_USER: (False, None),
+    QuotaSource.CLIENT: (None, True),
+    QuotaSource.DEFAULT_CLIENT: (None, False),
+}
+
+
 class QuotaAlteration(NamedTuple):
     """One wish about one quota of an entity; None removes it."""
 

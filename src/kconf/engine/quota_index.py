@@ -1,0 +1,248 @@
+"""All quotas of one snapshot, found by name: resolving a pair is eight look-ups at most, however many there are.
+
+The index is derived: `refresh` follows what was committed, and `QuotaIndex.of` makes the same one from scratch. It
+shares the snapshot's values. Names: None is the default entity, "" is none at all, so that an empty client id never
+matches a client's rule, not even the default one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from math import nan
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaSource
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+
+Name = str | None
+Pair = tuple[Name, Name]
+Bucket = tuple[Name, Name]
+"""Who shares one measure: (user, client id), with "" for what does not matter at that level."""
+
+
+class Candidate(NamedTuple):
+    """A quota that applies to someone, and the level that it comes from."""
+
+    source: QuotaSource
+    value: float
+
+
+class Resolved(NamedTuple):
+    """The quota that holds for a (user, client id), and those that lose against it, in order."""
+
+    value: float
+    source: QuotaSource
+    losers: tuple[Candidate, ...]
+    bucket: Bucket
+
+
+class QuotaRow:
+    """The quotas of one entity. A change makes a new row, so what is remembered in `memo` cannot be out of date."""
+
+    __slots__ = ("kind", "memo", "name", "values")
+
+    def __init__(self, kind: str, name: Any, values: Overrides) -> None:
+        self.kind: Final = kind
+        self.name: Final = name  # of a pair: user and client id
+        self.values: Final = values
+        self.memo: Any = None
+
+    @property
+    def entity(self) -> QuotaEntity:
+        if self.kind == _PAIR:
+            return QuotaEntity(((CLIENT_ID, self.name[1]), (USER, self.name[0])))
+        return QuotaEntity(((self.kind, self.name),))
+
+
+_PAIR: Final = "pair"
+
+K = TypeVar("K")
+
+
+class QuotaRows(dict[K, QuotaRow]):
+    """The rows of one kind of entity. `ordered` is by name, defaults first, and sorted again only for new names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order: list[K] = []
+        self._new: list[K] = []
+        self._gone = False
+
+    def put(self, name: K, row: QuotaRow) -> None:
+        if name not in self:
+            self._new.append(name)
+        self[name] = row
+
+    def drop(self, name: K) -> None:
+        del self[name]
+        self._gone = True
+
+    def ordered(self) -> Iterator[QuotaRow]:
+        if self._new or self._gone:
+            kept = [name for name in dict.fromkeys((*self._order, *self._new)) if name in self]
+            kept.sort(key=_rank)
+            self._order, self._new, self._gone = kept, [], False
+        return map(self.__getitem__, self._order)
+
+
+def _rank(name: Any) -> Any:
+    return (name[0] or "", name[1] or "") if isinstance(name, tuple) else name or ""
+
+
+class QuotaIndex:
+    """Every entity that has a quota, by what it is: users, clients, pairs (user, client id), ips."""
+
+    def __init__(self) -> None:
+        self.users: QuotaRows[Name] = QuotaRows()
+        self.clients: QuotaRows[Name] = QuotaRows()
+        self.pairs: QuotaRows[Pair] = QuotaRows()
+        self.ips: QuotaRows[Name] = QuotaRows()
+        self.clients_of: dict[Name, set[Name]] = {}  # the clients that have quotas within a user
+        self.users_of: dict[Name, set[Name]] = {}  # and the other way round
+        self.uses: dict[str, int] = {}  # by key: how many entities have it
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> QuotaIndex:
+        index = cls()
+        for resource, values in snapshot.configs.items():
+            if resource.type == ResourceType.QUOTA:
+                index._put(resource, values)
+        return index
+
+    def __len__(self) -> int:
+        return len(self.users) + len(self.clients) + len(self.pairs) + len(self.ips)
+
+    def refresh(self, snapshot: Snapshot, resources: Iterable[Resource]) -> None:
+        """Take over what a snapshot now says of these resources."""
+        for resource in resources:
+            self._put(resource, snapshot.overrides(resource))
+
+    def _put(self, resource: Resource, values: Overrides) -> None:
+        parts: dict[str, Name] = json.loads(resource.name)
+        if IP in parts:
+            self._replace(self.ips, IP, parts[IP], values)
+        elif CLIENT_ID not in parts:
+            self._replace(self.users, USER, parts[USER], values)
+        elif USER not in parts:
+            self._replace(self.clients, CLIENT_ID, parts[CLIENT_ID], values)
+        else:
+            pair = user, client = parts[USER], parts[CLIENT_ID]
+            self._replace(self.pairs, _PAIR, pair, values)
+            _note(self.clients_of, user, client, there=bool(values))
+            _note(self.users_of, client, user, there=bool(values))
+
+    def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> None:
+        old = rows.get(name)
+        uses = self.uses
+        if old is not None:
+            for key in old.values:
+                uses[key] -= 1
+        if values:
+            for key in values:
+                uses[key] = uses.get(key, 0) + 1
+            rows.put(name, QuotaRow(kind, name, values))
+        elif old is not None:
+            rows.drop(name)
+
+    # -- who gets what -----------------------------------------------------------------------------------------------
+
+    def ladder(self, key: str, user: Name, client_id: Name) -> list[Candidate]:
+        """Every quota of this key that applies, the one that holds first."""
+        # The enforced path of every request: eight look-ups, and nothing but them written out.
+        found: list[tuple[QuotaSource, str]] = []
+        pairs, users, clients = self.pairs, self.users, self.clients
+        if user:
+            if client_id and (row := pairs.get((user, client_id))) is not None and key in row.values:
+                found.append((_CLIENT_IN_USER, row.values[key]))
+            if client_id != "" and (row := pairs.get((user, None))) is not None and key in row.values:
+                found.append((_DEFAULT_CLIENT_IN_USER, row.values[key]))
+            if (row := users.get(user)) is not None and key in row.values:
+                found.append((_USER, row.values[key]))
+        if user != "":
+            if client_id and (row := pairs.get((None, client_id))) is not None and key in row.values:
+                found.append((_CLIENT_IN_DEFAULT_USER, row.values[key]))
+            if client_id != "" and (row := pairs.get(_DEFAULTS)) is not None and key in row.values:
+                found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, row.values[key]))
+            if (row := users.get(None)) is not None and key in row.values:
+                found.append((_DEFAULT_USER, row.values[key]))
+        if client_id and (row := clients.get(client_id)) is not None and key in row.values:
+            found.append((_CLIENT, row.values[key]))
+        if client_id != "" and (row := clients.get(None)) is not None and key in row.values:
+            found.append((_DEFAULT_CLIENT, row.values[key]))
+        return [_new(Candidate, (source, number(text))) for source, text in found]
+
+    def resolve(self, key: str, user: Name, client_id: Name) -> Resolved | None:
+        """The quota of this key that holds for a user with a client id; None: no limit."""
+        found = self.ladder(key, user, client_id)
+        if not found:
+            return None
+        source, value = found[0]
+        return Resolved(value, source, tuple(found[1:]), bucket(source, user, client_id))
+
+    def address(self, key: str, address: str) -> tuple[float, Name] | None:
+        """The quota of an address, and the entity that it comes from; None: no limit."""
+        for name in (address, None):
+            row = self.ips.get(name)
+            if row is not None and key in row.values:
+                return number(row.values[key]), name
+        return None
+
+
+def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
+    """Who shares the measure of a quota: found for a client it is each client's, for a user all its clients'."""
+    by_user, by_client = _SHARES[source]
+    return user if by_user else "", client_id if by_client else ""
+
+
+def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | None:
+    """The level at which an entity's quotas stand for a user with a client id; None: they do not apply."""
+    for source in QuotaSource:
+        if source.entity(user, client_id) == entity:
+            return source if _applies(source, user, client_id) else None
+    return None
+
+
+def _applies(source: QuotaSource, user: Name, client_id: Name) -> bool:
+    kinds = {kind for kind, _ in source.entity(user, client_id).parts}
+    return not ((USER in kinds and user == "") or (CLIENT_ID in kinds and client_id == ""))
+
+
+def number(text: str) -> float:
+    """A kept value. What is no number limits nothing: as Kafka's NaN, nothing is greater than it."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
+
+
+def quotas(row: QuotaRow) -> list[tuple[str, float]]:
+    """The quotas of an entity by key."""
+    return [(key, number(text)) for key, text in sorted(row.values.items())]
+
+
+def _note(index: dict[Name, set[Name]], one: Name, other: Name, *, there: bool) -> None:
+    if there:
+        index.setdefault(one, set()).add(other)
+    elif one in index:
+        index[one].discard(other)
+        if not index[one]:
+            del index[one]
+
+
+_CLIENT_IN_USER: Final = QuotaSource.CLIENT_IN_USER
+_DEFAULT_CLIENT_IN_USER: Final = QuotaSource.DEFAULT_CLIENT_IN_USER
+_USER: Final = QuotaSource.USER
+_CLIENT_IN_DEFAULT_USER: Final = QuotaSource.CLIENT_IN_DEFAULT_USER
+_DEFAULT_CLIENT_IN_DEFAULT_USER: Final = QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER
+_DEFAULT_USER: Final = QuotaSource.DEFAULT_USER
+_CLIENT: Final = QuotaSource.CLIENT
+_DEFAULT_CLIENT: Final = QuotaSource.DEFAULT_CLIENT
+_new: Final = tuple.__new__  # what a named tuple does, without the detour
+_DEFAULTS: Final = (None, None)
+_SHARES: Final = (
+    *((True, True), (True, True), (True, False)),
+    *((True, True), (True, True), (True, False)),
+    *((False, True), (False, True)),
+)  # by source: is it counted per user, per client id?
