@@ -1,3 +1,28 @@
-"""Real brokers, tools and Java clients for the conformance tests; see lab/pytest_plugin.py."""
+"""Real brokers, tools and Java clients for the conformance tests; see lab/pytest_plugin.py.
+
+`beside` is a real broker and a kconf with the same server.properties, for tests that run the same commands on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab.tools import ToolServer
+from tests.conformance.tooling import Pair, pair
 
 pytest_plugins = ["lab.pytest_plugin"]
+
+
+@pytest.fixture(scope="session")
+def beside() -> Iterator[Pair]:
+    with pair() as both:
+        yield both
+
+
+@pytest.fixture(params=["4.3.1", "3.9.2"])
+def tool_server(request: pytest.FixtureRequest) -> ToolServer:
+    """The command line tools of the newest release, and of the last of the 3 line."""
+    server: ToolServer = request.getfixturevalue("tools" if request.param == "4.3.1" else "tools_392")
+    return server

@@ -1,0 +1,233 @@
+"""kafka-configs of 4.3.1 and of 3.9.2, on kconf and on a real 4.3.1 broker: the same commands, the same words.
+
+A story is a list of command lines that begins and ends with nothing stored. NAME is the story's own entity. After each
+change comes a read, on which the real broker may catch up.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab import tools as fresh
+from lab.tools import ToolServer
+from tests.conformance.tooling import Pair
+
+STORIES = {
+    "topic": """
+        topics --create --topic NAME --partitions 2 --config retention.ms=5000
+        configs --describe --topic NAME
+        configs --describe --topic NAME --all
+        configs --describe --entity-type topics --entity-name NAME --all
+        configs --describe --entity-type topics
+        configs --alter --topic NAME --add-config cleanup.policy=[delete,compact],segment.ms=6000
+        configs --describe --topic NAME
+        configs --alter --topic NAME --delete-config retention.ms,segment.ms
+        configs --describe --topic NAME
+        configs --alter --topic NAME --add-config retention.ms=7000 --delete-config cleanup.policy
+        configs --describe --topic NAME
+        configs --alter --topic NAME --add-config follower.replication.throttled.replicas=[0:1,1:1]
+        configs --describe --topic NAME --all
+        configs --alter --topic NAME --add-config 'compression.type= gzip ,min.cleanable.dirty.ratio=1'
+        configs --describe --topic NAME
+        topics --delete --topic NAME
+        topics --list
+    """,
+    "topic-errors": """
+        topics --create --topic NAME
+        topics --describe --topic NAME
+        configs --alter --topic NAME --add-config no.such.key=1
+        configs --alter --topic NAME --add-config segment.ms=soon
+        configs --alter --topic NAME --add-config segment.ms=0
+        configs --alter --topic NAME --add-config segment.ms=
+        configs --alter --topic NAME --add-config cleanup.policy=[delete,shred]
+        configs --alter --topic NAME --add-config min.compaction.lag.ms=10,max.compaction.lag.ms=5
+        configs --alter --topic NAME --add-config remote.storage.enable=true
+        configs --alter --topic NAME --delete-config no.such.key
+        configs --alter --topic NAME --delete-config segment.ms
+        configs --alter --topic NAME --add-config segment.ms=1 --delete-config segment.ms
+        configs --alter --topic NAME-missing --add-config segment.ms=1
+        configs --alter --topic 'bad name' --add-config segment.ms=1
+        configs --describe --topic NAME
+        configs --describe --topic NAME-missing
+        configs --describe --topic 'bad name'
+        topics --delete --topic NAME
+        topics --list
+    """,
+    "broker": """
+        configs --describe --broker 1
+        configs --describe --broker 1 --all
+        configs --alter --broker 1 --add-config log.retention.ms=70000,log.cleaner.backoff.ms=20000
+        configs --describe --broker 1
+        configs --describe --broker 1 --all
+        configs --describe --entity-type brokers
+        configs --describe --entity-type brokers --all
+        configs --alter --broker 1 --add-config my.plugin.token=hidden
+        configs --describe --broker 1
+        configs --alter --broker 1 --add-config listener.name.inside.ssl.keystore.password=hidden
+        configs --describe --broker 1
+        configs --alter --broker 1 --delete-config listener.name.inside.ssl.keystore.password
+        configs --describe --broker 1
+        configs --alter --broker 1 --delete-config log.retention.ms,log.cleaner.backoff.ms,my.plugin.token
+        configs --describe --broker 1
+    """,
+    "broker-defaults": """
+        topics --create --topic NAME
+        topics --describe --topic NAME
+        configs --describe --broker-defaults
+        configs --alter --broker-defaults --add-config log.retention.ms=60000,log.cleanup.policy=[compact,delete]
+        configs --describe --broker-defaults
+        configs --describe --broker-defaults --all
+        configs --describe --entity-type brokers --entity-default
+        configs --describe --topic NAME --all
+        configs --alter --broker 1 --add-config log.retention.ms=80000
+        configs --describe --broker 1
+        configs --describe --topic NAME --all
+        configs --alter --topic NAME --add-config retention.ms=90000
+        configs --describe --topic NAME
+        configs --alter --broker 1 --delete-config log.retention.ms
+        configs --describe --broker 1
+        configs --alter --broker-defaults --delete-config log.retention.ms,log.cleanup.policy
+        configs --describe --broker-defaults
+        configs --describe --topic NAME
+        topics --delete --topic NAME
+        topics --list
+    """,
+    "broker-errors": """
+        configs --alter --broker 1 --add-config broker.id=5
+        configs --alter --broker 1 --add-config log.retention.hours=5
+        configs --alter --broker 1 --add-config log.retention.ms=soon
+        configs --alter --broker 1 --add-config num.io.threads=100
+        configs --alter --broker 1 --add-config ssl.keystore.location=/nowhere
+        configs --alter --broker-defaults --add-config listeners=PLAINTEXT://:0
+        configs --alter --broker-defaults --add-config listener.name.inside.ssl.keystore.location=/nowhere
+        configs --alter --broker-defaults --add-config log.roll.ms=0
+        configs --describe --broker x
+        configs --alter --broker 1,2,3 --add-config log.retention.ms=1
+        configs --describe --broker 1
+        configs --describe --broker-defaults
+    """,
+    "loggers": """
+        configs --alter --broker-logger 1 --add-config no.such.logger=INFO
+        configs --alter --broker-logger 1 --delete-config no.such.logger
+        configs --alter --broker-logger 1 --add-config root=SILENT
+        configs --alter --broker-logger 1 --add-config root=OFF
+        configs --alter --broker-logger 1 --delete-config root
+        configs --alter --broker-logger 1 --add-config root=WARN
+        configs --alter --broker-logger 1 --add-config root=INFO
+        configs --describe --entity-type broker-loggers
+        configs --describe --entity-type broker-loggers --entity-default
+        configs --alter --entity-type broker-loggers --add-config root=INFO
+    """,
+    "client-metrics": """
+        configs --describe --entity-type client-metrics
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config interval.ms=1000,metrics=[a.,b.]
+        configs --describe --entity-type client-metrics --entity-name NAME
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config match=[client_id=x.*,client_id=y]
+        configs --describe --entity-type client-metrics --entity-name NAME
+        configs --describe --entity-type client-metrics --entity-name NAME --all
+        configs --describe --entity-type client-metrics
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config interval.ms=1
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config interval.ms=soon
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config no.such.key=1
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config match=[planet=mars]
+        configs --alter --entity-type client-metrics --entity-name NAME --add-config 'match=[client_id=(]'
+        configs --alter --entity-type client-metrics --entity-name NAME --delete-config metrics
+        configs --describe --entity-type client-metrics --entity-name NAME
+        configs --alter --entity-type client-metrics --add-config interval.ms=1000
+        configs --alter --entity-type client-metrics --entity-name NAME --delete-config interval.ms,match
+        configs --describe --entity-type client-metrics --entity-name NAME
+    """,
+    "groups": """
+        configs --describe --entity-type groups
+        configs --alter --entity-type groups --entity-name NAME --add-config consumer.session.timeout.ms=50000
+        configs --describe --entity-type groups --entity-name NAME
+        configs --describe --entity-type groups --entity-name NAME --all
+        configs --describe --entity-type groups
+        configs --alter --entity-type groups --entity-name NAME --add-config share.auto.offset.reset=earliest
+        configs --describe --entity-type groups --entity-name NAME
+        configs --alter --entity-type groups --entity-name NAME --add-config consumer.session.timeout.ms=5
+        configs --alter --entity-type groups --entity-name NAME --add-config consumer.heartbeat.interval.ms=soon
+        configs --alter --entity-type groups --entity-name NAME --add-config share.isolation.level=loose
+        configs --alter --entity-type groups --entity-name NAME --add-config no.such.key=1
+        configs --alter --entity-type groups --add-config consumer.session.timeout.ms=50000
+        configs --alter --entity-type groups --entity-name NAME --delete-config consumer.session.timeout.ms
+        configs --describe --entity-type groups --entity-name NAME
+        configs --alter --entity-type groups --entity-name NAME --delete-config share.auto.offset.reset
+        configs --describe --entity-type groups --entity-name NAME
+    """,
+    "arguments": """
+        configs
+        configs --describe
+        configs --describe --entity-type planets
+        configs --describe --alter --topic NAME
+        configs --describe --topic NAME --add-config a=b
+        configs --alter --topic NAME
+        configs --alter --topic NAME --add-config a==b
+        configs --alter --topic NAME --add-config a;c=b
+        configs --alter --entity-type topics --add-config segment.ms=1
+        configs --describe --entity-type topics --entity-default
+        configs --describe --topic NAME --broker 1
+        configs --nonsense
+    """,
+}
+
+
+def lines(story: str, name: str) -> list[str]:
+    return [line.strip().replace("NAME", name) for line in STORIES[story].strip().splitlines()]
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_tool_says_on_kconf_what_it_says_on_kafka(beside: Pair, tool_server: ToolServer, story: str) -> None:
+    name = f"{story}-{tool_server.version.replace('.', '-')}"
+
+    for line in lines(story, name):
+        beside.check(tool_server, line)
+
+
+def test_there_are_more_than_forty_command_lines() -> None:
+    assert sum(len(lines(story, "x")) for story in STORIES) > 100
+
+
+def test_loggers_are_those_of_the_server(beside: Pair, tool_server: ToolServer) -> None:
+    """Names are kconf's own; levels, words and form are Kafka's."""
+    change = beside.on_kconf(tool_server, "configs --alter --broker-logger 1 --add-config kconf.service=DEBUG")
+    seen = beside.on_kconf(tool_server, "configs --describe --broker-logger 1")
+    undo = beside.on_kconf(tool_server, "configs --alter --broker-logger 1 --delete-config kconf.service")
+    after = beside.on_kconf(tool_server, "configs --describe --broker-logger 1")
+
+    assert (change.status, undo.status) == (0, 0)
+    assert "  kconf.service=DEBUG sensitive=false synonyms={}" in seen.lines
+    assert "  kconf.service=INFO sensitive=false synonyms={}" in after.lines
+    assert "Dynamic configs for broker-logger 1 are:" in seen.lines
+
+
+def test_values_come_from_a_file_too(beside: Pair, tool_server: ToolServer, tmp_path: Path) -> None:
+    name = f"file-{tool_server.version.replace('.', '-')}"
+    file = tmp_path / "wishes.properties"
+    file.write_text("segment.ms = 5\ncleanup.policy=compact,delete\n")
+
+    beside.check(tool_server, f"topics --create --topic {name}")
+    beside.check(tool_server, f"topics --describe --topic {name}")
+    beside.check(tool_server, f"configs --alter --topic {name} --add-config-file {file}")
+    said = beside.check(tool_server, f"configs --describe --topic {name}")
+    beside.check(tool_server, f"topics --delete --topic {name}")
+
+    assert len(said.lines) == 3
+
+
+def test_a_broker_that_is_not_there_has_nothing_to_describe(beside: Pair, tools: ToolServer) -> None:
+    """3.9.2 waits for such a broker until it gives up; 4.3.1 says so at once."""
+    said = beside.check(tools, "configs --describe --broker 9")
+
+    assert said.status == 0
+
+
+def test_a_tool_in_its_own_process_leaves_with_the_same_status(beside: Pair) -> None:
+    good = fresh.kafka_configs(beside.kconf.bootstrap, "--describe", "--broker-defaults")
+    bad = fresh.kafka_configs(beside.kconf.bootstrap, "--alter", "--broker", "1", "--add-config", "broker.id=5")
+
+    assert (good.returncode, good.stdout.strip()) == (0, "Default configs for brokers in the cluster are:")
+    assert bad.returncode == 1
+    assert "InvalidRequestException" in bad.stderr
