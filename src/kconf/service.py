@@ -159,7 +159,7 @@ class Service:
 
     async def _plan(self) -> tuple[list[Draft], State]:
         """Fill `_under_way`, each plan made on the state that the one before it leaves."""
-        state, now = self.state, int(self._clock() * 1000)
+        state, now = self.state, self.now()
         planned = self._under_way = []
         drafts: list[Draft] = []
         turn = perf_counter() + _TURN
@@ -238,6 +238,14 @@ class Service:
         if everywhere is not ladder.everywhere or here is not ladder.here:
             ladder = Ladder(ladder.catalogue, ladder.static, everywhere, here)
         return State(snapshot, ladder)
+
+    def now(self) -> int:
+        """Milliseconds since 1970, by the service's clock."""
+        return int(self._clock() * 1000)
+
+    async def in_store(self, work: Callable[[Store], T]) -> T:
+        """Do something to the store in its own thread, between two commits."""
+        return await self._in_thread(lambda: work(self.store))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -7,7 +7,7 @@ value: two equal secrets look equal, and nothing else can be learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from hmac import digest
@@ -64,6 +64,24 @@ class Revision:
     origin: str = "kconf"
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A request about one resource that changed nothing: refused (`code` is not 0), or a dry run.
+
+    It has no revision of its own and names the one it was judged on; values are never kept. `number` is given by the
+    store.
+    """
+
+    time: int
+    caller: Caller
+    revision: int
+    resource: Resource
+    keys: Sequence[str]
+    code: int
+    dry_run: bool
+    number: int = 0
+
+
 def redacted(change: Change, key: bytes) -> Change:
     """The form that may be written down and shown."""
     if not change.sensitive:
@@ -73,6 +91,13 @@ def redacted(change: Change, key: bytes) -> Change:
 
 def _hidden(value: str | None) -> str | None:
     return None if value is None else "[hidden]"
+
+
+def sealed_with(key: bytes, revision: Revision) -> Revision:
+    """A revision with all its sensitive values sealed."""
+    if not any(change.sensitive for change in revision.changes):
+        return revision
+    return replace(revision, changes=tuple(redacted(change, key) for change in revision.changes))
 
 
 def _sealed(value: str | None, key: bytes) -> str | None:

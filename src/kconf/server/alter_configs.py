@@ -84,12 +84,18 @@ async def alter(
         node = context.node(state)
         return plan_alter(state.snapshot, wishes, node, replace=replace, authorise=call.authorise)
 
-    if validate_only:
-        return context.service.dry_run(planner)
     try:
-        return await context.service.change(planner, call.caller)
+        if validate_only:
+            outcomes = context.service.dry_run(planner)
+        else:
+            outcomes = await context.service.change(planner, call.caller)
     except StoreError:
-        return [UNAVAILABLE] * len(wishes)
+        outcomes = [UNAVAILABLE] * len(wishes)
+    if validate_only or any(outcomes):
+        tried = zip(wishes, outcomes, strict=True)
+        lines = ((wish.resource, [each.key for each in wish.alterations], outcome) for wish, outcome in tried)
+        context.attempts.note(call.caller, lines, dry_run=validate_only)
+    return outcomes
 
 
 def _alter_logger(

@@ -9,11 +9,9 @@ from logging import getLogger
 
 from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import kafka_43
-from kconf.server.answers import Answers
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
-from kconf.server.loggers import Loggers
 from kconf.server.settings import check_static
 from kconf.server.statistics import Statistics
 from kconf.service import Service
@@ -60,11 +58,7 @@ class Server:
             ladder = service.state.ladder
             self.largest_frame = ladder.number("socket.request.max.bytes")
             self._idle = ladder.number("connections.max.idle.ms") / 1000
-            answers = Answers()
-            service.subscribe(answers.follow)
-            self.context = Context(
-                service, self.settings.node_id, store.cluster_id, ladder.value("broker.rack"), answers, Loggers()
-            )
+            self.context = Context.over(service, self.now)
             self._listener = await self._listen()
         except BaseException:
             await service.stop()
@@ -85,12 +79,14 @@ class Server:
         self._stopping = True
         self._sweeper.cancel()
         self._listener.close()
+        await self.context.feed.close()
         for connection in tuple(self._connections):
             connection.stop()
         await self._until(lambda: all(each.closing for each in self._connections), _GRACE)
         await self._until(lambda: not self._connections, _LINGER)
         for connection in tuple(self._connections):
             connection.abort()
+        await self.context.attempts.flush()
         await self.context.service.stop()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:

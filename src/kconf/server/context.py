@@ -12,6 +12,8 @@ from kconf.errors import ErrorCode, Failure
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.answers import Answers
+from kconf.server.attempts import Attempts
+from kconf.server.feed import Feed
 from kconf.server.loggers import Loggers
 from kconf.service import Service, State
 
@@ -28,7 +30,25 @@ class Context:
     rack: str | None
     answers: Answers
     loggers: Loggers
+    feed: Feed
+    attempts: Attempts
     new_id: Callable[[], UUID] = uuid4
+
+    @classmethod
+    def over(cls, service: Service, clock: Callable[[], float]) -> Context:
+        """All that a server keeps beside its service, following it."""
+        answers = Answers()
+        service.subscribe(answers.follow)
+        return cls(
+            service,
+            service.node_id,
+            service.store.cluster_id,
+            service.state.ladder.value("broker.rack"),
+            answers,
+            Loggers(),
+            Feed(service),
+            Attempts(service, clock),
+        )
 
     def node(self, state: State) -> Node:
         return Node(self.node_id, state.ladder)

@@ -70,7 +70,10 @@ def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConf
     """Clients refuse an answer that speaks of a resource twice, so a repeated one is answered once."""
     if len(resources) == 1:
         return resources
-    return list({(each.resource_type, each.resource_name): each for each in reversed(resources)}.values())[::-1]
+    first: dict[tuple[int, str], DescribeConfigsResource] = {}
+    for each in resources:
+        first.setdefault((each.resource_type, each.resource_name), each)
+    return list(first.values())
 
 
 def _describe(

@@ -20,6 +20,8 @@ from kconf.server import (
     api_versions,
     describe_configs,
     describe_topic_partitions,
+    kip21,
+    list_config_changes,
     listings,
     metadata,
     topics,
@@ -28,7 +30,7 @@ from kconf.server.context import Call, Context
 from kconf.server.failures import failed
 from kconf.server.statistics import Statistics
 from kconf.wire.api_versions import ApiVersion
-from kconf.wire.apis import API_VERSIONS, APIS, Api
+from kconf.wire.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
 from kconf.wire.codec import decode, encode
 from kconf.wire.frames import HEAD, LENGTH, Header, read_header, response
 from kconf.wire.varint import MAX_TEXT
@@ -53,6 +55,11 @@ HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     60: metadata.handle_cluster,
     74: listings.handle,
     75: describe_topic_partitions.handle,
+    2100: kip21.handle_alter,
+    2101: kip21.handle_describe,
+    LIST_CONFIG_CHANGES: list_config_changes.handle,
+    30001: list_config_changes.handle_at,
+    30002: list_config_changes.handle_attempts,
 }
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))

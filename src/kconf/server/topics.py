@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -12,7 +13,8 @@ from kconf.errors import ErrorCode, Failure, StoreError
 from kconf.model.acl import AclType, Operation
 from kconf.model.alteration import TopicWish
 from kconf.model.plan import Plan
-from kconf.model.resource import Overrides
+from kconf.model.resource import Overrides, Resource
+from kconf.model.snapshot import encode_id
 from kconf.server.context import UNAVAILABLE, Call, Context
 from kconf.service import State
 from kconf.wire.codec import encode
@@ -58,6 +60,8 @@ async def handle_create(context: Context, request: CreateTopicsRequest, call: Ca
             outcomes = await context.service.change(planner, call.caller)
         except StoreError:
             outcomes = {wish.name: UNAVAILABLE for wish in wishes}
+    failures = {name: each if isinstance(each, Failure) else None for name, each in outcomes.items()}
+    _note(context, call, failures, dry_run=request.validate_only)
     ladder = context.service.state.ladder
     results = [
         CreatableTopicResult(name, error_code=outcome.code, error_message=outcome.message)
@@ -66,6 +70,12 @@ async def handle_create(context: Context, request: CreateTopicsRequest, call: Ca
         for name, outcome in outcomes.items()
     ]
     return CreateTopicsResponse(0, results)
+
+
+def _note(context: Context, call: Call, failures: Mapping[str, Failure | None], *, dry_run: bool = False) -> None:
+    if dry_run or any(failures.values()):
+        lines = ((Resource.topic(name), (), failure) for name, failure in failures.items())
+        context.attempts.note(call.caller, lines, dry_run=dry_run)
 
 
 def _created(outcome: Created, ladder: Ladder, call: Call, *, dry: bool) -> CreatableTopicResult:
@@ -117,6 +127,7 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
             results = await context.service.change(planner, call.caller)
         except StoreError:
             results = [Deleted(each.name, each.id, UNAVAILABLE) for each in wishes]
+    _note(context, call, {each.name or encode_id(each.id): each.failure for each in results})
     return DeleteTopicsResponse(
         0,
         [
@@ -152,6 +163,7 @@ async def handle_grow(context: Context, request: CreatePartitionsRequest, call: 
             outcomes = await context.service.change(planner, call.caller)
         except StoreError:
             outcomes = {wish.name: UNAVAILABLE for wish in wishes}
+    _note(context, call, outcomes, dry_run=request.validate_only)
     return CreatePartitionsResponse(
         0,
         [

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
-from kconf.model.journal import Revision
+from kconf.model.journal import Attempt, Revision
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
@@ -20,6 +20,31 @@ class LastChanges(Protocol):
     """The revision of each resource's last change."""
 
     def get(self, resource: Resource, default: int, /) -> int: ...
+
+
+MOST_ATTEMPTS = 100_000
+
+
+class JournalReader(Protocol):
+    """Reads what was committed. Used from one thread, beside the store's own."""
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        """As Store.changes."""
+        ...
+
+    def about(self, resource: Resource, after: int) -> Sequence[Revision]:
+        """All revisions after this one that changed a resource, whole, in order; raises JournalTrimmed."""
+        ...
+
+    def revision_at(self, time: int) -> int:
+        """The last revision committed no later than a time, 0 where there is none; raises JournalTrimmed."""
+        ...
+
+    def attempts(self, after: int, limit: int = 1000) -> Sequence[Attempt]:
+        """Attempts with a greater number than this, in order."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Store(Protocol):
@@ -52,6 +77,18 @@ class Store(Protocol):
 
         Raises JournalTrimmed when the journal no longer reaches back to the first of them.
         """
+        ...
+
+    def sealed(self, revision: Revision) -> Revision:
+        """A committed revision as the journal has it: sensitive values sealed."""
+        ...
+
+    def reader(self) -> JournalReader:
+        """A reader of the journal for another thread; it never makes a commit wait."""
+        ...
+
+    def attempted(self, attempts: Sequence[Attempt]) -> None:
+        """Keep what was refused or only tried; the newest `MOST_ATTEMPTS` stay."""
         ...
 
     def oldest(self) -> int:

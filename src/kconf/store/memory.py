@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from secrets import token_bytes
 from uuid import uuid4
 
 from kconf.errors import JournalTrimmed, RevisionConflict
-from kconf.model.journal import Revision, redacted
+from kconf.model.journal import Attempt, Revision, sealed_with
 from kconf.model.plan import Draft
+from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
-from kconf.store.base import broken
+from kconf.store.base import MOST_ATTEMPTS, broken
 
 
 class MemoryStore:
@@ -20,6 +22,8 @@ class MemoryStore:
         self.cluster_id = encode_id(uuid4())
         self._snapshot = Snapshot.EMPTY
         self._journal: list[Revision] = []
+        self._attempts: list[Attempt] = []
+        self._tried = 0
         self._seal = token_bytes(32)
 
     def load(self) -> Snapshot:
@@ -36,9 +40,9 @@ class MemoryStore:
             return Revision(self._snapshot.revision, draft.time, draft.caller, ())
         number = self._snapshot.revision + 1
         self._snapshot = self._snapshot.apply(draft.changes, number)
-        sealed = tuple(redacted(change, self._seal) for change in draft.changes)
-        self._journal.append(Revision(number, draft.time, draft.caller, sealed))
-        return Revision(number, draft.time, draft.caller, draft.changes)
+        made = Revision(number, draft.time, draft.caller, tuple(draft.changes))
+        self._journal.append(self.sealed(made))
+        return made
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         oldest = self.oldest()
@@ -46,6 +50,32 @@ class MemoryStore:
             raise JournalTrimmed(oldest)
         start = max(after + 1 - oldest, 0)
         return self._journal[start : start + limit]
+
+    def sealed(self, revision: Revision) -> Revision:
+        return sealed_with(self._seal, revision)
+
+    def reader(self) -> MemoryStore:
+        return self
+
+    def about(self, resource: Resource, after: int) -> Sequence[Revision]:
+        later = self.changes(after, len(self._journal))
+        return [each for each in later if any(change.resource == resource for change in each.changes)]
+
+    def revision_at(self, time: int) -> int:
+        later = next((each for each in self._journal if each.time > time), None)
+        found = self._snapshot.revision if later is None else later.number - 1
+        if found < self.oldest() and self.oldest() > 1:
+            raise JournalTrimmed(self.oldest())
+        return found
+
+    def attempted(self, attempts: Sequence[Attempt]) -> None:
+        for each in attempts:
+            self._tried += 1
+            self._attempts.append(replace(each, keys=tuple(each.keys), number=self._tried))
+        del self._attempts[:-MOST_ATTEMPTS]
+
+    def attempts(self, after: int, limit: int = 1000) -> Sequence[Attempt]:
+        return [each for each in self._attempts if each.number > after][:limit]
 
     def oldest(self) -> int:
         return self._journal[0].number if self._journal else 1

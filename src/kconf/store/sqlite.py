@@ -16,14 +16,15 @@ from pathlib import Path
 from immutables import Map
 
 from kconf.errors import ConfigurationError, JournalTrimmed, RevisionConflict
-from kconf.model.journal import Change, Revision
+from kconf.model.journal import Attempt, Change, Revision, sealed_with
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
-from kconf.store.base import broken
+from kconf.store.base import MOST_ATTEMPTS, broken
 from kconf.store.sqlite_files import Lock, check_place, connect, create, failures, seal_key
-from kconf.store.sqlite_rows import Writing, folded, read_revision, read_snapshot
-from kconf.store.sqlite_schema import is_empty, prepare, read_meta
+from kconf.store.sqlite_journal import SqliteReader
+from kconf.store.sqlite_rows import Writing, attempt_record, folded, read_revision, read_snapshot
+from kconf.store.sqlite_schema import TOUCHED, is_empty, prepare, read_meta, transaction
 
 SCHEME = "sqlite:///"
 TRIMMED_AT_ONCE = 10_000
@@ -133,6 +134,20 @@ class SqliteStore:
         ).fetchall()
         return [read_revision(number, record) for number, record in rows]
 
+    def sealed(self, revision: Revision) -> Revision:
+        return sealed_with(self._seal, revision)
+
+    def reader(self) -> SqliteReader:
+        return SqliteReader(self.path)
+
+    def attempted(self, attempts: Sequence[Attempt]) -> None:
+        with failures(self.path), transaction(self._db):
+            rows = [(attempt_record(each),) for each in attempts]
+            self._db.executemany("INSERT INTO attempts (record) VALUES (?)", rows)
+            self._db.execute(
+                "DELETE FROM attempts WHERE number <= (SELECT max(number) - ? FROM attempts)", (MOST_ATTEMPTS,)
+            )
+
     def oldest(self) -> int:
         return self._oldest
 
@@ -147,7 +162,11 @@ class SqliteStore:
             first = max(self._oldest, min(first, self._revision, self._oldest + TRIMMED_AT_ONCE))
             if first > self._oldest:
                 self._fold()  # what goes must be in the state
-                self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
+                with transaction(self._db):
+                    self._db.execute(
+                        f"DELETE FROM touched WHERE (resource, number) IN ({TOUCHED} WHERE number < ?)", (first,)
+                    )
+                    self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
         removed, self._oldest = first - self._oldest, first
         return removed
 

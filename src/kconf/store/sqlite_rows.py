@@ -16,7 +16,7 @@ from typing import Any
 
 from immutables import Map
 
-from kconf.model.journal import Caller, Change, ChangeKind, Revision, redacted
+from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, redacted
 from kconf.model.plan import Draft
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, decode_id
@@ -94,6 +94,24 @@ def _set_only(patch: Mapping[str, str | None]) -> Mapping[str, str]:
 def read_revision(number: int, record: str) -> Revision:
     time, *caller, origin, lines = json.loads(record)
     return Revision(number, time, Caller(*caller), tuple(map(_read_change, lines)), origin)
+
+
+def attempt_record(attempt: Attempt) -> str:
+    """An attempt as a row has it. It holds no values."""
+    who = attempt.caller
+    caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
+    facts = (attempt.revision, attempt.resource, list(attempt.keys), int(attempt.code), attempt.dry_run)
+    return _to_json((attempt.time, *caller, *facts))
+
+
+def read_attempt(number: int, record: str) -> Attempt:
+    time, *caller, revision, resource, keys, code, dry_run = json.loads(record)
+    return Attempt(time, Caller(*caller), revision, _read_resource(resource), tuple(keys), code, dry_run, number)
+
+
+def resource_text(resource: Resource) -> str:
+    """How the tables name a resource."""
+    return _to_json(resource)
 
 
 def _read_change(line: list[Any]) -> Change:

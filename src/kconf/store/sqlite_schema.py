@@ -4,6 +4,8 @@
     journal     one row per committed plan: its number and its record, a JSON array that holds the changes too
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal
+    touched     which revisions changed a resource, as far as the state is folded
+    attempts    what was refused or only tried, without values; the oldest go
 
 The state is `resources` and `topics`, which stand at revision `folded`, and what the journal has after that. No line
 after `folded` is sensitive: the journal could not give the value back.
@@ -25,7 +27,7 @@ from kconf.errors import StoreMismatch
 from kconf.model.snapshot import encode_id
 from kconf.version import __version__
 
-VERSION = 2
+VERSION = 3
 
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -56,9 +58,18 @@ VIEWS = (
         FROM resources, json_each(overrides) AS entry""",
 )
 
+FOLDED = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'folded'"
+TOUCHED = f"""SELECT json_extract(line.value, '$[1]') AS resource, number
+        FROM journal, json_each(record, '$[{len(RECORD) - 1}]') AS line"""
+
 MIGRATIONS: Mapping[int, Sequence[str]] = {
     0: TABLES,
     1: (*VIEWS, "INSERT INTO meta SELECT 'folded', coalesce(max(number), 0) FROM journal"),
+    2: (
+        "CREATE TABLE touched (resource TEXT, number INTEGER, PRIMARY KEY (resource, number)) WITHOUT ROWID",
+        f"INSERT OR IGNORE INTO touched {TOUCHED} WHERE number <= ({FOLDED})",
+        "CREATE TABLE attempts (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)",
+    ),
 }
 """What leads from each version to the next; 0 is an empty file. A step is never edited once it has been released."""
 
@@ -68,7 +79,7 @@ INTAKE = (
     """CREATE TEMP TRIGGER take_in INSTEAD OF INSERT ON intake WHEN new.folded IS NULL BEGIN
         INSERT INTO journal (number, record) SELECT new.first + key, value FROM json_each(new.records);
     END""",
-    """CREATE TEMP TRIGGER take_in_and_fold INSTEAD OF INSERT ON intake WHEN new.folded IS NOT NULL BEGIN
+    f"""CREATE TEMP TRIGGER take_in_and_fold INSTEAD OF INSERT ON intake WHEN new.folded IS NOT NULL BEGIN
         INSERT INTO journal (number, record) SELECT new.first + key, value FROM json_each(new.records);
         INSERT INTO resources (resource, revision, overrides)
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
@@ -78,6 +89,8 @@ INTAKE = (
         INSERT OR REPLACE INTO topics (resource, topic)
             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(new.made);
         DELETE FROM topics WHERE resource IN (SELECT value FROM json_each(new.gone));
+        INSERT OR IGNORE INTO touched {TOUCHED}
+            WHERE number > ({FOLDED}) AND number <= new.folded;
         UPDATE meta SET value = new.folded WHERE key = 'folded';
     END""",
 )

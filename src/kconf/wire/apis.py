@@ -75,6 +75,7 @@ _ROWS: Final = (
     Api(2101, "DescribeConfig", 0, 0, NEVER, "describe_config"),
     Api(LIST_CONFIG_CHANGES, "ListConfigChanges", 0, 0, 0, "list_config_changes"),
     Api(30001, "DescribeConfigsAt", 0, 0, 0, "describe_configs_at"),
+    Api(30002, "ListAttempts", 0, 0, 0, "list_attempts"),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}

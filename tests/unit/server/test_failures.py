@@ -10,11 +10,9 @@ import pytest
 
 from kconf.keys.catalogue import kafka_43
 from kconf.server import dispatch
-from kconf.server.answers import Answers
 from kconf.server.context import Context
 from kconf.server.dispatch import HANDLERS, Peer
 from kconf.server.failures import failed
-from kconf.server.loggers import Loggers
 from kconf.server.statistics import Statistics
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
@@ -40,7 +38,7 @@ class Broken(Exception):
 
 def _context() -> Context:
     service = Service(MemoryStore(), node_id=1, catalogue=kafka_43(), static={})
-    return Context(service, 1, "cluster", None, Answers(), Loggers())
+    return Context.over(service, lambda: 0.0)
 
 
 def _answer(frame: bytes, statistics: Statistics) -> bytes:

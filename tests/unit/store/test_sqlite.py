@@ -211,7 +211,7 @@ def test_version_1_is_brought_up_to_date_with_all_it_has(path: Path) -> None:
     commit(store, put(ORDERS, "b", "2"))
     store.close()
 
-    facts = {"schema": "2", "cluster_id": "AAAAAAAAQACAAAAAAAAAAA", "written_by": __version__, "folded": "2"}
+    facts = {"schema": "3", "cluster_id": "AAAAAAAAQACAAAAAAAAAAA", "written_by": __version__, "folded": "2"}
     assert meta(path) == facts
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT revision, line, key, after FROM changes").fetchall() == [

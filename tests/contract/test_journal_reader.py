@@ -1,0 +1,102 @@
+"""The contract of a store's journal reader, and of attempts; on every keeper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kconf.errors import JournalTrimmed
+from kconf.model.journal import Attempt, Caller, Change, ChangeKind
+from kconf.model.plan import Draft
+from kconf.model.resource import Resource
+from kconf.store.base import Store
+
+ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments ü")
+
+
+def put(store: Store, resource: Resource, value: str, *, time: int = 0, sensitive: bool = False) -> None:
+    before = store.load().overrides(resource).get("k")
+    change = Change(ChangeKind.CONFIG, resource, "k", before, value, "set", sensitive)
+    store.commit([Draft(Caller(), time, [change], {})])
+
+
+def numbers(found: Sequence[object]) -> list[int]:
+    return [each.number for each in found]  # type: ignore[attr-defined]  # revisions and attempts both have one
+
+
+def test_a_reader_sees_every_commit_at_once(store: Store) -> None:
+    reader = store.reader()
+    put(store, ORDERS, "1")
+    put(store, PAYMENTS, "1")
+
+    assert numbers(reader.changes(0)) == [1, 2]
+    put(store, ORDERS, "2")
+    assert numbers(reader.changes(2)) == [3]
+    reader.close()
+
+
+def test_about_finds_the_revisions_of_one_resource(store: Store) -> None:
+    reader = store.reader()
+    for turn in range(12):
+        put(store, ORDERS if turn % 3 else PAYMENTS, str(turn))
+
+    assert numbers(reader.about(PAYMENTS, 0)) == [1, 4, 7, 10]
+    assert numbers(reader.about(PAYMENTS, 4)) == [7, 10]
+    assert numbers(reader.about(Resource.topic("none"), 0)) == []
+    reader.close()
+
+
+def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
+    reader = store.reader()
+    assert reader.revision_at(10) == 0
+    for turn in range(9):
+        put(store, ORDERS, str(turn), time=100 + 10 * turn)
+
+    assert [reader.revision_at(time) for time in (99, 100, 109, 110, 179, 180, 999)] == [0, 1, 1, 2, 8, 9, 9]
+    reader.close()
+
+
+def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
+    reader = store.reader()
+    for turn in range(9):
+        put(store, ORDERS, str(turn), time=turn)
+    store.trim(keep_last=3)
+
+    with pytest.raises(JournalTrimmed) as found:
+        reader.about(ORDERS, 2)
+    assert found.value.oldest == 7
+    with pytest.raises(JournalTrimmed):
+        reader.changes(2)
+    with pytest.raises(JournalTrimmed):
+        reader.revision_at(3)
+    assert numbers(reader.about(ORDERS, 6)) == [7, 8, 9]
+    reader.close()
+
+
+def test_a_sealed_revision_is_what_the_journal_has(store: Store) -> None:
+    change = Change(ChangeKind.CONFIG, ORDERS, "k", None, "secret", "set", sensitive=True)
+    (made,) = store.commit([Draft(Caller(), 0, [change], {})])
+
+    (kept,) = store.changes(0)
+
+    assert store.sealed(made) == kept  # type: ignore[arg-type]  # no guard, no conflict
+    assert "secret" not in str(kept.changes[0].after)
+
+
+def test_attempts_are_kept_in_order_beside_the_revisions(store: Store) -> None:
+    reader = store.reader()
+    who = Caller("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")
+    tries = [Attempt(time, who, 3, ORDERS, ("a", "b"), 40, time % 2 == 0) for time in range(5)]
+    store.attempted(tries[:2])
+    store.attempted(tries[2:])
+
+    found = reader.attempts(0)
+
+    assert numbers(found) == [1, 2, 3, 4, 5]
+    assert [(each.time, each.caller, each.keys, each.code, each.dry_run) for each in found] == [
+        (each.time, who, ("a", "b"), 40, each.time % 2 == 0) for each in tries
+    ]
+    assert numbers(reader.attempts(3, 1)) == [4]
+    assert store.load().revision == 0
+    reader.close()
