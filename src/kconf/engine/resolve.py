@@ -160,9 +160,9 @@ class Ladder:
     def _override(self, key: Key | None, name: str, raw: str) -> Entry:
         if key is None:
             return Entry(name, None, Source.TOPIC, sensitive=True, synonyms=(Synonym(name, None, Source.TOPIC),))
-        value = normalised(key, raw)
+        value = raw if key.internal else normalised(key, raw)  # as in Kafka: internal ones are shown as they were set
         below = self.chain(key.rungs[0].name) if key.rungs else ()
-        synonyms = () if key.internal else (Synonym(name, value, Source.TOPIC), *below)
+        synonyms = (Synonym(name, value, Source.TOPIC), *below)
         return Entry(name, value, Source.TOPIC, key.type, synonyms=synonyms, documentation=key.about)
 
     def created(self, overrides: Overrides) -> list[tuple[str, str | None, Source]]:

@@ -1,0 +1,97 @@
+"""One request, and what may come of it. Requests are kconf's own structs: tests/property holds those against kio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import md5
+from typing import Any
+
+from kconf.wire.apis import BY_NAME, Api
+from kconf.wire.fields import Struct
+
+READS = frozenset(
+    [
+        "ApiVersions",
+        "DescribeCluster",
+        "DescribeConfigs",
+        "DescribeTopicPartitions",
+        "ListConfigResources",
+        "ListGroups",
+        "Metadata",
+    ]
+)
+
+_MANY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to both sides. `moving`: both may still be on their way to the answer, as after an auto-creation."""
+
+    name: str
+    version: int
+    message: Struct
+    surplus: bytes = b""
+    client_id: str | None = "lab"
+    patience: float = 30.0
+    moving: bool = False
+
+    @property
+    def api(self) -> Api:
+        return BY_NAME[self.name]
+
+    @property
+    def is_read(self) -> bool:
+        return self.name in READS
+
+
+class Ending(Enum):
+    """What comes instead of an answer."""
+
+    CLOSED = "closed the connection"
+    SILENT = "did not answer"
+
+
+Outcome = Struct | Ending
+
+
+def id_of(topic: str) -> bytes:
+    """Stands in a request for the id of a topic, which each side gave as it liked."""
+    return b"id/" + md5(topic.encode()).digest()[:13]
+
+
+def with_ids(value: Any, ids: Mapping[bytes, bytes]) -> Any:
+    """The same request with every stand-in replaced by the id that a side gave."""
+    if isinstance(value, bytes):
+        return ids.get(value, value)
+    if isinstance(value, (list, tuple)):
+        return [with_ids(each, ids) for each in value]
+    if isinstance(value, Struct):
+        return type(value)(*(with_ids(getattr(value, field.name), ids) for field in value.FIELDS))
+    return value
+
+
+def shown(value: Any, about: Set[object] = frozenset(), indent: str = "") -> str:
+    """A request for people: defaults are left out, nothing is hidden, for nothing here is a secret.
+
+    Of a long array only those elements are shown that `about` names, or whose position it holds.
+    """
+    if isinstance(value, Struct):
+        fields = [(field, getattr(value, field.name)) for field in value.FIELDS]
+        told = [(field, given) for field, given in fields if field.required or given != field.default]
+        return " ".join(f"{field.name}={shown(given, about, indent + '  ')}" for field, given in told)
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], Struct):
+        elements = list(enumerate(value))
+        if len(value) > _MANY:
+            elements = [
+                (index, each) for index, each in elements if index in about or not about.isdisjoint(_names(each))
+            ]
+        left_out = f"\n{indent}  … {len(value) - len(elements)} more" if len(elements) < len(value) else ""
+        return "".join(f"\n{indent}  - {shown(each, about, indent + '  ')}" for _, each in elements) + left_out
+    return repr(value)
+
+
+def _names(element: Struct) -> list[object]:
+    return [getattr(element, name) for name in ("name", "resource_name") if hasattr(element, name)]

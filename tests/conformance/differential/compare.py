@@ -1,0 +1,115 @@
+"""Two answers, field by field.
+
+An answer becomes a tree of plain values first. What cannot be equal is said in a word there: ids, ports, the words of
+messages and documentation. Lists whose order is free are keyed by what their elements are about; the others keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kconf.wire.fields import Struct
+from tests.conformance.differential.ask import Ask, Ending, Outcome
+from tests.conformance.differential.side import Side
+
+Tree = Any
+"""A plain value, or dicts and lists of them."""
+
+_FREE_ORDER: dict[str, Callable[[Any], object]] = {
+    "ApiVersion": lambda each: each.api_key,
+    "CreatableTopicConfigs": lambda each: each.name,
+    "CreatableTopicResult": lambda each: each.name,
+    "CreatePartitionsTopicResult": lambda each: each.name,
+    "DeletableTopicResult": lambda each: each.name,
+    "DescribeConfigsEntry": lambda each: each.name,
+    "FinalizedFeatureKey": lambda each: each.name,
+    "ListedConfigResource": lambda each: f"{each.resource_type}:{each.resource_name}",
+    "MetadataBroker": lambda each: each.node_id,
+    "MetadataPartition": lambda each: each.partition_index,
+    "MetadataTopic": lambda each: each.name,
+    "SupportedFeatureKey": lambda each: each.name,
+}
+
+_WORDS = frozenset(["documentation", "error_message"])
+_OWN = frozenset(["cluster_id", "port"])
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where the answers part."""
+
+    ask: Ask
+    path: tuple[str | int, ...]
+    kafka: Tree
+    kconf: Tree
+    kafka_answer: Tree
+    kconf_answer: Tree
+
+    @property
+    def where(self) -> str:
+        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path) or "(whole answer)"
+
+    def place(self, *names: str) -> bool:
+        """Whether the path ends with these names, positions left aside."""
+        steps = [step for step in self.path if not isinstance(step, int)]
+        return steps[-len(names) :] == list(names)
+
+
+def tree(side: Side, value: Any, field: str = "") -> Tree:
+    """The plain form of an answer."""
+    if isinstance(value, Ending):
+        return value.value
+    if isinstance(value, Struct):
+        return {each.name: tree(side, getattr(value, each.name), each.name) for each in value.FIELDS}
+    if isinstance(value, (list, tuple)):
+        return _array(side, value)
+    if field == "topic_id":
+        return "none" if not any(value) else f"id of {side.topics[value]}" if value in side.topics else "some id"
+    if field in _WORDS:
+        return "text" if value else value
+    if field in _OWN:
+        return "own" if value else value
+    return value
+
+
+def _array(side: Side, values: Any) -> Tree:
+    key = _FREE_ORDER.get(type(values[0]).__name__) if values else None
+    if key is None:
+        return [tree(side, each) for each in values]
+    found: dict[str, Tree] = {}
+    for each in values:
+        name = str(key(each))
+        while name in found:
+            name += " again"
+        found[name] = tree(side, each)
+    return found
+
+
+def differences(ask: Ask, kafka: tuple[Side, Outcome], kconf: tuple[Side, Outcome]) -> list[Difference]:
+    theirs, ours = tree(*kafka), tree(*kconf)
+    return [Difference(ask, path, one, other, theirs, ours) for path, one, other in _walk(theirs, ours, ())]
+
+
+def _walk(kafka: Tree, kconf: Tree, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Tree, Tree]]:
+    if kafka == kconf:
+        return
+    if isinstance(kafka, (dict, list)) and isinstance(kconf, (dict, list)):
+        one, other = _steps(kafka), _steps(kconf)
+        for step in dict.fromkeys((*one, *other)):
+            yield from _walk(one.get(step, MISSING), other.get(step, MISSING), (*path, step))
+    else:
+        yield path, kafka, kconf
+
+
+def _steps(value: Tree) -> Mapping[str | int, Tree]:
+    return value if isinstance(value, dict) else dict(enumerate(value))
