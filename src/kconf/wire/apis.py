@@ -73,6 +73,9 @@ _ROWS: Final = (
     # What Kafka does not have: the KIPs' own requests, and ours (docs/protocol.md, "Extensions").
     Api(2100, "AlterConfig", 0, 0, NEVER, "alter_config"),
     Api(2101, "DescribeConfig", 0, 0, NEVER, "describe_config"),
+    Api(24800, "DescribeQuotas", 0, 0, 0, "describe_quotas"),
+    Api(24801, "AlterQuotas", 0, 0, 0, "alter_quotas"),
+    Api(24802, "ListConfigEntities", 0, 0, 0, "list_config_entities"),
     Api(LIST_CONFIG_CHANGES, "ListConfigChanges", 0, 0, 0, "list_config_changes"),
     Api(30001, "DescribeConfigsAt", 0, 0, 0, "describe_configs_at"),
     Api(30002, "ListAttempts", 0, 0, 0, "list_attempts"),
