@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from logging import getLogger
 
-from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import kafka_43
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
-from kconf.server.settings import check_static
+from kconf.server.settings import check_static, naming
 from kconf.server.statistics import Statistics
 from kconf.service import Service
 from kconf.store.base import open_store
@@ -59,20 +58,15 @@ class Server:
             self.largest_frame = ladder.number("socket.request.max.bytes")
             self._idle = ladder.number("connections.max.idle.ms") / 1000
             self.context = Context.over(service, self.now)
-            self._listener = await self._listen()
+            host, port = self.settings.host, self.settings.port
+            with naming(host, port):
+                self._listener = await self._loop.create_server(lambda: Connection(self), host, port, backlog=_BACKLOG)
         except BaseException:
             await service.stop()
             raise
         self.port = self._listener.sockets[0].getsockname()[1]
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
         return self
-
-    async def _listen(self) -> asyncio.Server:
-        host, port = self.settings.host, self.settings.port
-        try:
-            return await self._loop.create_server(lambda: Connection(self), host, port, backlog=_BACKLOG)
-        except OSError as error:
-            raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
     async def __aexit__(self, *_: object) -> None:
         """Take no more, answer what has been read, close the store."""
@@ -82,7 +76,7 @@ class Server:
         await self.context.feed.close()
         for connection in tuple(self._connections):
             connection.stop()
-        await self._until(lambda: all(each.closing for each in self._connections), _GRACE)
+        await self._until(lambda: all(each.closing or each.is_stuck for each in self._connections), _GRACE)
         await self._until(lambda: not self._connections, _LINGER)
         for connection in tuple(self._connections):
             connection.abort()

@@ -24,7 +24,7 @@ _SMALLEST = 8  # bytes of a request: key, version, correlation id
 _DESCRIBE_CONFIGS = b"\x00\x20"
 _PIECE = 1 << 18  # bytes handed over at once
 _TURN = 64  # requests worked out before others get their turn
-_LINGER = 1.0  # a peer heard of in the last second may still be sending
+_LINGER = 1.0  # seconds: a peer heard of since then may still be sending, and one not heard of has stopped reading
 
 
 class Connection(asyncio.Protocol):
@@ -91,6 +91,11 @@ class Connection(asyncio.Protocol):
         """The server stops: answer what has been read whole, then close."""
         self._linger = not self._ended and self.last_seen > self._now() - _LINGER
         self._end()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the peer has answers to take, and does not take them."""
+        return self._paused and self.last_seen < self._now() - _LINGER
 
     def finish(self) -> None:
         """Close once what was answered has been sent."""

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from kconf.errors import ConfigurationError
+from kconf.server.settings import naming
 from kconf.version import __version__
 
 if TYPE_CHECKING:
@@ -73,10 +73,8 @@ class MetricsPort:
         ProcessCollector(registry=self._registry)
 
     async def __aenter__(self) -> MetricsPort:
-        try:
+        with naming(self._host, self._port):
             self._listener = await asyncio.start_server(self._serve, self._host, self._port, limit=8192)
-        except OSError as error:
-            raise ConfigurationError(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from None
         self.port: int = self._listener.sockets[0].getsockname()[1]
         return self
 

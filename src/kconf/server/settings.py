@@ -6,7 +6,8 @@ would leave a door open that the file says is shut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from kconf.errors import ConfigurationError, InvalidConfig
@@ -21,6 +22,16 @@ _UNABLE = {
 }
 
 
+@contextmanager
+def naming(host: str, port: int) -> Iterator[None]:
+    """Say of an address that cannot be listened on which it is, and why."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
+        why = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {why}") from None
+
+
 def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | None) -> dict[str, str]:
     """server.properties, then key=value overrides, then the node id; broker.id and node.id always agree."""
     static: dict[str, str] = {}
@@ -29,7 +40,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
             static = read_properties(path.read_text("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError as error:
+        except (ValueError, ConfigurationError) as error:
             raise ConfigurationError(f"{path}: {error}") from None
     for each in overrides:
         name, equals, value = each.partition("=")

@@ -1,0 +1,52 @@
+"""`kill -9` under load, again and again: nothing acknowledged is lost, nothing half done, the journal tells it all."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+from kconf.errors import ErrorCode
+from kconf.model.entry import Source
+from kconf.model.resource import Overrides
+from tests.adversity.lines import Line, complaints, read
+from tests.adversity.wishes import DESCRIBE, create, describing, topic
+from tests.adversity.writers import SHARED, Writer, check_store, writing
+from tests.support.process import KconfProcess
+
+ROUNDS = 20
+WRITERS = 8
+
+
+def test_kill_9_under_load_loses_nothing_and_leaves_nothing_half_done() -> None:
+    random = Random(9)
+    writers = [Writer(number) for number in range(WRITERS)]
+    with KconfProcess() as kconf:
+        with Line(kconf) as line:
+            create(line, SHARED, *(name for writer in writers for name in writer.topics))
+        for turn in range(ROUNDS):
+            with writing(kconf, writers):
+                time.sleep(random.uniform(0.05, 0.6))  # the moment of the crash is the point of this test
+                kconf.kill()
+            if turn % 3 == 2:
+                check_store(kconf.store, writers)
+            kconf.start()
+            with Line(kconf) as line:
+                _check_wire(line, writers)
+        kconf.stop()
+        check_store(kconf.store, writers)
+
+        assert [error for writer in writers for error in writer.errors] == []
+        assert complaints(kconf) == []
+        assert sum(writer.acknowledged for writer in writers) > 50 * ROUNDS
+
+
+def _check_wire(line: Line, writers: list[Writer]) -> None:
+    def found(name: str) -> Overrides | None:
+        line.send(describing(topic(name)))
+        (result,) = read(*DESCRIBE, line.receive()).results
+        if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return None
+        return {entry.name: entry.value for entry in result.configs if entry.config_source == Source.TOPIC}
+
+    for writer in writers:
+        writer.check(found)

@@ -1,0 +1,85 @@
+"""SIGTERM and SIGINT: what has been read is answered, what was answered is kept, and the port is free again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+import pytest
+
+from tests.adversity.lines import Line, complaints, read
+from tests.adversity.wishes import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
+from tests.adversity.writers import SHARED, Writer, check_store, writing
+from tests.support.process import KconfProcess
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_stop_under_load_answers_all_that_it_committed(sign: signal.Signals) -> None:
+    writers = [Writer(number) for number in range(8)]
+    with KconfProcess() as kconf:
+        with Line(kconf) as line:
+            create(line, SHARED, *(name for writer in writers for name in writer.topics))
+        with writing(kconf, writers):
+            time.sleep(0.4)  # under load, at no moment in particular
+            os.kill(kconf.pid, sign)
+            status = kconf.stop()  # which is a second signal
+
+        assert status == 0
+        acknowledged = [writer.acknowledged for writer in writers]
+        check_store(kconf.store, writers)
+        assert [writer.acknowledged for writer in writers] == acknowledged  # nothing was done that was not answered
+        assert min(acknowledged) > 5
+        assert [error for writer in writers for error in writer.errors] == []
+        kconf.start()  # on the same port
+        assert complaints(kconf) == []
+
+
+def test_a_stop_answers_what_was_read_before_it() -> None:
+    """300 alterations in one write: they are read together and committed one after the other."""
+    with KconfProcess() as kconf, Line(kconf) as line:
+        create(line, "orders")
+        line.send(*(altering({topic("orders"): {"retention.ms": str(n)}}, correlation=n) for n in range(1, 301)))
+        first = line.receive()
+        os.kill(kconf.pid, signal.SIGTERM)
+
+        answers = [first, *line.rest()]
+
+        assert kconf.stop() == 0
+        assert [read(*ALTER, each, correlation=n).responses[0].error_code for n, each in enumerate(answers, 1)] == [
+            0
+        ] * 300
+        kconf.start()
+        with Line(kconf) as again:
+            again.send(describing(topic("orders"), keys=["retention.ms"]))
+            assert values(read(*DESCRIBE, again.receive())) == {"retention.ms": "300"}
+
+
+def test_a_stop_does_not_wait_for_silent_and_half_said_lines() -> None:
+    with KconfProcess() as kconf, Line(kconf) as silent, Line(kconf) as slow:
+        whole = describing(topic("orders"))
+        slow.send(whole[:-3])
+        with Line(kconf) as line:
+            line.send(whole)
+            line.receive()
+        began = time.monotonic()
+
+        assert kconf.stop() == 0
+
+        assert time.monotonic() - began < 3
+        assert silent.is_closed()
+        assert slow.is_closed()
+
+
+def test_a_stop_while_a_peer_does_not_read_ends_in_time() -> None:
+    with KconfProcess() as kconf, Line(kconf) as line:
+        line.socket.settimeout(0.5)
+        with suppress(TimeoutError):
+            while True:
+                line.send(describing(BROKER) * 100)
+        began = time.monotonic()
+
+        assert kconf.stop() == 0
+
+        assert time.monotonic() - began < 5
