@@ -85,7 +85,7 @@ class Tree:
         for key, value in self.pairs(node, what):
             name = key.value
             if name in found:
-                self.note(key, f"{name} stands twice in this {what}")
+                self.note(key, f"{name} stands twice in {what}")
             elif name not in known:
                 self.note(key, f"{what} has no field {name!r}{hint(name, known)}")
             else:

@@ -250,7 +250,7 @@ class _Reader(Tree):
     def conditions(self, node: Node, key: Key, kind: ResourceType) -> tuple[Condition, ...]:
         places = self.fields(node, list(Operator), "a condition")
         if not places:
-            raise self.wrong(node, "a condition must say something")
+            raise Wrong if node.value else self.wrong(node, "a condition must say something")
         found = self.each(places, lambda name: self.condition(Operator(name), places[name], key, kind))
         by_operator = {each.operator: each for each in found}
         if Operator.REQUIRED in by_operator and Operator.FORBIDDEN in by_operator:

@@ -13,7 +13,6 @@ from logging import getLogger
 from time import monotonic
 
 from kconf.engine.policy_rules import Rules
-from kconf.engine.policy_tree import PolicyMistakes
 from kconf.engine.policy_yaml import read_rules
 from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import Catalogue
@@ -38,8 +37,8 @@ class RulesFile:
         self._looked = now()
         self._lock = asyncio.Lock()
         self._worker = Worker("kconf-policy-file", _PATIENCE)
-        self._seen, text = _read(path)
-        self.rules = read_rules(text, catalogue, path)
+        self._seen, data = _read(path)
+        self.rules = self._parse(data)
 
     async def refresh(self) -> None:
         """Look again, if the last look is a second old."""
@@ -66,18 +65,30 @@ class RulesFile:
         try:
             if _signature(os.stat(self.path)) == self._seen:
                 return None
-            self._seen, text = _read(self.path)
-            return read_rules(text, self._catalogue, self.path)
-        except PolicyMistakes as error:
-            more = f" (and {len(error.mistakes) - 1} more)" if len(error.mistakes) > 1 else ""
-            self._tell(f"{str(error).splitlines()[0]}{more}")
+            self._seen, data = _read(self.path)
         except (OSError, ConfigurationError) as error:
+            reason = f"cannot read {self.path}: {error.strerror}" if isinstance(error, OSError) else str(error)
             if self._seen != _GONE:
-                self._tell(str(error))
+                self._tell(reason)
             self._seen = _GONE
+            return None
+        try:
+            return self._parse(data)
+        except ConfigurationError as error:
+            first, *others = str(error).splitlines()
+            self._tell(f"{first} (and {len(others)} more)" if others else first)
         except Exception as error:
             self._tell(f"{self.path}: {type(error).__name__}")
         return None
+
+    def _parse(self, data: bytes) -> Rules:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = data[: error.start]
+            line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+            raise ConfigurationError(f"{self.path}:{line}:{column}: this is no UTF-8") from None
+        return read_rules(text, self._catalogue, self.path)
 
     def _tell(self, what: str) -> None:
         log.error("policy file refused, the rules stay as they were: %s", what)
@@ -90,8 +101,8 @@ def _signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _read(path: str) -> tuple[Signature, str]:
-    """The text and what it looked like before it was read: a change meanwhile is seen at the next look."""
+def _read(path: str) -> tuple[Signature, bytes]:
+    """The bytes, and what the file looked like before they were read: a change meanwhile is seen at the next look."""
     try:
         with open(path, "rb") as file:
             seen = _signature(os.fstat(file.fileno()))
@@ -100,9 +111,4 @@ def _read(path: str) -> tuple[Signature, str]:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
     if len(data) > _LARGEST:
         raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
-    try:
-        return seen, data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
+    return seen, data

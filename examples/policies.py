@@ -1,0 +1,44 @@
+"""Policies as Python classes. Name them in server.properties:
+
+alter.config.policy.class.name=examples/policies.py:OfficeHours
+create.topic.policy.class.name=examples/policies.py:TeamNames
+team.names=payments,search
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kconf.engine.policy import AlterProposal, TopicProposal
+from kconf.errors import PolicyViolation
+
+
+class OfficeHours:
+    """Only operators shorten a retention, and everyone is warned who sets it to no limit."""
+
+    def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
+        after = proposal.changed.get("retention.ms")
+        if after is None:
+            return
+        before = proposal.previous.get("retention.ms")
+        if after == "-1":
+            yield f"{proposal.resource} will be kept for ever"
+        elif before is not None and int(after) < int(before) and not proposal.principal.startswith("User:op-"):
+            raise PolicyViolation(f"only operators shorten the retention of {proposal.resource}: data would be lost")
+
+
+class TeamNames:
+    """A topic's name begins with its team, and each team has its own number of partitions to spend."""
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        self._teams = [name.strip() for name in properties.get("team.names", "").split(",") if name.strip()]
+
+    def check_create(self, proposal: TopicProposal) -> None:
+        team, dot, _ = proposal.name.partition(".")
+        if not dot or team not in self._teams:
+            raise PolicyViolation(f"{proposal.name} must begin with a team and a dot; teams: {', '.join(self._teams)}")
+        partitions, _ = proposal.shape
+        if partitions is not None and partitions > 12:
+            raise PolicyViolation(
+                f"{proposal.name} asks for {partitions} partitions, and a team's topic has 12 at most"
+            )
