@@ -67,7 +67,8 @@ def _show(admin: SyncAdminClient) -> None:
             print(f"  {wish.name}: {failure.code.name}: {failure.message}")
         else:
             topic = made[wish.name]
-            print(f"  {wish.name}: {topic.num_partitions} partitions, {len(topic.config)} configs, id {topic.topic_id}")
+            known = len(topic.config.entries) if topic.config else 0
+            print(f"  {wish.name}: {topic.num_partitions} partitions, {known} configs, id {topic.topic_id}")
 
     _step("A broken change is refused, with the reason, and nothing of it is applied")
     refused = admin.incremental_alter_configs(
