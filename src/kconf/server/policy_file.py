@@ -38,7 +38,7 @@ class RulesFile:
         self._lock = asyncio.Lock()
         self._worker = Worker("kconf-policy-file", _PATIENCE)
         self._seen, data = _read(path)
-        self.rules = self._parse(data)
+        self.rules = parse_rules(data, catalogue, path)
 
     async def refresh(self) -> None:
         """Look again, if the last look is a second old."""
@@ -73,22 +73,13 @@ class RulesFile:
             self._seen = _GONE
             return None
         try:
-            return self._parse(data)
+            return parse_rules(data, self._catalogue, self.path)
         except ConfigurationError as error:
             first, *others = str(error).splitlines()
             self._tell(f"{first} (and {len(others)} more)" if others else first)
         except Exception as error:
             self._tell(f"{self.path}: {type(error).__name__}")
         return None
-
-    def _parse(self, data: bytes) -> Rules:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            before = data[: error.start]
-            line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-            raise ConfigurationError(f"{self.path}:{line}:{column}: this is no UTF-8") from None
-        return read_rules(text, self._catalogue, self.path)
 
     def _tell(self, what: str) -> None:
         log.error("policy file refused, the rules stay as they were: %s", what)
@@ -112,3 +103,19 @@ def _read(path: str) -> tuple[Signature, bytes]:
     if len(data) > _LARGEST:
         raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
     return seen, data
+
+
+def parse_rules(data: bytes, catalogue: Catalogue, path: str) -> Rules:
+    """The rules of a file's bytes; `ConfigurationError` has every mistake as `path:line:column: sentence`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
+    return read_rules(text, catalogue, path)
+
+
+def load_rules(path: str, catalogue: Catalogue) -> Rules:
+    """The rules of a file, once."""
+    return parse_rules(_read(path)[1], catalogue, path)
