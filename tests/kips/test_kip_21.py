@@ -1,12 +1,16 @@
-"""KIP-21, dynamic configuration: what it says of any keeper, over the requests that Kafka shipped for it.
+"""KIP-21, dynamic configuration: what it says of any keeper, over the requests that Kafka shipped, and over its own.
 
 ZooKeeper paths and notifications come with the ZooKeeper store, quotas of clients with the quotas.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
+from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.wire.describe_config import DescribedEntity
 from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 
@@ -181,3 +185,63 @@ def test_most_settings_of_a_broker_stay_in_its_file(admin: Admin) -> None:
     assert codes([fixed, opened]) == [42, 0]
     entries = admin.entries((BROKER, "1"))
     assert (entries["log.dirs"].read_only, entries["log.cleaner.backoff.ms"].read_only) == (True, False)
+
+
+# -- The KIP's own requests, AlterConfig and DescribeConfig ----------------------------------------------------------
+
+
+def entity(kind: str, name: str, added: Mapping[str, str] | None = None, deleted: Sequence[str] = ()) -> AlteredEntity:
+    return AlteredEntity(kind, name, [AddedConfigEntry(*each) for each in (added or {}).items()], deleted)
+
+
+def alter_entities(admin: Admin, *entities: AlteredEntity) -> list[tuple[str, str, int]]:
+    answer = admin.ask("AlterConfig", 0, entities=entities)
+    return [(each.entity_type, each.entity_name, each.error_code) for each in answer.entities]
+
+
+def describe_entities(admin: Admin, *entities: tuple[str, str]) -> list[tuple[int, dict[str, str]]]:
+    answer = admin.ask("DescribeConfig", 0, entities=[DescribedEntity(*each) for each in entities])
+    return [
+        (each.error_code, {entry.config_key: entry.config_value for entry in each.config_entries})
+        for each in answer.entities
+    ]
+
+
+@pytest.mark.parametrize("kind", ["topic", "topics"])
+def test_the_kips_own_request_adds_and_deletes(admin: Admin, topic: str, kind: str) -> None:
+    """AlterConfig: entities as strings, entries to add, names to delete. The KIP writes both topic and topics."""
+    admin.create(topic, configs={"segment.ms": "5", "flush.ms": "6"})
+
+    said = alter_entities(admin, entity(kind, topic, {"retention.ms": "7"}, ["segment.ms"]))
+
+    assert said == [(kind, topic, 0)]
+    assert describe_entities(admin, (kind, topic)) == [(0, {"flush.ms": "6", "retention.ms": "7"})]
+    assert admin.overrides(topic) == {"flush.ms": "6", "retention.ms": "7"}
+
+
+def test_the_kips_own_request_answers_for_each_entity(admin: Admin, topic: str) -> None:
+    """AlterConfig, Error Codes: InvalidEntity is 42, InvalidEntityConfig is 40; siblings are updated."""
+    admin.create(topic, f"{topic}-bad", f"{topic}-both")
+    wish = {"segment.ms": "5"}
+
+    said = alter_entities(
+        admin,
+        entity("planet", "mars", wish),
+        entity("topic", "missing", wish),
+        entity("topic", "bad name", wish),
+        entity("topic", f"{topic}-bad", {"segment.ms": "soon"}),
+        entity("topic", f"{topic}-both", wish, ["segment.ms"]),
+        entity("topic", topic, wish),
+    )
+
+    assert [code for _, _, code in said] == [42, 42, 42, 40, 40, 0]
+    assert admin.overrides(topic) == wish
+
+
+def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topic: str) -> None:
+    """DescribeConfig: entries, or an error code and none."""
+    admin.create(topic, configs={"segment.ms": "5"})
+
+    said = describe_entities(admin, ("topic", topic), ("topic", "missing"), ("planet", "mars"))
+
+    assert said == [(0, {"segment.ms": "5"}), (42, {}), (42, {})]
