@@ -114,7 +114,10 @@ class Service:
         return planner(self.state).outcome
 
     async def change(self, planner: Planner[T], caller: Caller) -> T:
-        """Plan, commit and apply; returns the outcome once it is durable and visible."""
+        """Plan, commit and apply; returns the outcome once it is durable and visible.
+
+        Who is cancelled here only stops waiting: the change is made all the same.
+        """
         if self._closed:
             raise StoreUnavailable("the server is stopping")
         job: _Job[T] = _Job(planner, caller, asyncio.get_running_loop().create_future())
@@ -165,15 +168,13 @@ class Service:
         turn = perf_counter() + _TURN
         while self._jobs and len(planned) < MOST_PLANS:
             job = self._jobs.popleft()
-            if job.done.done():  # its caller has gone
-                continue
             try:
                 plan = job.planner(state)
                 if plan.changes:
                     snapshot = state.snapshot.apply(plan.changes, state.snapshot.revision + 1)
                     state = self._after(state, snapshot)
             except Exception as error:  # a planner's bug is its caller's answer, never the writer's end
-                job.done.set_exception(error)
+                self._fail([job], error)
                 continue
             planned.append(_Planned(job, plan.outcome, len(drafts) if plan.changes else None))
             if plan.changes:
@@ -225,9 +226,9 @@ class Service:
         self.writable = False
         self._fail((each.job for each in self._under_way), error)
 
-    def _fail(self, jobs: Iterable[_Job[Any]], error: StoreError) -> None:
+    def _fail(self, jobs: Iterable[_Job[Any]], error: Exception) -> None:
         for job in jobs:
-            if not job.done.done():
+            if not job.done.done():  # its caller may have gone
                 job.done.set_exception(error)
 
     def _after(self, state: State, snapshot: Snapshot) -> State:

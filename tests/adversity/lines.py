@@ -50,9 +50,9 @@ class Line:
         return frame
 
     def rest(self) -> list[bytes]:
-        """All frames until the server closes."""
+        """All frames until the server closes, or says nothing for the line's timeout."""
         frames = []
-        with contextlib.suppress(EOFError, ConnectionError):
+        with contextlib.suppress(EOFError, ConnectionError, TimeoutError):
             while True:
                 frames.append(self.receive())
         return frames

@@ -12,9 +12,10 @@ from typing import Any
 from kconf.errors import LocalProtocolError
 from kconf.server.dispatch import HANDLERS
 from kconf.wire.acls import AclCreation, CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest, DescribeAclsRequest
+from kconf.wire.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
 from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.apis import APIS, Api
+from kconf.wire.apis import APIS, LIST_CONFIG_CHANGES, Api
 from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kconf.wire.create_topics import (
     CreatableReplicaAssignment,
@@ -24,7 +25,9 @@ from kconf.wire.create_topics import (
 )
 from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kconf.wire.describe_cluster import DescribeClusterRequest
+from kconf.wire.describe_config import DescribeConfigRequest, DescribedEntity
 from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.wire.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
 from kconf.wire.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from kconf.wire.fields import BOOL, F64, UUID16, Array, Blob, Field, FieldType, Text
 from kconf.wire.frames import LENGTH, request
@@ -33,6 +36,8 @@ from kconf.wire.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
+from kconf.wire.list_attempts import ListAttemptsRequest
+from kconf.wire.list_config_changes import ChangeFilter, ListConfigChangesRequest
 from kconf.wire.list_config_resources import ListConfigResourcesRequest
 from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
 from tests.property.wire_values import fullest
@@ -84,6 +89,13 @@ _LIVELY: dict[str, list[Any]] = {
             ]
         )
     ],
+    "ListConfigChanges": [ListConfigChangesRequest(0, 0, 10, [ChangeFilter(2, TOPIC)]), ListConfigChangesRequest(3)],
+    "DescribeConfigsAt": [DescribeConfigsAtRequest(1, -1, [ResourceAt(2, TOPIC), ResourceAt(4, "1")])],
+    "ListAttempts": [ListAttemptsRequest(0, 10)],
+    "AlterConfig": [
+        AlterConfigRequest([AlteredEntity("topic", TOPIC, [AddedConfigEntry("retention.ms", "7")], ["segment.ms"])])
+    ],
+    "DescribeConfig": [DescribeConfigRequest([DescribedEntity("topic", TOPIC), DescribedEntity("broker", "1")])],
     "DescribeAcls": [DescribeAclsRequest(2, "name", 3, None, None, 1, 1)],
     "CreateAcls": [CreateAclsRequest([AclCreation(2, "name", 3, "User:x", "*", 3, 3)])],
     "DeleteAcls": [DeleteAclsRequest([DeleteAclsFilter(2, "name")])],
@@ -126,7 +138,7 @@ class Spoiler:
     def _choice(self, api: Api) -> tuple[Api, int, Any]:
         version = self._random.randint(api.min, api.max)
         lively = _LIVELY.get(api.name)
-        if lively and self._random.random() < 0.8:
+        if lively and (self._random.random() < 0.8 or api.key == LIST_CONFIG_CHANGES):  # its fullest one waits long
             return api, version, self._random.choice(lively)
         return api, version, fullest(api.request, version)
 

@@ -29,7 +29,7 @@ def _push(kconf: KconfProcess, frames: Sequence[bytes]) -> None:
     """Send all frames, with a new line after each refusal. What has been answered or refused is not sent again."""
     while frames:
         batch = frames[:ON_A_LINE]
-        with Line(kconf) as line:
+        with Line(kconf, timeout=0.5) as line:
             with contextlib.suppress(ConnectionError):  # closed while we were sending
                 line.send(*batch)
                 line.end()

@@ -40,6 +40,7 @@ class Connection(asyncio.Protocol):
         self._paused = False  # the peer does not read
         self._ended = False  # nothing more will be read
         self._linger = False  # let the peer close first
+        self._promise: asyncio.Future[bytes] | None = None  # a request that waits for its commit
         self.busy = False  # a request waits for its commit, or for its turn
         self.closing = False
         self.last_seen = 0.0
@@ -54,6 +55,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._let_go()
+        if self._promise is not None:
+            self._promise.cancel()  # nobody waits for it; a change is made all the same
         self._server.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -211,15 +214,16 @@ class Connection(asyncio.Protocol):
 
     def _wait(self, promise: Awaitable[bytes]) -> None:
         self.busy = True
-        asyncio.ensure_future(promise).add_done_callback(self._done)
+        self._promise = asyncio.ensure_future(promise)
+        self._promise.add_done_callback(self._done)
 
-    def _done(self, task: asyncio.Future[bytes]) -> None:
-        self.busy = False
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if self.closing:
+    def _done(self, promise: asyncio.Future[bytes]) -> None:
+        self.busy, self._promise = False, None
+        error = None if promise.cancelled() else promise.exception()
+        if self.closing or promise.cancelled():
             return
         if error is None:
-            self._transport.write(task.result())
+            self._transport.write(promise.result())
             self._go_on()
         else:
             self._server.refused(self.peer, str(error))
