@@ -15,6 +15,7 @@ from kconf.server.answers import Answers
 from kconf.server.attempts import Attempts
 from kconf.server.feed import Feed
 from kconf.server.loggers import Loggers
+from kconf.server.quota_manager import QuotaManager
 from kconf.service import Service, State
 
 UNAVAILABLE = Failure(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
@@ -32,6 +33,7 @@ class Context:
     loggers: Loggers
     feed: Feed
     attempts: Attempts
+    quotas: QuotaManager
     new_id: Callable[[], UUID] = uuid4
 
     @classmethod
@@ -48,6 +50,7 @@ class Context:
             Loggers(),
             Feed(service),
             Attempts(service, clock),
+            QuotaManager.over(service, clock),
         )
 
     def node(self, state: State) -> Node:

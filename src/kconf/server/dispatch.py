@@ -18,12 +18,15 @@ from kconf.server import (
     acls,
     alter_configs,
     api_versions,
+    client_quotas,
     describe_configs,
     describe_topic_partitions,
     kip21,
     list_config_changes,
+    list_config_entities,
     listings,
     metadata,
+    quotas_248,
     topics,
 )
 from kconf.server.context import Call, Context
@@ -52,11 +55,16 @@ HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     33: alter_configs.handle_replace,
     37: topics.handle_grow,
     44: alter_configs.handle_incremental,
+    48: client_quotas.handle_describe,
+    49: client_quotas.handle_alter,
     60: metadata.handle_cluster,
     74: listings.handle,
     75: describe_topic_partitions.handle,
     2100: kip21.handle_alter,
     2101: kip21.handle_describe,
+    24800: quotas_248.handle_describe,
+    24801: quotas_248.handle_alter,
+    24802: list_config_entities.handle,
     LIST_CONFIG_CHANGES: list_config_changes.handle,
     30001: list_config_changes.handle_at,
     30002: list_config_changes.handle_attempts,
@@ -100,6 +108,7 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     header = read_header(frame, flexible)
     request = decode(api.request, version, flexible, frame, header.body)
     statistics.count(frame)
+    context.quotas.saw(peer.principal, header.client_id)
     caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
     call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all)
     try:

@@ -14,6 +14,7 @@ from kconf.wire.acls import AclCreationResult, DeleteAclsFilterResult
 from kconf.wire.alter_client_quotas import AlteredQuotaResult
 from kconf.wire.alter_config import AlteredEntityResult
 from kconf.wire.alter_configs import AlterConfigsResourceResponse
+from kconf.wire.alter_quotas import AlteredQuotas, AlteredQuotaType
 from kconf.wire.alter_user_scram_credentials import AlteredScramUser
 from kconf.wire.apis import Api
 from kconf.wire.create_partitions import CreatePartitionsTopicResult
@@ -21,6 +22,7 @@ from kconf.wire.create_topics import CreatableTopicResult
 from kconf.wire.delete_topics import DeletableTopicResult
 from kconf.wire.describe_config import DescribedEntityResult
 from kconf.wire.describe_configs import DescribeConfigsResult
+from kconf.wire.describe_quotas import DescribedQuotas
 from kconf.wire.describe_topic_partitions import DescribedTopic
 from kconf.wire.metadata import MetadataTopic
 
@@ -56,6 +58,15 @@ _FIELDS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
     "DeleteAcls": lambda request: {"filter_results": [DeleteAclsFilterResult(_CODE, None) for _ in request.filters]},
     "AlterClientQuotas": lambda request: {
         "entries": [AlteredQuotaResult(_CODE, None, each.entity) for each in request.entries]
+    },
+    "DescribeQuotas": lambda request: {
+        "resources": [DescribedQuotas(each.quota_resources, _CODE) for each in request.resources]
+    },
+    "AlterQuotas": lambda request: {
+        "resources": [
+            AlteredQuotas(each.quota_resources, [AlteredQuotaType(_CODE, None, one.quota_type) for one in each.quotas])
+            for each in request.resources
+        ]
     },
     "AlterUserScramCredentials": lambda request: {
         "results": [

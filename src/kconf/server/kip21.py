@@ -1,16 +1,26 @@
 """AlterConfig (2100) and DescribeConfig (2101): KIP-21's own requests, over the same engine as Kafka's.
 
+Entities are topics and clients. A client's configs are its quotas, producer_byte_rate and consumer_byte_rate; deleting
+one leaves the client with the default quota at once. An empty name is no client: the KIP has no default entity.
+
 The KIP's errors: InvalidEntity (42) for a wrong type or name, InvalidEntityConfig (40) for a wrong key or value. A
 key that is both added and deleted, or added twice, is InvalidEntityConfig.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from kconf.errors import ErrorCode, Failure
-from kconf.model.acl import AclType, Operation
+from kconf.keys.values import parse
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
-from kconf.model.resource import Resource
+from kconf.model.entry import ValueType
+from kconf.model.quota import CLIENT_ID, QuotaAlteration, QuotaAlterations, QuotaEntity
+from kconf.model.resource import Overrides, Resource
 from kconf.server.alter_configs import alter
+from kconf.server.client_quotas import alter as alter_quotas
 from kconf.server.context import Call, Context
 from kconf.wire.alter_config import AlterConfigRequest, AlterConfigResponse, AlteredEntity, AlteredEntityResult
 from kconf.wire.describe_config import (
@@ -22,22 +32,70 @@ from kconf.wire.describe_config import (
 )
 
 _TOPICS = frozenset({"topic", "topics"})
+_CLIENTS = frozenset({"client", "clients"})
+_CLIENT_KEYS = frozenset({"producer_byte_rate", "consumer_byte_rate"})
 _ENTITY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION})
 
 
 async def handle_alter(context: Context, request: AlterConfigRequest, call: Call) -> AlterConfigResponse:
     wishes = [_wish(entity) for entity in request.entities if entity.entity_type in _TOPICS]
     outcomes = iter(await alter(context, wishes, call, replace=False, validate_only=False))
-    return AlterConfigResponse(
-        [
-            AlteredEntityResult(
-                entity.entity_type,
-                entity.entity_name,
-                _code(next(outcomes), entity) if entity.entity_type in _TOPICS else ErrorCode.INVALID_REQUEST,
-            )
-            for entity in request.entities
-        ]
+    clients = await _alter_clients(
+        context, [entity for entity in request.entities if entity.entity_type in _CLIENTS], call
     )
+    results = []
+    for entity in request.entities:
+        if entity.entity_type in _TOPICS:
+            code = _code(next(outcomes), entity)
+        elif entity.entity_type in _CLIENTS:
+            code = clients[entity.entity_name]
+        else:
+            code = ErrorCode.INVALID_REQUEST
+        results.append(AlteredEntityResult(entity.entity_type, entity.entity_name, code))
+    return AlterConfigResponse(results)
+
+
+async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], call: Call) -> dict[str, int]:
+    """The code of each client by its name."""
+    codes: dict[str, int] = {}
+    wishes: list[QuotaAlterations] = []
+    for entity in entities:
+        keys = [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
+        try:
+            added = [QuotaAlteration(each.config_key, _whole(each.config_value)) for each in entity.added_configs]
+        except ValueError:
+            codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
+            continue
+        if not entity.entity_name:
+            codes[entity.entity_name] = ErrorCode.INVALID_REQUEST
+        elif len(set(keys)) < len(keys) or not _CLIENT_KEYS.issuperset(keys):
+            codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
+        else:
+            deleted = [QuotaAlteration(key, None) for key in entity.deleted_configs]
+            wishes.append(QuotaAlterations(_client(entity.entity_name), (*added, *deleted)))
+    outcomes = await alter_quotas(context, wishes, call, validate_only=False) if wishes else {}
+    repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
+    for wish in wishes:
+        ((_, name),) = wish.entity.parts
+        failure = outcomes[wish.entity]
+        if failure is None:
+            code: int = ErrorCode.NONE
+        elif failure.code == ErrorCode.INVALID_REQUEST and name not in repeated:
+            code = ErrorCode.INVALID_CONFIG  # the client is one, so it was the value
+        else:
+            code = failure.code
+        codes.setdefault(name or "", code)
+    return codes
+
+
+def _whole(text: str) -> float:
+    value = parse(ValueType.LONG, text)
+    assert isinstance(value, int)
+    return value
+
+
+def _client(name: str) -> QuotaEntity:
+    return QuotaEntity.of({CLIENT_ID: name})
 
 
 def _wish(entity: AlteredEntity) -> ResourceAlterations:
@@ -64,11 +122,18 @@ def handle_describe(context: Context, request: DescribeConfigRequest, call: Call
 def _describe(context: Context, entity: DescribedEntity, call: Call) -> DescribedEntityResult:
     kind, name = entity.entity_type, entity.entity_name
     snapshot = context.service.state.snapshot
+    if kind in _CLIENTS and name:
+        if not call.authorise(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            return DescribedEntityResult(kind, name, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())
+        return _entries(kind, name, snapshot.overrides(_client(name).resource))
     if kind not in _TOPICS:
         return DescribedEntityResult(kind, name, ErrorCode.INVALID_REQUEST, ())
     if not call.authorise(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, name):
         return DescribedEntityResult(kind, name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ())
     if name not in snapshot.topics:
         return DescribedEntityResult(kind, name, ErrorCode.INVALID_REQUEST, ())
-    overrides = snapshot.overrides(Resource.topic(name))
+    return _entries(kind, name, snapshot.overrides(Resource.topic(name)))
+
+
+def _entries(kind: str, name: str, overrides: Overrides) -> DescribedEntityResult:
     return DescribedEntityResult(kind, name, 0, [ConfigEntry(*each) for each in sorted(overrides.items())])
