@@ -1,0 +1,243 @@
+"""Hostile lengths, cut frames, unknown keys and versions, frames of 100 MB: the right answer or a clean close."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kconf.wire.api_versions import ApiVersionsRequest
+from kconf.wire.apis import APIS
+from kconf.wire.frames import LENGTH
+from tests.adversity.lines import MB, Line, complaints, frame, memory, read
+from tests.adversity.wishes import BROKER, DESCRIBE, create, describing, topic, values
+from tests.support.process import KconfProcess
+
+LARGEST = 104857600  # socket.request.max.bytes, as Kafka has it
+HEAD = struct.Struct(">hhih")
+
+
+@pytest.fixture(scope="module")
+def kconf() -> Iterator[KconfProcess]:
+    """A server that must still be well, and have nothing to complain of, when all is over."""
+    with KconfProcess() as process:
+        with Line(process) as line:
+            create(line, "orders")
+        yield process
+        with Line(process) as line:
+            line.send(describing(topic("orders")))
+            assert values(read(*DESCRIBE, line.receive()))["cleanup.policy"] == "delete"
+        assert complaints(process) == []
+
+
+@pytest.fixture
+def line(kconf: KconfProcess) -> Iterator[Line]:
+    with Line(kconf) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 0, 1, 7, LARGEST + 1, 2**31 - 1])
+def test_a_size_that_no_request_has_closes_the_line(line: Line, size: int) -> None:
+    line.send(LENGTH.pack(size))
+
+    assert line.is_closed()
+
+
+@pytest.mark.parametrize(
+    ("key", "version"),
+    [(0, 0), (1, 4), (-1, 0), (32767, 0), (17, 0), (32, 5), (32, -1), (3, 14), (44, 2), (2102, 0)],
+)
+def test_an_unknown_key_or_version_closes_the_line_before_the_body_comes(line: Line, key: int, version: int) -> None:
+    line.send(LENGTH.pack(LARGEST))
+    line.send(struct.pack(">hh", key, version))
+
+    assert line.is_closed()
+
+
+def test_a_head_that_comes_byte_by_byte_is_refused_all_the_same(line: Line) -> None:
+    for byte in LENGTH.pack(LARGEST) + struct.pack(">hh", 0, 0):
+        line.send(bytes([byte]))
+        time.sleep(0.002)
+
+    assert line.is_closed()
+
+
+@pytest.mark.parametrize("version", [5, 127, 32767, -1])
+def test_api_versions_of_an_unknown_version_is_answered_in_version_0(line: Line, version: int) -> None:
+    line.send(LENGTH.pack(30) + HEAD.pack(18, version, 7, -1) + bytes(20))
+
+    answer = read("ApiVersions", 0, line.receive(), correlation=7)
+
+    assert answer.error_code == 35
+    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 4)]
+    assert line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).error_code == 0
+
+
+@pytest.mark.parametrize("size", [-1, -2, -32768], ids=str)
+def test_a_client_id_of_negative_length_is_none(line: Line, size: int) -> None:
+    """As in Kafka. Two different questions of such a client must not get the same, remembered answer."""
+    for keys in (["retention.ms"], ["segment.ms"], ["retention.ms"]):
+        asked = frame(*DESCRIBE, _describe(keys), client_id=None)[14:]
+        line.send(LENGTH.pack(10 + len(asked)) + HEAD.pack(32, 4, 1, size) + asked)
+        assert set(values(read(*DESCRIBE, line.receive()))) == set(keys)
+
+
+def _describe(keys: list[str]) -> object:
+    from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+    return DescribeConfigsRequest([DescribeConfigsResource(2, "orders", keys)])
+
+
+@pytest.mark.parametrize("size", [1, 300, 32767])
+def test_a_client_id_longer_than_its_frame_closes_the_line(line: Line, size: int) -> None:
+    line.send(describing(topic("orders")))  # so that there is something to remember
+    line.receive()
+    line.send(LENGTH.pack(10) + HEAD.pack(32, 4, 1, size))
+
+    assert line.is_closed()
+
+
+def test_unknown_tags_are_skipped(line: Line) -> None:
+    """In the header, in the body and in every struct of it."""
+    tags = b"\x02" + b"\x05\x03abc" + b"\xa1\x8d\x06\x00"
+    body = b"\x02" + b"\x02" + b"\x07orders" + b"\x00" + tags + b"\x00\x00" + tags
+    request = HEAD.pack(32, 4, 9, 2) + b"me" + tags + body
+    line.send(LENGTH.pack(len(request)) + request)
+
+    assert values(read(*DESCRIBE, line.receive(), correlation=9))["cleanup.policy"] == "delete"
+
+
+def test_bytes_behind_a_request_are_left_alone(line: Line) -> None:
+    asked = describing(topic("orders"))[4:] + b"surplus"
+    line.send(LENGTH.pack(len(asked)) + asked)
+
+    assert values(read(*DESCRIBE, line.receive()))["cleanup.policy"] == "delete"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\xff\xff\xff\xff\x07", b"\xff" * 10, b"\x80" * 4 + b"\x08", b"\x02\x02" + b"\xff\xff\xff\xff\x07"],
+    ids=["2 billion elements", "a number without end", "a number too large", "2 billion letters"],
+)
+def test_hostile_lengths_inside_a_request_close_the_line_and_cost_nothing(
+    kconf: KconfProcess, line: Line, body: bytes
+) -> None:
+    before = memory(kconf)
+    request = HEAD.pack(32, 4, 1, -1) + b"\x00" + body + bytes(20)
+    line.send(LENGTH.pack(len(request)) + request)
+
+    assert line.is_closed()
+    assert memory(kconf) < before + 8 * MB
+
+
+def test_more_elements_than_a_request_may_have_close_the_line(kconf: KconfProcess, line: Line) -> None:
+    before = memory(kconf)
+    body = struct.pack(">i", 2_000_000) + b"\x02\x00\x00\xff\xff\xff\xff" * 2_000_000
+    line.send(LENGTH.pack(10 + len(body)) + HEAD.pack(32, 0, 1, -1) + body)
+
+    assert line.is_closed(within=20)
+    assert _settles(kconf, before + 16 * MB)
+
+
+@pytest.mark.parametrize("byte", [b"\x00", b"\x01", b"\xff"], ids=["zeros", "ones", "255s"])
+def test_a_frame_of_100_mb_of_nothing_closes_the_line_and_its_memory_comes_back(
+    kconf: KconfProcess, line: Line, byte: bytes
+) -> None:
+    before = memory(kconf)
+    head = HEAD.pack(44, 0, 1, 3) + b"big" + (b"\x7f" if byte != b"\x01" else b"")
+    chunk = byte * MB
+
+    line.send(LENGTH.pack(LARGEST) + head)
+    left = LARGEST - len(head)
+    while left > 0:
+        line.send(chunk[:left])
+        left -= len(chunk)
+
+    assert line.is_closed(within=20)
+    assert _settles(kconf, before + 16 * MB)
+
+
+def test_a_valid_frame_of_almost_100_mb_is_answered(kconf: KconfProcess, line: Line) -> None:
+    """Its surplus is ignored, as in Kafka; its memory comes back."""
+    before = memory(kconf)
+    asked = describing(topic("orders"))[4:]
+    line.send(LENGTH.pack(LARGEST), asked)
+    for _ in range(LARGEST // MB - 1):
+        line.send(bytes(MB))
+    line.send(bytes(MB - len(asked)))
+
+    assert values(read(*DESCRIBE, line.receive()))["cleanup.policy"] == "delete"
+    assert _settles(kconf, before + 16 * MB)
+
+
+def test_others_are_served_while_100_mb_come_in(kconf: KconfProcess, line: Line) -> None:
+    line.send(LENGTH.pack(LARGEST), HEAD.pack(33, 0, 1, -1))
+    with Line(kconf) as other:
+        slowest = 0.0
+        for _ in range(90):
+            line.send(bytes(MB))
+            began = time.perf_counter()
+            other.send(describing(BROKER))
+            other.receive()
+            slowest = max(slowest, time.perf_counter() - began)
+
+    assert slowest < 0.5
+
+
+def test_the_limit_of_a_frame_is_the_servers_own_setting() -> None:
+    with KconfProcess(args=["--override", "socket.request.max.bytes=1000"]) as kconf:
+        asked = describing(topic("orders"))[4:]
+        with Line(kconf) as line:
+            line.send(LENGTH.pack(1000) + asked + bytes(1000 - len(asked)))
+            assert read(*DESCRIBE, line.receive()).results[0].error_code == 3
+            line.send(LENGTH.pack(1001))
+            assert line.is_closed()
+
+
+def test_every_request_cut_short_waits_and_then_ends_with_its_line(kconf: KconfProcess) -> None:
+    """A client that goes away in the middle of a frame, at every place."""
+    asked = describing(topic("orders"), keys=["retention.ms"])
+    for cut in range(len(asked)):
+        with Line(kconf) as gone:
+            gone.send(asked[:cut])
+            gone.end()
+            assert gone.is_closed()
+
+
+def test_http_is_not_answered(line: Line) -> None:
+    line.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    assert line.is_closed()
+
+
+def test_tls_is_not_answered(line: Line) -> None:
+    line.send(bytes.fromhex("16030100c8010000c40303"))
+
+    assert line.is_closed()
+
+
+def test_no_api_without_a_handler_is_let_through(kconf: KconfProcess, line: Line) -> None:
+    served = {each.api_key for each in line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).api_keys}
+
+    for key in sorted(set(APIS) - served):
+        with Line(kconf) as other:
+            other.send(LENGTH.pack(100) + struct.pack(">hh", key, 0))
+            assert other.is_closed(), key
+
+
+def test_a_connection_reset_in_the_middle_does_no_harm(kconf: KconfProcess) -> None:
+    for _ in range(50):
+        with Line(kconf) as rude:
+            rude.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            rude.send(describing(BROKER) * 20)
+
+
+def _settles(kconf: KconfProcess, most: int) -> bool:
+    """Whether memory comes down to this in a while."""
+    deadline = time.monotonic() + 5
+    while memory(kconf) > most and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return memory(kconf) <= most
