@@ -49,15 +49,15 @@ def kconf_async(address: str, topics: Sequence[str]) -> float:
 
 
 def confluent_kafka(address: str, topics: Sequence[str]) -> float:
-    from confluent_kafka.admin import AdminClient as Confluent
-    from confluent_kafka.admin import ConfigResource, ResourceType
+    from confluent_kafka import admin as confluent
 
-    admin: Any = Confluent({"bootstrap.servers": address})
+    library: Any = confluent
+    admin = library.AdminClient({"bootstrap.servers": address})
     admin.list_topics(timeout=30)
     began = time.perf_counter()
     found: dict[Any, Any] = {}
     for part in _parts(topics):
-        found.update(admin.describe_configs([ConfigResource(ResourceType.TOPIC, each) for each in part]))
+        found.update(admin.describe_configs([library.ConfigResource(library.ResourceType.TOPIC, each) for each in part]))
     results = {resource.name: future.result() for resource, future in found.items()}
     spent = time.perf_counter() - began
     _check(topics, len(results), results[topics[-1]]["retention.ms"].value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 from kconf.client.calls import ANY, Answer, Call, Each, Peer, Whole, failure
@@ -63,6 +63,10 @@ class DescribeConfigs(Call[Resource, View, Described]):
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
+
+    def group(self, item: Resource) -> Hashable:
+        """A broker that does not know a type fails the whole request: newer types keep to themselves."""
+        return None if item.type in (ResourceType.TOPIC, ResourceType.BROKER) else item.type
 
     def write(self, peer: Peer, version: int, items: Sequence[Resource]) -> object:
         from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
