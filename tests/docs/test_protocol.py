@@ -1,0 +1,71 @@
+"""docs/protocol.md tells the truth: its tests exist, its table is that of the code, its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.differential.accepted import ACCEPTED
+from tests.docs import protocol_table
+
+ROOT = Path(__file__).parents[2]
+PAGE = protocol_table.PAGE.read_text("utf-8")
+_HEAD = re.compile(r"Tests: `(tests/[\w/.]+)`")
+_NAMED = re.compile(r"`(tests/[\w/]+\.py)?::(\w+)`")
+
+
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def named() -> list[tuple[str, str]]:
+    """(file, test) for every test that the page names; without a path it is in the file at the head of the section."""
+    found, file = [], ""
+    for line in PAGE.splitlines():
+        if head := _HEAD.search(line):
+            file = head[1]
+        found += [(path or file, name) for path, name in _NAMED.findall(line)]
+    return found
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    missing = [f"{path}::{name}" for path, name in named() if name not in functions_of(path)]
+
+    assert len(named()) > 100
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", sorted(each.name for each in (ROOT / "tests/kips").glob("test_*.py")))
+def test_every_test_of_a_kip_is_on_the_page(path: str) -> None:
+    own = {name for name in functions_of(f"tests/kips/{path}") if name.startswith("test_")}
+
+    assert own - {name for _, name in named()} == set()
+
+
+def test_the_table_of_apis_is_that_of_the_code() -> None:
+    assert protocol_table.written() == protocol_table.table(), "run: python -m tests.docs.protocol_table"
+
+
+def test_every_accepted_difference_is_on_the_page() -> None:
+    told = " ".join(PAGE.split())
+
+    assert [each.name for each in ACCEPTED if f"*{each.name}*" not in told] == []
+
+
+def test_every_link_leads_somewhere() -> None:
+    anchors = {_anchor(line.lstrip("# ")) for line in PAGE.splitlines() if line.startswith("#")}
+    links = re.findall(r"\]\(([^)]+)\)", PAGE)
+
+    assert [link for link in links if link.startswith("#") and link[1:] not in anchors] == []
+    files = [link for link in links if not link.startswith("#")]
+    assert [link for link in files if not (ROOT / "docs" / link).exists()] == []
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.strip().lower()).replace(" ", "-")
