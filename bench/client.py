@@ -57,7 +57,9 @@ def confluent_kafka(address: str, topics: Sequence[str]) -> float:
     began = time.perf_counter()
     found: dict[Any, Any] = {}
     for part in _parts(topics):
-        found.update(admin.describe_configs([library.ConfigResource(library.ResourceType.TOPIC, each) for each in part]))
+        found.update(
+            admin.describe_configs([library.ConfigResource(library.ResourceType.TOPIC, each) for each in part])
+        )
     results = {resource.name: future.result() for resource, future in found.items()}
     spent = time.perf_counter() - began
     _check(topics, len(results), results[topics[-1]]["retention.ms"].value)

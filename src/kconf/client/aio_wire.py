@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kconf.client.calls import Answer
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Line, Opened, Tokens, hello
+from kconf.client.line import Frames, Line, Opened, Tokens, hello, reason
 from kconf.client.settings import Address, Settings
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, ProtocolError, RequestTimedOut
 
@@ -124,8 +124,9 @@ class Wire(asyncio.Protocol):
                 continue
             future.cancel()
             error = RequestTimedOut(f"{self._address} gave no answer to {ask.call.name} in time")
+            self._retires = 0.0  # a line that may owe an answer is used no more; others may still get theirs
             if now < deadline:
-                self.abort(error)  # a broker that is silent for so long: better a new line
+                self.abort(error)
             raise error
 
     def abort(self, why: Exception | None = None) -> None:
@@ -137,7 +138,7 @@ class Wire(asyncio.Protocol):
 
     def retire(self) -> None:
         """Close once nobody waits for an answer."""
-        if self._line is None or not self._line.waiting:
+        if self._line is None or all(each.whom.done() for each in self._line.waiting):
             self.abort()
         else:
             asyncio.get_running_loop().call_later(1.0, self.retire)
@@ -223,4 +224,4 @@ class Wires:
         except TimeoutError:
             raise
         except OSError as error:
-            raise ConnectionFailed(f"cannot connect to {address}: {error.strerror or error}") from error
+            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error

@@ -6,6 +6,7 @@ generator of frames, so that both clients share it.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import deque
 from collections.abc import Generator
@@ -119,6 +120,15 @@ def needed(peer: Peer, api: Api, least: int, advice: str = "") -> int:
         have = f"{peer.name} has versions {there[0]} to {there[1]} of {what}, and {wanted} are needed here"
         raise UnsupportedVersion(_sentence(have, advice))
     return high
+
+
+def reason(error: OSError) -> str:
+    """Why the system did not do it, in its own words."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)  # asyncio puts other words into the error
+    return error.strerror or str(error)
 
 
 def _sentence(fact: str, advice: str) -> str:

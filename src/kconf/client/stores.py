@@ -79,7 +79,7 @@ def _unfolded(pem: str) -> str:
     for part in pem.replace("-----END", "\n-----END").split("-----BEGIN")[1:]:
         head, _, rest = part.partition("-----")
         body, _, tail = rest.partition("\n-----END")
-        out.append(f"-----BEGIN{head}-----\n" + "\n".join(body.split()) + f"\n-----END{tail.strip()}\n")
+        out.append(f"-----BEGIN{head}-----\n" + "\n".join(body.split()) + f"\n-----END{tail.rstrip()}\n")
     return "".join(out) or pem
 
 

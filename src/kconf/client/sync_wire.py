@@ -14,7 +14,7 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import TYPE_CHECKING, Any
 
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Line, Opened, hello
+from kconf.client.line import Frames, Line, Opened, hello, reason
 from kconf.client.settings import Address, Settings
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, ProtocolError, RequestTimedOut
 
@@ -146,7 +146,7 @@ class Wires:
         try:
             sock = socket.create_connection(address, timeout=max(until - now, 0.001))
         except OSError as error:
-            raise ConnectionFailed(f"cannot connect to {address}: {_reason(error)}") from error
+            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if settings.tls is not None:
@@ -158,7 +158,7 @@ class Wires:
             return Wire(sock, opened, settings, frames)
         except OSError as error:
             sock.close()
-            raise ConnectionFailed(f"{address}: {_reason(error)}{_hint(settings)}") from error
+            raise ConnectionFailed(f"{address}: {reason(error)}{_hint(settings)}") from error
         except BaseException:
             sock.close()
             raise
@@ -198,12 +198,6 @@ def _greet(
         except StopIteration as done:
             opened: Opened = done.value
             return opened
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return error.strerror or str(error)
 
 
 def _hint(settings: Settings) -> str:
@@ -256,7 +250,7 @@ class _Exchange:
             self._fill(address, wire)
             selector.modify(wire, wire.events, address)
         except OSError as error:
-            self._break(selector, address, _reason(error))
+            self._break(selector, address, reason(error))
         except ProtocolError as error:
             self._replies.update(dict.fromkeys((each.whom for each in wire.line.waiting), error))
             self._break(selector, address, str(error))

@@ -302,7 +302,7 @@ def test_a_cluster_without_controller_is_waited_for() -> None:
 
 
 def test_groups_are_asked_of_every_broker() -> None:
-    world = World(lambda ask: Answer(dict.fromkeys(ask.items, [])))
+    world = World(lambda ask: Answer({each: [] for each in ask.items}))
 
     assert world.run(ListGroups()) == []
     assert world.routed == [A, B]

@@ -1,0 +1,394 @@
+"""Both clients against a scripted broker: old versions, broken lines, silence, and who may go on afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import kconf
+from kconf import (
+    AdminClient,
+    Alteration,
+    ConfigurationError,
+    ConnectionFailed,
+    ErrorCode,
+    KconfError,
+    Op,
+    ProtocolError,
+    RequestTimedOut,
+    Resource,
+    SyncAdminClient,
+    TopicWish,
+    UnsupportedVersion,
+)
+from kconf.wire.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
+from kconf.wire.codec import encode
+from kconf.wire.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kconf.wire.describe_configs import DescribeConfigsResponse
+from tests.client.drivers import KINDS, driver
+from tests.unit.client.fake import CLOSE, KAFKA_20, KAFKA_43, SILENCE, FakeBroker, described
+
+ORDERS = Resource.topic("orders")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    with FakeBroker() as made:
+        yield made
+
+
+def retention(admin: Any, **options: Any) -> str | None:
+    found: str | None = admin.describe_configs([ORDERS], **options)[ORDERS]["retention.ms"].value
+    return found
+
+
+def in_turn(*steps: Any) -> Any:
+    left = list(steps)
+
+    def handler(asked: Any, version: int) -> Any:
+        step = left.pop(0) if len(left) > 1 else left[0]
+        return step(asked, version) if callable(step) else step
+
+    return handler
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def public(cls: type) -> dict[str, inspect.Signature]:
+        members = inspect.getmembers(cls, inspect.isroutine)
+        return {name: inspect.signature(each) for name, each in members if not name.startswith("_")}
+
+    assert public(AdminClient) == public(SyncAdminClient)
+    assert inspect.signature(AdminClient) == inspect.signature(SyncAdminClient)
+    ours = {name for name in public(AdminClient) if name != "from_properties"}
+    assert all(inspect.iscoroutinefunction(getattr(AdminClient, name)) for name in ours)
+    assert not any(inspect.iscoroutinefunction(getattr(SyncAdminClient, name)) for name in ours)
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(getattr(kconf, name) is not None for name in kconf.__all__)
+    assert sorted(kconf.__all__) == kconf.__dir__()
+    with pytest.raises(AttributeError):
+        _ = kconf.nonsense
+
+
+def test_one_describe_is_two_requests_on_one_connection(kind: str, broker: FakeBroker) -> None:
+    with driver(kind, broker.address) as admin:
+        assert retention(admin) == "5"
+
+    assert (broker.asked, broker.connections) == ([("DescribeConfigs", 4)], 1)
+
+
+def test_a_broker_of_kafka_2_0(kind: str) -> None:
+    with FakeBroker(KAFKA_20) as old, driver(kind, old.address) as admin:
+        assert retention(admin) == "5"
+        assert admin.describe_cluster().cluster_id == "fake"
+        with pytest.raises(UnsupportedVersion, match=r"IncrementalAlterConfigs \(API 44\); before Kafka 2\.3"):
+            admin.incremental_alter_configs({ORDERS: [Alteration(Op.SET, "a", "b")]})
+        with pytest.raises(UnsupportedVersion, match=r"before Kafka 2\.4"):
+            admin.create_topics(["t"])
+
+        assert old.asked == [("DescribeConfigs", 2), ("Metadata", 6), ("Metadata", 6)]
+        assert old.connections == 1
+
+
+def test_a_broker_of_the_future(kind: str) -> None:
+    versions = {key: (low, high + 7) for key, (low, high) in KAFKA_43.items()} | {12345: (0, 3)}
+    with FakeBroker(versions) as new, driver(kind, new.address) as admin:
+        assert retention(admin) == "5"
+
+
+def test_unknown_tags_are_skipped(kind: str, broker: FakeBroker) -> None:
+    def tagged(asked: Any, version: int) -> bytes:
+        plain = encode(described(asked, version), version, True)
+        return plain[:-1] + b"\x02\x07\x03abc\xb7\x26\x01z"
+
+    broker.handlers["DescribeConfigs"] = tagged
+    with driver(kind, broker.address) as admin:
+        assert retention(admin) == "5"
+
+
+def test_the_controller_moves(kind: str) -> None:
+    with FakeBroker() as one, FakeBroker(node_id=2) as two, driver(kind, one.address) as admin:
+        one.brokers = two.brokers = [one, two]
+
+        def moved(asked: Any, version: int) -> CreateTopicsResponse:
+            one.controller = two.controller = 2
+            return CreateTopicsResponse(0, [CreatableTopicResult("t", error_code=ErrorCode.NOT_CONTROLLER)])
+
+        one.handlers["CreateTopics"] = moved
+        two.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(
+            0, [CreatableTopicResult("t", num_partitions=3, replication_factor=1)]
+        )
+
+        assert admin.create_topics([TopicWish("t", 3, 1)])["t"].num_partitions == 3
+        assert [name for name, _ in two.asked] == ["CreateTopics"]
+
+
+def test_brokers_are_asked_side_by_side(kind: str) -> None:
+    with FakeBroker() as one, FakeBroker(node_id=2) as two, driver(kind, one.address, batch=10) as admin:
+        one.brokers = two.brokers = [one, two]
+        one.delay = two.delay = 0.02
+        resources = [Resource.topic(f"t{number}") for number in range(200)]
+
+        found = admin.describe_configs([*resources, Resource.broker(2)])
+
+        assert list(found) == [*resources, Resource.broker(2)]
+        assert not found.failures
+        assert len(two.asked) == 11
+
+
+def test_a_line_that_breaks_is_replaced(kind: str, broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = in_turn(CLOSE, described)
+    with driver(kind, broker.address) as admin:
+        assert retention(admin) == "5"
+    assert broker.connections == 2
+
+
+def test_an_idle_line_that_was_closed_is_replaced_even_for_what_must_not_be_repeated(
+    kind: str, broker: FakeBroker
+) -> None:
+    broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
+    with driver(kind, broker.address) as admin:
+        assert retention(admin) == "5"
+        broker.hang_up()
+        time.sleep(0.05)
+        if kind == "async":
+            admin.loop.run_until_complete(asyncio.sleep(0.05))
+
+        assert admin.create_topics(["t"])["t"].name == "t"
+
+
+def test_what_may_have_been_done_is_not_done_twice(kind: str, broker: FakeBroker) -> None:
+    broker.handlers["CreateTopics"] = lambda asked, version: CLOSE
+    with driver(kind, broker.address) as admin, pytest.raises(ConnectionFailed, match="before the answer"):
+        admin.create_topics(["t"])
+    assert [name for name, _ in broker.asked].count("CreateTopics") == 1
+
+
+def test_silence_ends_with_the_request_timeout_and_another_try(kind: str, broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = in_turn(SILENCE, described)
+    with driver(kind, broker.address, request_timeout=0.2) as admin:
+        assert retention(admin) == "5"
+    assert broker.connections == 2
+
+
+def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
+    with driver(kind, broker.address, request_timeout=0.2) as admin:
+        began = time.monotonic()
+        with pytest.raises(RequestTimedOut, match="DescribeConfigs"):
+            retention(admin, timeout=0.7)
+        assert time.monotonic() - began < 3
+
+        broker.handlers["DescribeConfigs"] = described
+        assert retention(admin) == "5"
+
+
+def test_a_slow_broker_is_no_silent_one(kind: str, broker: FakeBroker) -> None:
+    """Each answer comes in time, all of them together do not."""
+    broker.delay = 0.15
+    resources = [Resource.topic(f"t{number}") for number in range(6)]
+    with driver(kind, broker.address, batch=1, request_timeout=0.5, in_flight=4) as admin:
+        assert len(admin.describe_configs(resources)) == 6
+    assert broker.connections == 1
+
+
+def test_a_throttled_line_is_not_a_dead_one(kind: str, broker: FakeBroker) -> None:
+    def throttling(asked: Any, version: int) -> DescribeConfigsResponse:
+        body = described(asked, version)
+        body.throttle_time_ms = 700
+        return body
+
+    def late(asked: Any, version: int) -> DescribeConfigsResponse:
+        time.sleep(0.6)
+        return described(asked, version)
+
+    broker.handlers["DescribeConfigs"] = in_turn(throttling, late)
+    with driver(kind, broker.address, request_timeout=0.4) as admin:
+        assert retention(admin) == "5"
+        assert retention(admin) == "5"
+    assert broker.connections == 1
+
+
+def test_nobody_listens(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with (
+        driver(kind, f"127.0.0.1:{port}") as admin,
+        pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}.*refused"),
+    ):
+        retention(admin)
+
+
+def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        gone = f"127.0.0.1:{closed.getsockname()[1]}"
+    with driver(kind, [gone, broker.address]) as admin:
+        assert retention(admin) == "5"
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x46", b""])
+def test_what_is_no_broker_is_told(kind: str, said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            try:
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.recv(1000)
+                        connection.sendall(said)
+            except OSError:
+                pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with driver(kind, address, timeout=3) as admin, pytest.raises(KconfError, match=r"Kafka|TLS"):
+            retention(admin)
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_answer_that_makes_no_sense_ends_the_call_and_the_line(kind: str, broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = in_turn(b"\0\0\0\0\x09nonsense", described)
+    with driver(kind, broker.address) as admin:
+        with pytest.raises(ProtocolError, match="DescribeConfigsResponse"):
+            retention(admin)
+        assert retention(admin) == "5"
+    assert broker.connections == 2
+
+
+def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
+    def altered(asked: Any, version: int) -> AlterConfigsResponse:
+        return AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, 2, "orders")])
+
+    wish = {ORDERS: [Alteration(Op.SET, "retention.ms", "5")]}
+    with FakeBroker() as kafka, driver(kind, kafka.address) as admin:
+        kafka.handlers["IncrementalAlterConfigs"] = altered
+        admin.incremental_alter_configs(wish, reason="because")
+        with pytest.raises(UnsupportedVersion, match="no kconf server"):
+            admin.incremental_alter_configs(wish, expected={ORDERS: 3})
+        assert [each.reason for each in kafka.requests] == [None]
+    with FakeBroker(KAFKA_43 | {30000: (0, 0)}) as ours, driver(kind, ours.address) as admin:
+        ours.handlers["IncrementalAlterConfigs"] = altered
+        admin.incremental_alter_configs(wish, reason="because", expected={ORDERS: 3})
+        (sent,) = ours.requests
+        assert (sent.reason, sent.resources[0].expected_revision) == ("because", 3)
+
+
+def test_a_describe_tells_the_revision_that_kconf_told(kind: str, broker: FakeBroker) -> None:
+    def at(asked: Any, version: int) -> DescribeConfigsResponse:
+        body = described(asked, version)
+        body.revision = 42
+        return body
+
+    broker.handlers["DescribeConfigs"] = at
+    with driver(kind, broker.address) as admin:
+        assert admin.describe_configs([ORDERS]).revision == 42
+
+
+def test_a_closed_client_opens_again(kind: str, broker: FakeBroker) -> None:
+    with driver(kind, broker.address) as admin:
+        retention(admin)
+        admin.close()
+        admin.close()
+        assert retention(admin) == "5"
+
+
+def test_what_a_client_needs_at_its_start(kind: str) -> None:
+    for wrong in ((), "nonsense", "host:0", "host:99999"):
+        with pytest.raises(ConfigurationError), driver(kind, wrong):
+            pass
+    with pytest.raises(ConfigurationError, match="one of the two"), driver(kind, "a:1", bootstrap_controllers="b:2"):
+        pass
+    with pytest.raises(TypeError, match="no option patience"), driver(kind, "a:1", patience=3):
+        pass
+
+
+def test_a_cancelled_call_leaves_the_line_in_use(broker: FakeBroker) -> None:
+    gate = threading.Event()
+
+    def waits(asked: Any, version: int) -> DescribeConfigsResponse:
+        gate.wait(5)
+        return described(asked, version)
+
+    async def run() -> None:
+        async with AdminClient(broker.address) as admin:
+            await admin.describe_cluster()
+            broker.handlers["DescribeConfigs"] = waits
+            first = asyncio.create_task(admin.describe_configs([ORDERS]))
+            second = asyncio.create_task(admin.describe_configs([Resource.topic("other")]))
+            await asyncio.sleep(0.1)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            gate.set()
+            assert list(await second) == [Resource.topic("other")]
+            assert not (await admin.describe_configs([ORDERS])).failures
+
+    del broker.versions[60]  # describe_cluster by Metadata, which the fake has
+    asyncio.run(run())
+    assert broker.connections == 1
+
+
+def test_a_call_cancelled_while_connecting_leaves_the_next_one_free() -> None:
+    async def run(silent: str, broker: FakeBroker) -> None:
+        async with AdminClient([silent, broker.address], connect_timeout=5) as admin:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(admin.describe_configs([ORDERS]), 0.2)
+            admin._cluster.blame(admin.settings.bootstrap[0])
+            assert not (await admin.describe_configs([ORDERS])).failures
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, FakeBroker() as broker:
+        asyncio.run(run(f"127.0.0.1:{silent.getsockname()[1]}", broker))
+
+
+def test_a_hundred_tasks_share_one_line(broker: FakeBroker) -> None:
+    async def run() -> None:
+        async with AdminClient(broker.address) as admin:
+            names = [Resource.topic(f"t{number}") for number in range(100)]
+            found = await asyncio.gather(*(admin.describe_configs([each]) for each in names))
+            assert [list(each) for each in found] == [[each] for each in names]
+
+    asyncio.run(run())
+    assert broker.connections == 1
+
+
+def test_ctrl_c_leaves_a_client_that_still_works(broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = in_turn(SILENCE, described)
+    with SyncAdminClient(broker.address) as admin:
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            retention(admin)
+        assert retention(admin) == "5"
+    assert broker.connections == 2
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_threads_take_turns(broker: FakeBroker) -> None:
+    found: list[str | None] = []
+    with SyncAdminClient(broker.address) as admin:
+        threads = [threading.Thread(target=lambda: found.append(retention(admin))) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert found == ["5"] * 8
+    assert broker.connections == 1
