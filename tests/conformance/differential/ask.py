@@ -14,6 +14,7 @@ from kconf.wire.fields import Struct
 READS = frozenset(
     [
         "ApiVersions",
+        "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
         "DescribeTopicPartitions",

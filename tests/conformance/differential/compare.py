@@ -18,19 +18,28 @@ Tree = Any
 """A plain value, or dicts and lists of them."""
 
 _FREE_ORDER: dict[str, Callable[[Any], object]] = {
+    "AlteredQuotaResult": lambda each: _entity(each.entity),
     "ApiVersion": lambda each: each.api_key,
     "CreatableTopicConfigs": lambda each: each.name,
     "CreatableTopicResult": lambda each: each.name,
     "CreatePartitionsTopicResult": lambda each: each.name,
     "DeletableTopicResult": lambda each: each.name,
+    "DescribedQuota": lambda each: _entity(each.entity),
     "DescribeConfigsEntry": lambda each: each.name,
     "FinalizedFeatureKey": lambda each: each.name,
     "ListedConfigResource": lambda each: f"{each.resource_type}:{each.resource_name}",
     "MetadataBroker": lambda each: each.node_id,
     "MetadataPartition": lambda each: each.partition_index,
     "MetadataTopic": lambda each: each.name,
+    "QuotaEntityPart": lambda each: each.entity_type,
+    "QuotaValue": lambda each: each.key,
     "SupportedFeatureKey": lambda each: each.name,
 }
+
+
+def _entity(parts: Any) -> str:
+    return str(sorted((part.entity_type, part.entity_name or "") for part in parts))
+
 
 _WORDS = frozenset(["documentation", "error_message"])
 _OWN = frozenset(["cluster_id", "port"])
