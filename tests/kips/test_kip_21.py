@@ -1,6 +1,6 @@
 """KIP-21, dynamic configuration: what it says of any keeper, over the requests that Kafka shipped, and over its own.
 
-ZooKeeper paths and notifications come with the ZooKeeper store, quotas of clients with the quotas.
+ZooKeeper paths and notifications come with the ZooKeeper store.
 """
 
 from __future__ import annotations
@@ -245,3 +245,41 @@ def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topi
     said = describe_entities(admin, ("topic", topic), ("topic", "missing"), ("planet", "mars"))
 
     assert said == [(0, {"segment.ms": "5"}), (42, {}), (42, {})]
+
+
+def test_quotas_of_a_client_are_its_configuration(own_admin: Admin) -> None:
+    """Applying Client Config Changes: producer and consumer quotas of a client id are told apart by their keys."""
+    rates = {"producer_byte_rate": "1000", "consumer_byte_rate": "2000"}
+
+    said = alter_entities(own_admin, entity("client", "Adi", rates), entity("clients", "Bea", {"no.such.key": "1"}))
+
+    assert said == [("client", "Adi", 0), ("clients", "Bea", 40)]
+    assert describe_entities(own_admin, ("client", "Adi"), ("client", "")) == [
+        (0, {"consumer_byte_rate": "2000", "producer_byte_rate": "1000"}),
+        (42, {}),
+    ]
+
+
+def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -> None:
+    """AlterConfig: if the quota of a client is deleted, the default quota holds for it again."""
+    alter_entities(own_admin, entity("client", "Adi", {"producer_byte_rate": "1000"}))
+
+    assert alter_entities(own_admin, entity("client", "Adi", deleted=["producer_byte_rate"])) == [("client", "Adi", 0)]
+    assert describe_entities(own_admin, ("client", "Adi")) == [(0, {})]
+
+
+def test_an_entity_named_twice_is_refused_whatever_is_wanted_of_it(own_admin: Admin) -> None:
+    """AlterConfig answers by entity, so that two wishes for one cannot be told apart: neither is granted."""
+    good, bad = {"producer_byte_rate": "5"}, {"producer_byte_rate": "fast"}
+    own_admin.create("orders")
+
+    said = alter_entities(
+        own_admin,
+        entity("client", "Adi", bad),
+        entity("client", "Adi", good),
+        entity("topic", "orders", {"segment.ms": "5"}),
+        entity("topics", "orders", {"segment.ms": "6"}),
+    )
+
+    assert [code for _, _, code in said] == [42, 42, 42, 42]
+    assert describe_entities(own_admin, ("client", "Adi"), ("topic", "orders")) == [(0, {}), (0, {})]

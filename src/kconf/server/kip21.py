@@ -57,9 +57,12 @@ async def handle_alter(context: Context, request: AlterConfigRequest, call: Call
 
 async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], call: Call) -> dict[str, int]:
     """The code of each client by its name."""
-    codes: dict[str, int] = {}
+    repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
+    codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
     wishes: list[QuotaAlterations] = []
     for entity in entities:
+        if entity.entity_name in repeated:
+            continue
         keys = [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
         try:
             added = [QuotaAlteration(each.config_key, _whole(each.config_value)) for each in entity.added_configs]
@@ -74,17 +77,16 @@ async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], ca
             deleted = [QuotaAlteration(key, None) for key in entity.deleted_configs]
             wishes.append(QuotaAlterations(_client(entity.entity_name), (*added, *deleted)))
     outcomes = await alter_quotas(context, wishes, call, validate_only=False) if wishes else {}
-    repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
     for wish in wishes:
         ((_, name),) = wish.entity.parts
         failure = outcomes[wish.entity]
         if failure is None:
             code: int = ErrorCode.NONE
-        elif failure.code == ErrorCode.INVALID_REQUEST and name not in repeated:
+        elif failure.code == ErrorCode.INVALID_REQUEST:
             code = ErrorCode.INVALID_CONFIG  # the client is one, so it was the value
         else:
             code = failure.code
-        codes.setdefault(name or "", code)
+        codes[name or ""] = code
     return codes
 
 
