@@ -1,18 +1,50 @@
-"""KIP-248, which Kafka rejected: its incremental_update of AlterConfigs, as tag 10248 of version 2.
+"""KIP-248, which Kafka rejected: its quota requests, and incremental_update of AlterConfigs as tag 10248 of version 2.
 
-Its quota requests come with the quotas, its command line and scram-credentials.sh with the tools.
+Its command line and scram-credentials.sh come with the tools.
 """
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 import pytest
 
 from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.wire.list_config_entities import WantedConfigEntity
 from tests.support.admin import BROKER, TOPIC, Admin, codes
 
 USER, CLIENT = 5, 6
+PRODUCER, CONSUMER, PERCENTAGE = 0, 1, 2
+
+Who = tuple[tuple[int, str], ...]
+"""A user, a client, or a client of a user; an empty name is the default."""
+
+
+def user(name: str = "") -> Who:
+    return ((USER, name),)
+
+
+def client(name: str = "", of: str | None = None) -> Who:
+    return ((CLIENT, name),) if of is None else ((USER, of), (CLIENT, name))
+
+
+def alter_quotas(admin: Admin, who: Who, quotas: dict[int, float], *, dry: bool = False) -> list[int]:
+    """A code for each quota."""
+    parts = [QuotaResource(*each) for each in who]
+    wish = AlteredQuotaResource(parts, [WantedQuota(*each) for each in quotas.items()])
+    (answer,) = admin.ask("AlterQuotas", 0, validate_only=dry, resources=[wish]).resources
+    return [each.error_code for each in answer.quotas]
+
+
+def quotas(admin: Admin, who: Who, *types: int) -> dict[int, tuple[float, int]]:
+    """Value and source by type."""
+    wish = DescribedQuotaResource([QuotaResource(*each) for each in who], types)
+    (answer,) = admin.ask("DescribeQuotas", 0, resources=[wish]).resources
+    assert answer.error_code == 0
+    return {each.quota_type: (each.quota_value, each.quota_source) for each in answer.quotas}
 
 
 def update(admin: Admin, place: tuple[int, str], configs: dict[str, str], **options: Any) -> int:
@@ -61,3 +93,99 @@ def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
 def test_users_and_clients_are_no_config_resources(admin: Admin, kind: int) -> None:
     """Wire Format Types: User 5 and Client 6 never shipped; on the wire they stay unknown types."""
     assert codes(admin.describe((kind, "alice"))) == [42]
+
+
+# -- Quotas ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_quota_is_a_double_with_a_source(own_admin: Admin) -> None:
+    """Describe Quotas, Double: typed values with the level that they come from."""
+    assert alter_quotas(own_admin, user("alice"), {PRODUCER: 1024.0, PERCENTAGE: 12.5}) == [0, 0]
+
+    assert quotas(own_admin, user("alice")) == {PRODUCER: (1024.0, 2), PERCENTAGE: (12.5, 2)}
+
+
+def test_an_empty_name_is_the_default(own_admin: Admin) -> None:
+    """Describe 2, Alter 2: an empty name asks for the default, and the answer has the same form."""
+    alter_quotas(own_admin, user(""), {PRODUCER: 10.0})
+    alter_quotas(own_admin, client(""), {CONSUMER: 20.0})
+
+    assert quotas(own_admin, user("")) == {PRODUCER: (10.0, 5)}
+    assert quotas(own_admin, client("")) == {CONSUMER: (20.0, 7)}
+    assert quotas(own_admin, user("anyone"))[PRODUCER] == (10.0, 5)
+
+
+def test_no_types_mean_all_quotas(own_admin: Admin) -> None:
+    """Describe 3: an empty list of types asks for all, otherwise the given ones come."""
+    alter_quotas(own_admin, user("alice"), {PRODUCER: 1.0, CONSUMER: 2.0, PERCENTAGE: 3.0})
+
+    assert set(quotas(own_admin, user("alice"))) == {PRODUCER, CONSUMER, PERCENTAGE}
+    assert set(quotas(own_admin, user("alice"), CONSUMER)) == {CONSUMER}
+
+
+def test_the_eight_sources_in_their_order(own_admin: Admin) -> None:
+    """Wire Format Types, QuotaSource: 0 is the strongest. Each level shows itself once the stronger ones are gone."""
+    levels = [
+        client("app", of="alice"),
+        client("", of="alice"),
+        user("alice"),
+        client("app", of=""),
+        client("", of=""),
+        user(""),
+        client("app"),
+        client(""),
+    ]
+    for number, who in enumerate(levels):
+        assert alter_quotas(own_admin, who, {PRODUCER: 100.0 + number}) == [0]
+
+    seen = []
+    for who in levels:
+        seen.append(quotas(own_admin, client("app", of="alice"))[PRODUCER])
+        alter_quotas(own_admin, who, {PRODUCER: nan})
+
+    assert seen == [(100.0 + number, number) for number in range(8)]
+    assert quotas(own_admin, client("app", of="alice")) == {}
+
+
+def test_a_dry_run_of_quotas_changes_nothing(own_admin: Admin) -> None:
+    """Alter 4: validate_only reports, and does nothing."""
+    assert alter_quotas(own_admin, user("alice"), {PRODUCER: 5.0}, dry=True) == [0]
+    assert alter_quotas(own_admin, user("alice"), {PRODUCER: -5.0}, dry=True) == [42]
+    assert quotas(own_admin, user("alice")) == {}
+
+
+def test_quotas_that_are_not_sent_stay(own_admin: Admin) -> None:
+    """Alter 5: the request is incremental."""
+    alter_quotas(own_admin, user("alice"), {PRODUCER: 1.0})
+    alter_quotas(own_admin, user("alice"), {CONSUMER: 2.0})
+
+    assert quotas(own_admin, user("alice")) == {PRODUCER: (1.0, 2), CONSUMER: (2.0, 2)}
+
+
+def test_nan_removes_a_quota(own_admin: Admin) -> None:
+    """Alter 6: a quota is removed by sending NaN."""
+    alter_quotas(own_admin, user("alice"), {PRODUCER: 1.0, CONSUMER: 2.0})
+    alter_quotas(own_admin, user("alice"), {PRODUCER: nan})
+
+    assert quotas(own_admin, user("alice")) == {CONSUMER: (2.0, 2)}
+
+
+@pytest.mark.parametrize("who", [((TOPIC, "orders"),), ()])
+def test_only_users_and_clients_have_quotas(admin: Admin, who: Who) -> None:
+    """Describe Quotas: a resource is a user, a client, or both."""
+    assert alter_quotas(admin, who, {PRODUCER: 1.0}) == [42]
+
+
+def test_configured_users_and_clients_are_listed(own_admin: Admin) -> None:
+    """Future Considerations: all users, all clients, and the clients of a user."""
+    for who in (user("alice"), user("bob"), client("app"), client("web", of="alice"), client("", of="alice")):
+        alter_quotas(own_admin, who, {PRODUCER: 1.0})
+
+    def listed(*wanted: tuple[int, str | None]) -> list[Who]:
+        answer = own_admin.ask("ListConfigEntities", 0, entities=[WantedConfigEntity(*each) for each in wanted])
+        assert answer.error_code == 0
+        return sorted(tuple((part.type, part.name) for part in each.parts) for each in answer.entities)
+
+    assert listed((USER, None)) == [user("alice"), user("bob")]
+    assert listed((CLIENT, None)) == [client("app")]
+    assert listed((USER, "alice"), (CLIENT, None)) == [client("", of="alice"), client("web", of="alice")]
