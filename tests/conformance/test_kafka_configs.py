@@ -157,6 +157,46 @@ STORIES = {
         configs --alter --entity-type groups --entity-name NAME --delete-config share.auto.offset.reset
         configs --describe --entity-type groups --entity-name NAME
     """,
+    "clients": """
+        configs --alter --client NAME --add-config producer_byte_rate=1024,consumer_byte_rate=10485760
+        configs --describe --client NAME
+        configs --alter --client NAME --add-config request_percentage=0.0005
+        configs --describe --client NAME
+        configs --describe --entity-type clients
+        configs --alter --client NAME --add-config producer_byte_rate=soon
+        configs --alter --client NAME --add-config producer_byte_rate=10.5
+        configs --alter --client NAME --add-config producer_byte_rate=-1
+        configs --alter --client NAME --add-config no.such.key=1
+        configs --alter --client NAME --delete-config controller_mutation_rate
+        configs --alter --client-defaults --add-config consumer_byte_rate=7
+        configs --describe --entity-type clients --entity-default
+        configs --alter --user NAME --client NAME --add-config consumer_byte_rate=8
+        configs --describe --user NAME --client NAME
+        configs --alter --user NAME --client-defaults --add-config consumer_byte_rate=9
+        configs --describe --entity-type users --entity-type clients
+        configs --alter --user NAME --client-defaults --delete-config consumer_byte_rate
+        configs --alter --user NAME --client NAME --delete-config consumer_byte_rate
+        configs --alter --client-defaults --delete-config consumer_byte_rate
+        configs --alter --client NAME --delete-config producer_byte_rate,consumer_byte_rate,request_percentage
+        configs --describe --entity-type clients
+        configs --describe --entity-type users --entity-type clients
+    """,
+    "users-and-ips": """
+        configs --alter --user-defaults --add-config producer_byte_rate=5
+        configs --describe --user-defaults
+        configs --alter --user-defaults --delete-config producer_byte_rate
+        configs --describe --user-defaults
+        configs --alter --ip 10.0.0.1 --add-config connection_creation_rate=10
+        configs --describe --ip 10.0.0.1
+        configs --alter --ip-defaults --add-config connection_creation_rate=7
+        configs --describe --entity-type ips
+        configs --alter --ip 10.0.0.1 --add-config connection_creation_rate=-1
+        configs --alter --ip 10.0.0.1 --add-config producer_byte_rate=1
+        configs --describe --ip-defaults
+        configs --alter --ip-defaults --delete-config connection_creation_rate
+        configs --alter --ip 10.0.0.1 --delete-config connection_creation_rate
+        configs --describe --entity-type ips
+    """,
     "arguments": """
         configs
         configs --describe
