@@ -43,8 +43,10 @@ def plan_alter_credentials(
 ) -> Plan[dict[str, Failure | None]]:
     """One outcome per user, by name; a user with any fault has nothing applied."""
     wishes: dict[str, list[Deletion | Upsertion]] = {}
-    for wish in (*deletions, *upsertions):
-        wishes.setdefault(wish.user, []).append(wish)
+    for deletion in deletions:
+        wishes.setdefault(deletion.user, []).append(deletion)
+    for upsertion in upsertions:
+        wishes.setdefault(upsertion.user, []).append(upsertion)
     outcomes: dict[str, Failure | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
