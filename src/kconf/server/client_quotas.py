@@ -55,7 +55,7 @@ def handle_describe(context: Context, request: DescribeClientQuotasRequest, call
         failure = error.failure()
         return DescribeClientQuotasResponse(error_code=failure.code, error_message=failure.message)
     flexible = call.version >= _FLEXIBLE
-    return DescribeClientQuotasResponse(entries=cast(Any, [_bytes(row, flexible) for row in rows]))
+    return DescribeClientQuotasResponse(error_message="", entries=cast(Any, [_bytes(row, flexible) for row in rows]))
 
 
 def _bytes(row: QuotaRow, flexible: bool) -> bytes:
