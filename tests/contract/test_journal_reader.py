@@ -41,9 +41,24 @@ def test_about_finds_the_revisions_of_one_resource(store: Store) -> None:
     for turn in range(12):
         put(store, ORDERS if turn % 3 else PAYMENTS, str(turn))
 
-    assert numbers(reader.about(PAYMENTS, 0)) == [1, 4, 7, 10]
-    assert numbers(reader.about(PAYMENTS, 4)) == [7, 10]
-    assert numbers(reader.about(Resource.topic("none"), 0)) == []
+    assert numbers(reader.about([PAYMENTS], 0)) == [1, 4, 7, 10]
+    assert numbers(reader.about([PAYMENTS], 4)) == [7, 10]
+    assert numbers(reader.about([PAYMENTS], 0, 3)) == [1, 4, 7]
+    assert numbers(reader.about([PAYMENTS, ORDERS], 3)) == [4, 5, 6, 7, 8, 9, 10, 11, 12]
+    assert numbers(reader.about([Resource.topic("none")], 0)) == []
+    reader.close()
+
+
+def test_back_tells_the_same_from_its_end(store: Store) -> None:
+    reader = store.reader()
+    for turn in range(12):
+        put(
+            store, ORDERS if turn % 3 else PAYMENTS, str(turn), sensitive=turn == 5
+        )  # which folds, where there is a fold
+
+    for resources in ([PAYMENTS], [ORDERS], [PAYMENTS, ORDERS], [Resource.topic("none")]):
+        for after in (0, 4, 11, 12):
+            assert list(reader.back(resources, after)) == list(reader.about(resources, after))[::-1]
     reader.close()
 
 
@@ -64,13 +79,15 @@ def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
     store.trim(keep_last=3)
 
     with pytest.raises(JournalTrimmed) as found:
-        reader.about(ORDERS, 2)
+        reader.about([ORDERS], 2)
     assert found.value.oldest == 7
+    with pytest.raises(JournalTrimmed):
+        list(reader.back([ORDERS], 2))
     with pytest.raises(JournalTrimmed):
         reader.changes(2)
     with pytest.raises(JournalTrimmed):
         reader.revision_at(3)
-    assert numbers(reader.about(ORDERS, 6)) == [7, 8, 9]
+    assert numbers(reader.about([ORDERS], 6)) == [7, 8, 9]
     reader.close()
 
 

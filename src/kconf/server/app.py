@@ -73,14 +73,15 @@ class Server:
         self._stopping = True
         self._sweeper.cancel()
         self._listener.close()
-        await self.context.feed.close()
+        self.context.feed.rest()
         for connection in tuple(self._connections):
             connection.stop()
         await self._until(lambda: all(each.closing or each.is_stuck for each in self._connections), _GRACE)
         await self._until(lambda: not self._connections, _LINGER)
         for connection in tuple(self._connections):
             connection.abort()
-        await self.context.attempts.flush()
+        await self.context.feed.close()
+        await self.context.attempts.close()
         await self.context.service.stop()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:

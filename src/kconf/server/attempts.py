@@ -1,13 +1,14 @@
 """What changed nothing is written down too: refusals and dry runs, without values.
 
-Bounded, so that refusals cannot be used to wear out the disk: a token bucket lets so many a second through, what comes
-beyond is counted and dropped, and a buffer takes the writing off the way of the requests.
+Bounded, so that refusals cannot be used to wear out the disk: a token bucket lets so many a second through, each is cut
+to a length, what comes beyond is counted and dropped, and a buffer takes the writing off the way of the requests.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from logging import getLogger
 
 from kconf.errors import Failure, StoreError
@@ -18,9 +19,10 @@ from kconf.service import Service
 log = getLogger(__name__)
 
 PER_SECOND = 200.0
-BURST = 2000.0
-_LONGEST = 500
-_MOST_KEYS = 100
+BURST = 2000
+LONGEST = 255  # characters of a name
+MOST_TEXT = 1000  # characters of all keys together
+CUT = "…"
 _PAUSE = 0.5  # seconds between two writes
 
 
@@ -32,58 +34,95 @@ class Attempts:
         self.dropped = 0
         self._service = service
         self._clock = clock
-        self._tokens, self._filled = BURST, clock()
+        self._tokens, self._filled = float(BURST), clock()
         self._buffer: list[Attempt] = []
         self._task: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
 
     def note(
         self, caller: Caller, outcomes: Iterable[tuple[Resource, Sequence[str], Failure | None]], *, dry_run: bool
     ) -> None:
         """Write down which resources of a request were refused, and all of a dry run."""
         revision, time = self._service.state.snapshot.revision, self._service.now()
+        who: Caller | None = None
         for resource, keys, failure in outcomes:
             if failure is None and not dry_run:
                 continue
             if not self._taken():
                 self.dropped += 1
                 continue
+            who = who or _brief(caller)
             code = failure.code if failure else 0
-            self._buffer.append(Attempt(time, caller, revision, _short(resource), _shorter(keys), code, dry_run))
+            self._buffer.append(Attempt(time, who, revision, _named(resource), _some(keys), code, dry_run))
         if self._buffer and self._task is None:
-            self._task = asyncio.create_task(self._write_soon())
+            self._task = asyncio.create_task(self._write_soon(), name="attempts")
 
     async def flush(self) -> None:
         """Write what waits; what the store refuses is counted as dropped."""
-        waiting, self._buffer = self._buffer, []
-        if not waiting:
-            return
-        try:
-            await self._service.in_store(lambda store: store.attempted(waiting))
-            self.kept += len(waiting)
-        except StoreError as error:
-            self.dropped += len(waiting)
-            log.warning("%d attempts could not be written down: %s", len(waiting), error)
+        async with self._writing:
+            waiting, self._buffer = self._buffer, []
+            if not waiting:
+                return
+            try:
+                await self._service.in_store(lambda store: store.attempted(waiting))
+                self.kept += len(waiting)
+            except StoreError as error:
+                self.dropped += len(waiting)
+                log.warning("%d attempts could not be written down: %s", len(waiting), error)
 
-    async def _write_soon(self) -> None:
-        await asyncio.sleep(_PAUSE)
-        self._task = None
+    async def close(self) -> None:
+        """Write what is left."""
+        if self._task is not None:
+            self._task.cancel()
         await self.flush()
 
+    async def _write_soon(self) -> None:
+        """Write until there is nothing left, with a pause before each write."""
+        try:
+            while self._buffer:
+                await asyncio.sleep(_PAUSE)
+                await self.flush()
+        finally:
+            self._task = None
+
     def _taken(self) -> bool:
+        """Whether one more is let through. A store that hangs does not make the buffer grow either."""
         now = self._clock()
-        self._tokens = min(BURST, self._tokens + (now - self._filled) * PER_SECOND)
+        self._tokens = min(float(BURST), self._tokens + (now - self._filled) * PER_SECOND)
         self._filled = now
-        if self._tokens < 1:
+        if self._tokens < 1 or len(self._buffer) >= BURST:
             return False
         self._tokens -= 1
         return True
 
 
-def _short(resource: Resource) -> Resource:
+def _brief(caller: Caller) -> Caller:
+    return replace(
+        caller,
+        principal=_short(caller.principal),
+        client_id=_short(caller.client_id),
+        reason=None if caller.reason is None else _short(caller.reason),
+    )
+
+
+def _named(resource: Resource) -> Resource:
     """A caller may send any number for a type and a name of any length; what is written down is bounded."""
     kind = resource.type if isinstance(resource.type, ResourceType) else ResourceType.UNKNOWN
-    return Resource(kind, resource.name[:_LONGEST])
+    return Resource(kind, _short(resource.name))
 
 
-def _shorter(keys: Sequence[str]) -> tuple[str, ...]:
-    return tuple(key[:_LONGEST] for key in keys[:_MOST_KEYS])
+def _some(keys: Sequence[str]) -> tuple[str, ...]:
+    """The first keys, and a sign where others were left out."""
+    kept: list[str] = []
+    left = MOST_TEXT
+    for key in keys:
+        short = _short(key)
+        left -= max(len(short), 10)
+        if left < 0:
+            return (*kept, CUT)
+        kept.append(short)
+    return tuple(kept)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + CUT

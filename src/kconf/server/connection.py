@@ -40,7 +40,6 @@ class Connection(asyncio.Protocol):
         self._paused = False  # the peer does not read
         self._ended = False  # nothing more will be read
         self._linger = False  # let the peer close first
-        self._promise: asyncio.Future[bytes] | None = None  # a request that waits for its commit
         self.busy = False  # a request waits for its commit, or for its turn
         self.closing = False
         self.last_seen = 0.0
@@ -55,8 +54,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._let_go()
-        if self._promise is not None:
-            self._promise.cancel()  # nobody waits for it; a change is made all the same
+        self.peer.patience.end()
         self._server.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -71,6 +69,7 @@ class Connection(asyncio.Protocol):
             self._buffer.clear()
         self._data = self._data + data if self._data else data
         if self._is_behind():
+            self.peer.patience.end()  # what has come would wait behind a long-poll, and the end of the line with it
             self._transport.pause_reading()
         else:
             self._answer()
@@ -186,6 +185,7 @@ class Connection(asyncio.Protocol):
         rest = data[position:]
         if self._is_behind() or len(rest) < 8:
             self._data = rest
+            self.peer.patience.end()
         else:
             self._buffer += rest
 
@@ -214,11 +214,12 @@ class Connection(asyncio.Protocol):
 
     def _wait(self, promise: Awaitable[bytes]) -> None:
         self.busy = True
-        self._promise = asyncio.ensure_future(promise)
-        self._promise.add_done_callback(self._done)
+        if not self._ended:  # who has said all is not kept waiting for more
+            self.peer.patience.renew()
+        asyncio.ensure_future(promise).add_done_callback(self._done)
 
     def _done(self, promise: asyncio.Future[bytes]) -> None:
-        self.busy, self._promise = False, None
+        self.busy = False
         error = None if promise.cancelled() else promise.exception()
         if self.closing or promise.cancelled():
             return
@@ -256,6 +257,7 @@ class Connection(asyncio.Protocol):
     def _end(self) -> None:
         """Read no more; close when all is answered."""
         self._ended = True
+        self.peer.patience.end()
         if self._is_behind():
             self._transport.pause_reading()
         else:

@@ -13,7 +13,7 @@ from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.answers import Answers
 from kconf.server.attempts import Attempts
-from kconf.server.feed import Feed
+from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
 from kconf.server.quota_manager import QuotaManager
 from kconf.service import Service, State
@@ -69,6 +69,7 @@ class Call:
     host: str
     port: int
     authorise: Authorise = allow_all
+    patience: Patience | None = None
 
     def because(self, reason: str) -> Call:
         """The same call, with a reason for the journal."""

@@ -20,6 +20,7 @@ from kconf.server import (
     api_versions,
     client_quotas,
     describe_configs,
+    describe_configs_at,
     describe_topic_partitions,
     kip21,
     list_config_changes,
@@ -31,6 +32,7 @@ from kconf.server import (
 )
 from kconf.server.context import Call, Context
 from kconf.server.failures import failed
+from kconf.server.feed import Patience
 from kconf.server.statistics import Statistics
 from kconf.wire.api_versions import ApiVersion
 from kconf.wire.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
@@ -66,7 +68,7 @@ HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     24801: quotas_248.handle_alter,
     24802: list_config_entities.handle,
     LIST_CONFIG_CHANGES: list_config_changes.handle,
-    30001: list_config_changes.handle_at,
+    30001: describe_configs_at.handle,
     30002: list_config_changes.handle_attempts,
 }
 
@@ -76,13 +78,14 @@ api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key
 class Peer:
     """Whom a connection talks to, as far as handlers care."""
 
-    __slots__ = ("advertised_host", "advertised_port", "host", "principal")
+    __slots__ = ("advertised_host", "advertised_port", "host", "patience", "principal")
 
     def __init__(self, host: str, advertised_host: str, advertised_port: int) -> None:
         self.principal = "User:ANONYMOUS"
         self.host = host
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
+        self.patience = Patience()
 
 
 def is_served(key: int, version: int) -> bool:
@@ -110,7 +113,7 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     statistics.count(frame)
     context.quotas.saw(peer.principal, header.client_id)
     caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
-    call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all)
+    call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all, peer.patience)
     try:
         if key == DESCRIBE_CONFIGS:
             return _describe(context, request, call, frame)

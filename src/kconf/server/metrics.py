@@ -61,6 +61,15 @@ class ServerCollector(Collector):
         yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
+        yield GaugeMetricFamily(
+            "kconf_waiting_readers",
+            "Readers that wait for changes, by what they wait for.",
+            context.feed.waiting,
+        )
+        yield CounterMetricFamily("kconf_attempts", "Refusals and dry runs written down.", context.attempts.kept)
+        yield CounterMetricFamily(
+            "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.attempts.dropped
+        )
 
 
 class MetricsPort:

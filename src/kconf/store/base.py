@@ -6,7 +6,7 @@ A store is called from one thread at a time (the service gives it a thread of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
@@ -23,6 +23,7 @@ class LastChanges(Protocol):
 
 
 MOST_ATTEMPTS = 100_000
+MOST_NAMED = 10_000  # resources in one question to a reader
 
 
 class JournalReader(Protocol):
@@ -32,8 +33,15 @@ class JournalReader(Protocol):
         """As Store.changes."""
         ...
 
-    def about(self, resource: Resource, after: int) -> Sequence[Revision]:
-        """All revisions after this one that changed a resource, whole, in order; raises JournalTrimmed."""
+    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+        """Up to `limit` revisions after this one that changed any of these (at most `MOST_NAMED`), whole, in order.
+
+        Raises JournalTrimmed as `changes` does.
+        """
+        ...
+
+    def back(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+        """All of what `about` would find, the newest first, one at a time; nothing else is read meanwhile."""
         ...
 
     def revision_at(self, time: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from secrets import token_bytes
 from uuid import uuid4
@@ -57,9 +57,12 @@ class MemoryStore:
     def reader(self) -> MemoryStore:
         return self
 
-    def about(self, resource: Resource, after: int) -> Sequence[Revision]:
+    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
         later = self.changes(after, len(self._journal))
-        return [each for each in later if any(change.resource == resource for change in each.changes)]
+        return [each for each in later if any(change.resource in resources for change in each.changes)][:limit]
+
+    def back(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+        yield from reversed(self.about(resources, after, len(self._journal)))
 
     def revision_at(self, time: int) -> int:
         later = next((each for each in self._journal if each.time > time), None)

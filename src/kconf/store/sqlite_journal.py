@@ -1,8 +1,13 @@
-"""Reads the journal of a SQLite store beside its writer, on a connection of its own: nobody waits for a reader."""
+"""Reads the journal of a SQLite store beside its writer, on a connection of its own: nobody waits for a reader.
+
+Whatever takes several statements is read in one transaction: between two of them the writer may fold or trim, and a
+revision would be missing from the answer without anyone noticing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from kconf.errors import JournalTrimmed
@@ -11,6 +16,8 @@ from kconf.model.resource import Resource
 from kconf.store.sqlite_files import connect, failures
 from kconf.store.sqlite_rows import read_attempt, read_revision, resource_text
 from kconf.store.sqlite_schema import FOLDED
+
+RECORDS = "SELECT number, record FROM journal"
 
 
 class SqliteReader:
@@ -22,25 +29,31 @@ class SqliteReader:
             self._db = connect(path, read_only=True)
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        with failures(self._path):
+        with self._moment():
             self._check(after)
-            return self._read("number > ? ORDER BY number LIMIT ?", after, limit)
+            return list(self._read("number > ? ORDER BY number LIMIT ?", after, limit))
 
-    def about(self, resource: Resource, after: int) -> Sequence[Revision]:
+    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
         """The index reaches as far as the state is folded; the few revisions behind that are looked through."""
-        text = resource_text(resource)
-        with failures(self._path):
+        with self._moment():
             self._check(after)
-            indexed = self._read(
-                "number IN (SELECT number FROM touched WHERE resource = ? AND number > ?) ORDER BY number", text, after
-            )
-            start = max([after, *(each.number for each in indexed[-1:]), self._folded()])
-            tail = self._read("number > ? ORDER BY number", start)
-        return [*indexed, *(each for each in tail if any(change.resource == resource for change in each.changes))]
+            found = list(self._read(f"{_touched(resources)} ORDER BY number LIMIT ?", *_named(resources, after), limit))
+            if len(found) < limit:
+                tail = self._read("number > ? ORDER BY number", max(after, self._folded()))
+                found += [each for each in tail if _speaks_of(each, resources)]
+            return found[:limit]
+
+    def back(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+        with self._moment():
+            self._check(after)
+            for each in self._read("number > ? ORDER BY number DESC", max(after, self._folded())):
+                if _speaks_of(each, resources):
+                    yield each
+            yield from self._read(f"{_touched(resources)} ORDER BY number DESC", *_named(resources, after))
 
     def revision_at(self, time: int) -> int:
         """The last revision that was committed no later than this; found by halving, as times go up with numbers."""
-        with failures(self._path):
+        with self._moment():
             first, last = self._db.execute("SELECT min(number), max(number) FROM journal").fetchone()
             if first is None:
                 return 0
@@ -65,6 +78,17 @@ class SqliteReader:
     def close(self) -> None:
         self._db.close()
 
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        """The file as it is now, until the end of the block."""
+        with failures(self._path):
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
     def _check(self, after: int) -> None:
         (oldest,) = self._db.execute("SELECT coalesce(min(number), 1) FROM journal").fetchone()
         if after + 1 < oldest and oldest > 1:
@@ -78,6 +102,19 @@ class SqliteReader:
         (time,) = self._db.execute("SELECT time FROM journal WHERE number = ?", (number,)).fetchone()
         return int(time)
 
-    def _read(self, where: str, *parameters: object) -> list[Revision]:
-        rows = self._db.execute(f"SELECT number, record FROM journal WHERE {where}", parameters).fetchall()
-        return [read_revision(number, record) for number, record in rows]
+    def _read(self, where: str, *parameters: object) -> Iterator[Revision]:
+        for number, record in self._db.execute(f"{RECORDS} WHERE {where}", parameters):
+            yield read_revision(number, record)
+
+
+def _touched(resources: Collection[Resource]) -> str:
+    places = ", ".join("?" * len(resources))
+    return f"number IN (SELECT number FROM touched WHERE resource IN ({places}) AND number > ?)"
+
+
+def _named(resources: Collection[Resource], after: int) -> tuple[object, ...]:
+    return (*map(resource_text, resources), after)
+
+
+def _speaks_of(revision: Revision, resources: Collection[Resource]) -> bool:
+    return any(change.resource in resources for change in revision.changes)

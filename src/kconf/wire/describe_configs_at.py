@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kconf.wire.fields import BOOL, I16, I32, I64, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I16, I32, I64, LONG_STRING, STRING, Array, f, struct
 
 
 @struct
@@ -25,8 +25,8 @@ class DescribeConfigsAtRequest:
 
 @struct
 class OverrideAt:
-    name: str = f(STRING)
-    value: str | None = f(STRING, nullable=0)
+    name: str = f(LONG_STRING)
+    value: str | None = f(LONG_STRING, nullable=0)
     is_sensitive: bool = f(BOOL)
 
 
@@ -35,7 +35,7 @@ class ResultAt:
     error_code: int = f(I16)
     error_message: str | None = f(STRING, nullable=0)
     resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
-    resource_name: str = f(STRING)
+    resource_name: str = f(LONG_STRING)
     existed: bool = f(BOOL)
     overrides: Sequence[OverrideAt] = f(Array(OverrideAt))
 

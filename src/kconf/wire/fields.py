@@ -41,6 +41,12 @@ class Text:
     __slots__ = ()
 
 
+class LongText(Text):
+    """A string that may be longer than Kafka's limit; in flexible versions only, where its length has room."""
+
+    __slots__ = ()
+
+
 class Blob:
     """Bytes behind their length."""
 
@@ -48,6 +54,7 @@ class Blob:
 
 
 STRING: Final = Text()
+LONG_STRING: Final = LongText()
 BYTES: Final = Blob()
 
 

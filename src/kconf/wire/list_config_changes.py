@@ -2,14 +2,15 @@
 
 `after` is the last revision that the reader has; the answer's `next_after` is what it asks with next, also where a
 filter left nothing to show. A reader that is behind the oldest revision gets OFFSET_OUT_OF_RANGE and that revision.
-A sensitive value is never sent: `before` and `after` are then keyed hashes.
+`after` -1 means: from now on. A sensitive value is never sent: `before` and `after` are then keyed hashes. Texts may be
+longer than Kafka's limit: the assignment of a large topic is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kconf.wire.fields import BOOL, I16, I32, I64, STRING, Array, f, struct
+from kconf.wire.fields import BOOL, I16, I32, I64, LONG_STRING, STRING, Array, f, struct
 
 
 @struct
@@ -30,11 +31,11 @@ class ListConfigChangesRequest:
 class ListedChange:
     kind: str = f(STRING)
     resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
-    resource_name: str = f(STRING)
+    resource_name: str = f(LONG_STRING)
     op: str = f(STRING)
-    key: str = f(STRING)
-    before: str | None = f(STRING, nullable=0)
-    after: str | None = f(STRING, nullable=0)
+    key: str = f(LONG_STRING)
+    before: str | None = f(LONG_STRING, nullable=0)
+    after: str | None = f(LONG_STRING, nullable=0)
     sensitive: bool = f(BOOL)
 
 
@@ -42,12 +43,12 @@ class ListedChange:
 class ListedRevision:
     revision: int = f(I64)
     time_ms: int = f(I64)
-    principal: str = f(STRING)
-    client_id: str = f(STRING)
+    principal: str = f(LONG_STRING)
+    client_id: str = f(LONG_STRING)
     host: str = f(STRING)
     api: str = f(STRING)
     request_id: int = f(I32)
-    reason: str | None = f(STRING, nullable=0)
+    reason: str | None = f(LONG_STRING, nullable=0)
     origin: str = f(STRING)
     changes: Sequence[ListedChange] = f(Array(ListedChange))
 

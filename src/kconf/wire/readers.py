@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kconf.wire.compiler import Code, many, packer
-from kconf.wire.fields import BOOL, I8, I32, Array, Blob, Field, FieldType, Primitive, Text, fields_of
+from kconf.wire.fields import BOOL, I8, I32, Array, Blob, Field, FieldType, LongText, Primitive, Text, fields_of
 from kconf.wire.varint import MAX_TEXT, Malformed, read_uvarint
 
 
@@ -117,7 +117,7 @@ class _Reader:
         if self.flexible:  # the size is one more than that of the value, and zero is null
             code.line(f"{n} = b[p]")
             with code.block(f"if {n} > 127:"):
-                code.line(f"{n}, p = {'text_size' if isinstance(kind, Text) else 'size'}(b, p)")
+                code.line(f"{n}, p = {'size' if isinstance(kind, Blob | LongText) else 'text_size'}(b, p)")
             there, start, end = n, "p + 1", f"p + {n}"
         else:
             size = 2 if isinstance(kind, Text) else 4

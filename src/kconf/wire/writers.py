@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kconf.wire.compiler import Code, many, packer
-from kconf.wire.fields import BOOL, I8, Array, Blob, Field, FieldType, Primitive, Text, fields_of
+from kconf.wire.fields import BOOL, I8, Array, Blob, Field, FieldType, LongText, Primitive, Text, fields_of
 from kconf.wire.varint import MAX_TEXT, ONE_BYTE, uvarint
 
 _I8_BYTES = {n: bytes([n & 255]) for n in range(-128, 128)}
@@ -106,7 +106,7 @@ class _Writer:
         match kind:
             case Text():
                 code.line(f"{held} = {held}.encode('utf-8', 'replace')")
-                self._size(held, "h", "text_size")
+                self._size(held, "h", "uvarint" if isinstance(kind, LongText) else "text_size")
                 code.line(f"out({held})")
             case Blob():
                 self._size(held, "i", "uvarint")
