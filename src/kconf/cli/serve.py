@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import resource
 import signal
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from kconf.cli.logs import configure
@@ -68,6 +69,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     configure(options.log_level)
+    _take_all_files()
     try:
         import uvloop
     except ImportError:  # where uvloop is not to be had, asyncio's own loop does
@@ -76,6 +78,13 @@ def run(options: argparse.Namespace) -> int:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(options))
     return 0
+
+
+def _take_all_files() -> None:
+    """A shell gives a process 1,024 files, and every connection is one; take as many as we may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems say "no limit" and refuse it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
 
 
 async def _serve(options: argparse.Namespace) -> None:

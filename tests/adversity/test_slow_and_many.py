@@ -1,0 +1,239 @@
+"""Clients that pipeline without reading, dribble, fall silent, go away half-way, or come by the thousand."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from kconf.wire.api_versions import ApiVersionsRequest
+from tests.adversity.lines import MB, Line, complaints, descriptors, frame, memory, read
+from tests.adversity.wishes import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
+from tests.support.process import KconfProcess
+
+
+@pytest.fixture(scope="module")
+def kconf() -> Iterator[KconfProcess]:
+    with KconfProcess() as process:
+        with Line(process) as line:
+            create(line, "orders", *(f"many-{number}" for number in range(2000)))
+        yield process
+        assert complaints(process) == []
+
+
+def _delay(line: Line) -> float:
+    """How long a well-behaved client waits for an answer."""
+    began = time.perf_counter()
+    line.send(describing(topic("orders")))
+    line.receive()
+    return time.perf_counter() - began
+
+
+def _send_until_full(line: Line, data: bytes) -> int:
+    """Send until the server reads no more; how many bytes it, and the sockets between, took."""
+    line.socket.settimeout(0.5)
+    sent = 0
+    while sent < len(data):
+        try:
+            sent += line.socket.send(data[sent : sent + MB])
+        except TimeoutError:
+            break
+    line.socket.settimeout(30)
+    return sent
+
+
+def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it_does(kconf: KconfProcess) -> None:
+    """10,000 describes of all broker configs are 150 MB of answers."""
+    wanted = 10_000
+    with Line(kconf) as neighbour, Line(kconf) as slow:
+        _delay(neighbour)
+        before = memory(kconf)
+        asked = b"".join(describing(BROKER, correlation=number) for number in range(wanted))
+        sent = _send_until_full(slow, asked)
+
+        assert max(_delay(neighbour) for _ in range(20)) < 0.5
+        assert memory(kconf) < before + 16 * MB
+
+        size = None
+        for number in range(wanted):
+            answer = slow.receive()
+            assert int.from_bytes(answer[:4], "big") == number
+            assert size in (None, len(answer))
+            size = len(answer)
+            if sent < len(asked):
+                sent += slow.socket.send(asked[sent : sent + MB])
+    assert memory(kconf) < before + 16 * MB
+
+
+def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProcess) -> None:
+    """2,000 topics in an answer are 3 MB; a hundred clients ask ten times each."""
+    asked = describing(*(topic(f"many-{number}") for number in range(2000)))
+    with Line(kconf) as first:
+        first.send(asked)
+        size = len(first.receive())
+    before = memory(kconf)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(Line(kconf)) for _ in range(100)]
+        for line in lines:
+            line.socket.settimeout(0.2)
+            try:
+                line.send(asked * 10)
+            except TimeoutError:
+                continue
+        with Line(kconf) as neighbour:
+            _delay(neighbour)  # the sockets between take a few answers, too
+            assert max(_delay(neighbour) for _ in range(20)) < 0.5
+        assert size > 2 * MB
+        assert memory(kconf) < before + 250 * MB  # a piece, what it was cut from and a megabyte each: not 3 GB
+
+
+def test_alters_and_describes_in_one_pipeline_are_answered_in_order(kconf: KconfProcess) -> None:
+    """Each describe sees the alteration before it and not the one behind."""
+    with Line(kconf) as line:
+        for number in range(1, 101):
+            line.send(altering({topic("orders"): {"retention.ms": str(number)}}, correlation=2 * number))
+            line.send(describing(topic("orders"), keys=["retention.ms"], correlation=2 * number + 1))
+        for number in range(1, 101):
+            (altered,) = read(*ALTER, line.receive(), correlation=2 * number).responses
+            assert altered.error_code == 0
+            described = read(*DESCRIBE, line.receive(), correlation=2 * number + 1)
+            assert values(described) == {"retention.ms": str(number)}
+
+
+def test_a_client_that_sends_one_byte_at_a_time_is_answered(kconf: KconfProcess) -> None:
+    asked = describing(topic("orders"), correlation=1) + altering({topic("orders"): {"flush.ms": "7"}}, correlation=2)
+    with Line(kconf) as line:
+        for byte in asked:
+            line.send(bytes([byte]))
+        read(*DESCRIBE, line.receive(), correlation=1)
+        assert read(*ALTER, line.receive(), correlation=2).responses[0].error_code == 0
+
+
+def test_frames_split_at_every_place_are_answered(kconf: KconfProcess) -> None:
+    asked = describing(topic("orders"), correlation=1) + frame(
+        "ApiVersions", 3, ApiVersionsRequest("test", "1"), correlation=2
+    )
+    with Line(kconf) as line:
+        for cut in range(1, len(asked)):
+            line.send(asked[:cut])
+            time.sleep(0.001)  # so that the halves arrive apart
+            line.send(asked[cut:])
+            read(*DESCRIBE, line.receive(), correlation=1)
+            read("ApiVersions", 3, line.receive(), correlation=2)
+
+
+@pytest.mark.parametrize("change", [False, True], ids=["a describe", "an alter"])
+def test_a_client_that_has_said_all_still_gets_its_answers(kconf: KconfProcess, change: bool) -> None:
+    alter = altering({topic("orders"): {"flush.messages": "9"}})
+    with Line(kconf) as line:
+        line.send((alter if change else describing(topic("orders"))) * 20)
+        line.end()
+
+        assert len(line.rest()) == 20
+
+
+def test_a_change_that_was_read_is_made_though_its_client_has_gone(kconf: KconfProcess) -> None:
+    with Line(kconf) as gone:
+        gone.send(describing(topic("orders")))
+        gone.receive()
+        gone.send(altering({topic("orders"): {"segment.ms": "4711"}}))
+        time.sleep(0.02)
+    with Line(kconf) as line:
+        deadline = time.monotonic() + 5
+        while True:
+            line.send(describing(topic("orders"), keys=["segment.ms"]))
+            if values(read(*DESCRIBE, line.receive())) == {"segment.ms": "4711"}:
+                break
+            assert time.monotonic() < deadline
+
+
+def test_silent_lines_are_closed_and_busy_ones_are_not() -> None:
+    with KconfProcess(args=["--override", "connections.max.idle.ms=600"]) as kconf, ExitStack() as stack:
+        open_before = descriptors(kconf)
+        silent, half, busy, unread = (stack.enter_context(Line(kconf)) for _ in range(4))
+        half.send(describing(BROKER)[:9])
+        _send_until_full(unread, describing(BROKER) * 10_000)
+        for _ in range(12):
+            _delay(busy)
+            time.sleep(0.1)
+
+        assert silent.is_closed(within=0.2)
+        assert half.is_closed(within=0.2)
+        assert _delay(busy) < 1
+        while not _settled(kconf, open_before + 1, within=0.1):
+            assert _delay(busy) < 1
+
+
+@pytest.fixture
+def plenty_of_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4096 if hard == resource.RLIM_INFINITY else min(hard, 4096)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("plenty_of_files")
+def test_2000_clients_at_once_are_all_served_and_leave_nothing_behind(kconf: KconfProcess) -> None:
+    open_before, before = descriptors(kconf), memory(kconf)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(Line(kconf)) for _ in range(2000)]
+        for line in lines:
+            line.send(describing(topic("orders")))
+        for line in lines:
+            assert line.receive()
+        assert descriptors(kconf) >= open_before + 2000
+        assert memory(kconf) < before + 64 * MB
+
+    assert _settled(kconf, open_before)
+
+
+def test_storms_of_clients_leave_no_descriptors_behind(kconf: KconfProcess) -> None:
+    """They come and go without a word, in the middle of a word, and without waiting for the answer."""
+    open_before = descriptors(kconf)
+    asked = describing(BROKER)
+    for number in range(3000):
+        with Line(kconf) as line:
+            if number % 3:
+                line.send(asked[: len(asked) if number % 3 == 1 else 13])
+    assert _settled(kconf, open_before)
+    with Line(kconf) as line:
+        assert _delay(line) < 1
+
+
+def _settled(kconf: KconfProcess, most: int, *, within: float = 10) -> bool:
+    """Whether a server has so few files open in a while."""
+    deadline = time.monotonic() + within
+    while descriptors(kconf) > most and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return descriptors(kconf) <= most
+
+
+def test_a_server_takes_all_the_files_that_it_may_have() -> None:
+    """A shell gives 1,024 files to start with; that is too few for a server, and it may ask for more."""
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with KconfProcess() as kconf, ExitStack() as stack:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            lines = [stack.enter_context(Line(kconf)) for _ in range(400)]
+            assert all(_delay(line) < 5 for line in lines)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_small_windows_and_long_answers_go_together(kconf: KconfProcess) -> None:
+    """A client that takes long answers a little at a time gets all of them, and then the next."""
+    asked = describing(*(topic(f"many-{number}") for number in range(2000)))
+    with Line(kconf) as line:
+        line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        line.send(asked * 2, describing(topic("orders"), correlation=5))
+        first, second = line.receive(), line.receive()
+
+        assert first == second
+        read(*DESCRIBE, line.receive(), correlation=5)
