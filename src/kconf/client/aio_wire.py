@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kconf.client.calls import Answer
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Line, Opened, Tokens, hello, reason
+from kconf.client.line import Frames, Line, Opened, Tokens, hello, is_tls, reason
 from kconf.client.settings import Address, Settings
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, ProtocolError, RequestTimedOut
 
@@ -59,7 +59,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
-        why = self._why or error
+        self._why = why = self._why or error
         if self._greeting is not None:
             self._greeting.put_nowait(None)
         waiting = list(self._line.waiting) if self._line is not None else []
@@ -86,6 +86,8 @@ class Wire(asyncio.Protocol):
             if answer is None:
                 if isinstance(self._why, ProtocolError):
                     raise self._why
+                if is_tls(self._why):  # with TLS 1.3 a missing certificate is told after the handshake
+                    raise AuthenticationFailed(f"no TLS with {self._address}: {reason(self._why)}")  # type: ignore[arg-type]
                 hint = "" if self._settings.tls is not None else " (does this listener expect TLS?)"
                 raise ConnectionFailed(f"{self._address} closed the connection{hint}")
             try:

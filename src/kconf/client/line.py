@@ -122,10 +122,17 @@ def needed(peer: Peer, api: Api, least: int, advice: str = "") -> int:
     return high
 
 
+def is_tls(error: BaseException | None) -> bool:
+    """Whether it is one of TLS's own, without loading TLS to know."""
+    return error is not None and any(each.__module__ == "ssl" for each in type(error).__mro__)
+
+
 def reason(error: OSError) -> str:
     """Why the system did not do it, in its own words."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if is_tls(error):
+        return str(getattr(error, "reason", None) or error)  # its number is none of the system's
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)  # asyncio puts other words into the error
     return error.strerror or str(error)

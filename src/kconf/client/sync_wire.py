@@ -14,7 +14,7 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import TYPE_CHECKING, Any
 
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Line, Opened, hello, reason
+from kconf.client.line import Frames, Line, Opened, hello, is_tls, reason
 from kconf.client.settings import Address, Settings
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, ProtocolError, RequestTimedOut
 
@@ -158,6 +158,8 @@ class Wires:
             return Wire(sock, opened, settings, frames)
         except OSError as error:
             sock.close()
+            if is_tls(error):  # with TLS 1.3 a missing certificate is told after the handshake
+                raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
             raise ConnectionFailed(f"{address}: {reason(error)}{_hint(settings)}") from error
         except BaseException:
             sock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,7 @@ class Tls(NamedTuple):
             if self.ca is None:
                 context.load_default_certs()
             else:
-                context.load_verify_locations(cadata=pem_text(self.ca, "the trusted certificates"))
+                context.load_verify_locations(cadata=_certificates(self.ca))
             if self.certificate is not None:
                 self._identify(context)
         except ssl.SSLError as error:
@@ -74,6 +75,15 @@ class Tls(NamedTuple):
             context.load_cert_chain(path, password=self.key_password or "")
         finally:
             os.unlink(path)
+
+
+def _certificates(given: str) -> str:
+    """The certificates of a PEM text alone: bundles have comments in any language between them."""
+    text = pem_text(given, "the trusted certificates")
+    found = re.findall(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\sA-Za-z0-9+/=]+-----END [A-Z0-9 ]+-----", text)
+    if not found:
+        raise ConfigurationError("the trusted certificates are no PEM certificates")
+    return "\n".join(found)
 
 
 def pem_text(given: str, what: str) -> str:
