@@ -27,8 +27,11 @@ Chars = frozenset[int]
 Node = tuple[Any, Any]
 
 
-def compile_safely(text: str) -> re.Pattern[str]:
-    """The pattern, or ValueError with a reason that completes "the pattern …"."""
+def compile_safely(text: str, *, search: bool = False) -> re.Pattern[str]:
+    """The pattern, or ValueError with a reason that completes "the pattern …".
+
+    To search for it is to try it at every place of a text, as if `.*` stood before it.
+    """
     try:
         tree = sre_parse.parse(text)
         pattern = re.compile(text)
@@ -36,13 +39,15 @@ def compile_safely(text: str) -> re.Pattern[str]:
         raise ValueError(f"cannot be read: {error}") from None
     if not is_java_regex(text):
         raise ValueError("means nothing to Java, on which the pipeline would run it")
+    anywhere = search and not text.startswith(("^", r"\A"))
+    _check_row(list(_flat(tree)), [(_EVERY, LONGEST)] if anywhere else [])
     _check(tree)
     return pattern
 
 
 def _check(nodes: Iterable[Node]) -> None:
     flat = list(_flat(nodes))
-    _check_row(flat)
+    _check_row(flat, [])
     for op, argument in flat:
         if op in _REPEATS and argument[1] > 1:
             _check_rounds(list(_flat(argument[2])))
@@ -52,11 +57,9 @@ def _check(nodes: Iterable[Node]) -> None:
 
 def _check_rounds(body: Sequence[Node]) -> None:
     """Can one text be cut into rounds in more than one way?"""
-    for op, argument in body:
-        if op is sre.BRANCH:
-            firsts = [_first(choice) for choice in argument[1]]
-            if len(frozenset[int]().union(*firsts)) < sum(map(len, firsts)):
-                raise ValueError("has choices inside a repeat that may begin with the same character")
+    for op, argument in _deep(body):
+        if op is sre.BRANCH and not _begin_apart(argument[1]):
+            raise ValueError("has choices inside a repeat that may begin with the same character")
     if not any(op in _REPEATS and argument[0] != argument[1] for op, argument in _deep(body)):
         return
     for edge, rest in ((body[0], body[1:]), (body[-1], body[:-1])):
@@ -65,19 +68,39 @@ def _check_rounds(body: Sequence[Node]) -> None:
     raise ValueError("has a repeat inside a repeat, with nothing between the rounds that only stands there")
 
 
-def _check_row(flat: Sequence[Node]) -> None:
-    """Repeats that follow each other and could take the same characters: each multiplies the ways to try."""
-    row: list[tuple[Chars, float]] = []
-    for op, argument in flat:
-        if op in (sre.AT, sre.ASSERT, sre.ASSERT_NOT):
-            continue
-        chars = _chars([(op, argument)])
-        if _needed((op, argument)):  # who cannot take these has ended here
-            row = [each for each in row if not each[0].isdisjoint(chars)]
-        if op in _REPEATS and argument[0] != argument[1]:
-            row.append((chars, min((int(argument[1]) - argument[0] + 1) ** 1.5, LONGEST)))
-            if prod(ways for _, ways in row) > _MOST_WAYS:
+def _check_row(flat: Sequence[Node], row: list[tuple[Chars, float]]) -> None:
+    """Parts that follow each other and could take the same characters: each multiplies the ways to try."""
+    for node in flat:
+        begins = _begins(node)
+        rivals = [each for each in row if not each[0].isdisjoint(begins)]
+        if _needed(node):  # who cannot take what it begins with has ended here
+            row = rivals
+        ways = _ways(node)
+        if ways > 1:
+            if ways * prod(each for _, each in rivals) > _MOST_WAYS:
                 raise ValueError("has too many repeats in a row that could take the same characters")
+            row = [*row, (_chars([node]), ways)]
+
+
+def _ways(node: Node) -> float:
+    """In about how many ways one text can be read by it."""
+    op, argument = node
+    within = max((_all_ways(inner) for inner in _inner(node)), default=1.0)
+    if op in _REPEATS and argument[0] != argument[1]:
+        rounds = int(argument[1]) - int(argument[0]) + 1
+        return max(within, float(min(rounds**1.5, LONGEST)))
+    if op is sre.BRANCH and not _begin_apart(argument[1]):
+        return sum(map(_all_ways, argument[1]))
+    return within
+
+
+def _all_ways(nodes: Iterable[Node]) -> float:
+    return prod(map(_ways, _flat(nodes)))
+
+
+def _begin_apart(choices: Iterable[Any]) -> bool:
+    firsts = [_first(choice) for choice in choices]
+    return len(frozenset[int]().union(*firsts)) == sum(map(len, firsts))
 
 
 def _flat(nodes: Iterable[Node]) -> Iterable[Node]:
@@ -123,12 +146,27 @@ def _needed(node: Node) -> bool:
 
 def _first(nodes: Iterable[Node]) -> Chars:
     """What it may begin with; everything, where it may be empty."""
+    flat = list(_flat(nodes))
+    return _begin(flat) if any(map(_needed, flat)) else _EVERY
+
+
+def _begin(nodes: Iterable[Node]) -> Chars:
+    """What it may begin with, unless it is empty."""
     found: Chars = frozenset()
     for node in _flat(nodes):
-        found |= _chars([node])  # of a longer node more than its first: on the safe side
+        found |= _begins(node)
         if _needed(node):
-            return found
-    return _EVERY
+            break
+    return found
+
+
+def _begins(node: Node) -> Chars:
+    op, argument = node
+    if op in _REPEATS or op is sre.POSSESSIVE_REPEAT:
+        return _begin(argument[2])
+    if op is sre.BRANCH:
+        return frozenset[int]().union(*map(_begin, argument[1]))
+    return _chars([node])
 
 
 def _chars(nodes: Iterable[Node]) -> Chars:

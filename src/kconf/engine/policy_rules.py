@@ -83,7 +83,7 @@ class Pattern:
 
     def compiled(self) -> Compiled[str]:
         """ValueError for an expression that cannot be taken."""
-        return compile_safely(self.regex) if self.is_regex else compile_regex(self.regex)
+        return compile_safely(self.regex, search=True) if self.is_regex else compile_regex(self.regex)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kconf.engine.policy_regex import LONGEST, compile_safely
         r"^pay\.[a-z0-9-]+\.v[0-9]+$",
         r"[a-z0-9]+(-[a-z0-9]+){1,5}",
         r"[a-z]+-[a-z]+-[a-z]+-[a-z]+-[a-z]+",
+        r"[a-z][a-z0-9]*(\.[a-z][a-z0-9]*){2}(-v[0-9]+)?",
         r"(?:prod|dev|test)\.[a-z0-9]+(?:[.-][a-z0-9]+)*",
         r".*foo.*",
         r"\w+",
@@ -40,7 +41,9 @@ def test_a_pattern_that_ends_soon_is_taken(text: str) -> None:
         (r"(a|aa)+", "begin with the same"),
         (r"(\w|\d)+", None),
         (r"(a|ab|b)*c", "begin with the same"),
+        (r"(((b|b)|ab\.))*", "begin with the same"),
         (r".*a.*b.*c.*d", "in a row"),
+        (r"([ab]*|c)[ab]*(a|[ab]*)d", "in a row"),
         (r"a*[ab]*c*a*[ab]*", "in a row"),
         ("a?" * 26 + "a" * 26, "in a row"),
         (r"[a-z", "cannot be read"),
@@ -54,3 +57,11 @@ def test_a_pattern_that_may_never_end_or_that_one_side_cannot_read_is_refused(te
         return
     with pytest.raises(ValueError, match=reason):
         compile_safely(text)
+
+
+def test_a_pattern_to_be_found_anywhere_begins_at_every_place() -> None:
+    compile_safely(r".*foo.*")
+    compile_safely(r"foo.*bar", search=True)
+    compile_safely(r"^.*foo.*", search=True)
+    with pytest.raises(ValueError, match="in a row"):
+        compile_safely(r".*foo.*", search=True)
