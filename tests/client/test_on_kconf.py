@@ -1,0 +1,139 @@
+"""Both clients on a real kconf process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from kconf import (
+    Alteration,
+    ErrorCode,
+    InvalidUpdateVersion,
+    Op,
+    Operation,
+    Resource,
+    ResourceType,
+    Source,
+    SyncAdminClient,
+    TopicWish,
+    UnknownTopic,
+)
+from tests.client.drivers import driver
+from tests.support.process import KconfProcess
+
+
+def value(admin: Any, resource: Resource, key: str) -> str | None:
+    found: str | None = admin.describe_configs([resource])[resource][key].value
+    return found
+
+
+def test_a_topic_from_its_making_to_its_end(admin: Any) -> None:
+    name = f"t-{uuid4().hex[:12]}"
+
+    made = admin.create_topics([TopicWish(name, 3, 1, configs=[("retention.ms", "5000")])])[name]
+    assert (made.num_partitions, made.replication_factor) == (3, 1)
+    assert made.config["retention.ms"].source == Source.TOPIC
+    assert admin.create_topics([name]).failures[name].code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+    admin.create_partitions({name: 5}).raise_for_failures()
+    assert admin.list_topics()[name].partitions == 5
+    assert len(admin.describe_topics([name, made.topic_id])[made.topic_id].partitions) == 5
+
+    admin.delete_topics([made.topic_id]).raise_for_failures()
+    assert name not in admin.list_topics()
+    with pytest.raises(UnknownTopic):
+        admin.delete_topics([name])[name]
+
+
+def test_configs_are_described_and_altered(admin: Any, topic: str) -> None:
+    orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
+    wishes = [Alteration(Op.SET, "retention.ms", "77"), Alteration(Op.APPEND, "cleanup.policy", "compact")]
+
+    done = admin.incremental_alter_configs({orders: wishes, missing: wishes})
+    found = admin.describe_configs([orders, missing, Resource.broker(1), Resource.brokers()], synonyms=True)
+
+    assert done.failures[missing].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found[orders]["retention.ms"].value == "77"
+    assert found[orders]["retention.ms"].synonyms[0].source == Source.TOPIC
+    assert found[orders]["cleanup.policy"].value == "delete,compact"
+    assert found[Resource.broker(1)]["node.id"].value == "1"
+    assert list(found.failures) == [missing]
+    with pytest.raises(ExceptionGroup):
+        found.raise_for_failures()
+
+
+def test_configs_are_replaced_and_updated(admin: Any, topic: str) -> None:
+    orders = Resource.topic(topic)
+
+    admin.alter_configs({orders: {"segment.ms": "2000"}}).raise_for_failures()
+    assert (value(admin, orders, "segment.ms"), value(admin, orders, "retention.ms")) == ("2000", "604800000")
+    admin.alter_configs({orders: {"segment.ms": "", "retention.ms": "9"}}, incremental_update=True)
+    assert (value(admin, orders, "segment.ms"), value(admin, orders, "retention.ms")) == ("604800000", "9")
+    admin.alter_configs({orders: {}}, validate_only=True).raise_for_failures()
+    assert value(admin, orders, "retention.ms") == "9"
+
+
+def test_compare_and_set(admin: Any, topic: str) -> None:
+    """Of two who read the same revision only the first may write."""
+    orders = Resource.topic(topic)
+    seen = admin.describe_configs([orders]).revision
+    first, second = ({orders: [Alteration(Op.SET, "retention.ms", each)]} for each in ("1", "2"))
+
+    admin.incremental_alter_configs(first, expected={orders: seen}, reason="first").raise_for_failures()
+    late = admin.incremental_alter_configs(second, expected={orders: seen}, reason="second")
+
+    with pytest.raises(InvalidUpdateVersion):
+        late[orders]
+    assert value(admin, orders, "retention.ms") == "1"
+
+
+def test_the_cluster_and_its_resources(admin: Any, server: KconfProcess, topic: str) -> None:
+    cluster = admin.describe_cluster(authorized_operations=True)
+
+    assert [(each.host, each.port) for each in cluster.nodes.values()] == [(server.host, server.port)]
+    assert cluster.controller.id == 1
+    assert Operation.ALTER_CONFIGS in cluster.authorized_operations
+    assert Resource.topic(topic) in admin.list_config_resources([ResourceType.TOPIC])
+    assert Resource.broker(1) in admin.list_config_resources()
+    assert admin.list_groups() == []
+
+
+def test_ten_thousand_topics(kind: str) -> None:
+    names = [f"many-{number:05d}" for number in range(10_000)]
+    resources = [Resource.topic(each) for each in names]
+    with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
+        admin.create_topics(TopicWish(each, 1, 1) for each in names).raise_for_failures()
+        wishes = {each: [Alteration(Op.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
+        admin.incremental_alter_configs(wishes).raise_for_failures()
+
+        found = admin.describe_configs(resources)
+
+        assert [found[each]["retention.ms"].value for each in resources] == [str(n) for n in range(10_000)]
+
+
+def test_a_server_that_comes_back_is_found_again(kind: str) -> None:
+    with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
+        admin.create_topics(["t"]).raise_for_failures()
+        own.kill()
+        threading.Timer(0.5, own.start).start()
+        began = time.monotonic()
+
+        assert value(admin, Resource.topic("t"), "retention.ms") == "604800000"
+
+        assert time.monotonic() - began > 0.4
+
+
+def test_threads_share_a_client(server: KconfProcess) -> None:
+    with SyncAdminClient(server.bootstrap) as admin:
+        names = [f"thread-{uuid4().hex[:8]}" for _ in range(6)]
+        threads = [threading.Thread(target=lambda name=name: admin.create_topics([name])) for name in names]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+        assert set(names) <= set(admin.list_topics())
