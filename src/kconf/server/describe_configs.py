@@ -39,31 +39,26 @@ from kconf.wire.describe_configs import (
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
 
-class Described:
-    """An answer under way: its parts, and what it speaks of."""
-
-    def __init__(self) -> None:
-        self.results: list[tuple[bytes, bytes]] = []
-        self.refused: list[tuple[bytes, bytes]] = []
-        self.about: list[Resource] = []
-        self.shared = 0
-        self.lasting = True
-
-
-def handle(context: Context, request: DescribeConfigsRequest, call: Call) -> tuple[Sequence[bytes], Described]:
-    """The parts of the answer's body, and what may be remembered of it."""
+def handle(context: Context, request: DescribeConfigsRequest, call: Call) -> list[bytes]:
+    """The answer's body, in parts."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
-    answer = Described()
     state = context.service.state
     if any(each.resource_type not in _TYPES for each in request.resources):
         # As in Kafka: one unknown type fails every resource of the request.
         failure = Failure(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
-        for each in request.resources:
-            answer.results.append((_failed(form, each, failure), result_tail(form, ())))
-    else:
-        for each in _once(request.resources):
-            _describe(context, state, each, form, call, answer)
-    return response_parts(form, [*answer.results, *answer.refused], state.snapshot.revision), answer
+        return response_parts(
+            form, [_failed(form, each, failure) for each in request.resources], state.snapshot.revision
+        )
+    results: list[tuple[bytes, bytes]] = []
+    refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
+    for each in _once(request.resources):
+        try:
+            results.append(_described(context, state, each, form, call))
+        except NotAuthorized as error:
+            refused.append(_failed(form, each, error.failure()))
+        except KafkaError as error:
+            results.append(_failed(form, each, error.failure()))
+    return response_parts(form, [*results, *refused], state.snapshot.revision)
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:
@@ -76,29 +71,18 @@ def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConf
     return list(first.values())
 
 
-def _describe(
-    context: Context, state: State, wanted: DescribeConfigsResource, form: Form, call: Call, answer: Described
-) -> None:
+def _described(
+    context: Context, state: State, wanted: DescribeConfigsResource, form: Form, call: Call
+) -> tuple[bytes, bytes]:
     resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
-    try:
-        _authorise(resource, call)
-        view = _view(context, state, resource)
-    except KafkaError as error:
-        into = answer.refused if isinstance(error, NotAuthorized) else answer.results
-        into.append((_failed(form, wanted, error.failure()), result_tail(form, ())))
-        if isinstance(error, UnknownTopic):
-            answer.about.append(resource)
-        return
-    answer.about.append(resource)
-    answer.lasting = answer.lasting and resource.type != ResourceType.BROKER_LOGGER
-    tail = _tail(view, wanted.configuration_keys, form)
-    if not wanted.configuration_keys:
-        answer.shared += len(tail)
-    answer.results.append((result_head(form, 0, "", wanted.resource_type, wanted.resource_name), tail))
+    _authorise(resource, call)
+    view = _view(context, state, resource)
+    return result_head(form, 0, "", resource.type, resource.name), _tail(view, wanted.configuration_keys, form)
 
 
-def _failed(form: Form, wanted: DescribeConfigsResource, failure: Failure) -> bytes:
-    return result_head(form, failure.code, failure.message, wanted.resource_type, wanted.resource_name)
+def _failed(form: Form, wanted: DescribeConfigsResource, failure: Failure) -> tuple[bytes, bytes]:
+    head = result_head(form, failure.code, failure.message, wanted.resource_type, wanted.resource_name)
+    return head, result_tail(form, ())
 
 
 def _authorise(resource: Resource, call: Call) -> None:
@@ -139,6 +123,11 @@ def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:
     if names:
         wanted = frozenset(names)
         return result_tail(form, [_entry(entry, form) for entry in view.entries if entry.name in wanted])
+    return tail_of(view, form)
+
+
+def tail_of(view: View, form: Form) -> bytes:
+    """All entries of a View, joined; made once."""
     tail: bytes | None = view.memo.get(form)
     if tail is None:
         tail = view.memo[form] = result_tail(form, [_entry(entry, form) for entry in view.entries])

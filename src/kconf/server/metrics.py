@@ -40,16 +40,11 @@ class ServerCollector(Collector):
         context, state = server.context, server.context.service.state
         requests = CounterMetricFamily("kconf_requests", "Requests answered, by API.", labels=["api"])
         by_api = counted.by_api()
-        by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + context.answers.hits
+        by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + counted.quick
         for api, count in sorted(by_api.items()):
             requests.add_metric([api], count)
         yield requests
-        yield CounterMetricFamily(
-            "kconf_remembered_answers_hits", "Describes answered by look-up.", context.answers.hits
-        )
-        yield GaugeMetricFamily(
-            "kconf_remembered_answers_bytes", "Memory of remembered answers.", context.answers.bytes
-        )
+        yield CounterMetricFamily("kconf_quick_describes", "Describes answered by the short way.", counted.quick)
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", server.open_connections)
         yield CounterMetricFamily(
@@ -58,6 +53,9 @@ class ServerCollector(Collector):
         yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
         yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
+        yield CounterMetricFamily(
+            "kconf_failed_commits", "Transactions that the store refused.", context.service.failed_commits
+        )
         yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
@@ -122,7 +120,7 @@ class MetricsPort:
     def _health(self) -> dict[str, object]:
         context = self._server.context
         return {
-            "status": "ok",
+            "status": "ok" if context.service.writable else "read-only",
             "version": __version__,
             "node": context.node_id,
             "cluster": context.cluster_id,

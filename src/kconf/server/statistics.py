@@ -8,13 +8,14 @@ from kconf.wire.apis import APIS
 class Statistics:
     """Counters. Reading them is the metrics endpoint's business (metrics.py)."""
 
-    __slots__ = ("connections", "failures", "idle", "refused", "requests")
+    __slots__ = ("connections", "failures", "idle", "quick", "refused", "requests")
 
     def __init__(self) -> None:
         self.requests: dict[bytes, int] = {}  # by the first two bytes of the frame, the API's key
         self.connections = 0
         self.refused = 0  # connections closed for what they sent
         self.idle = 0  # connections closed for their silence
+        self.quick = 0  # descriptions by the short way (quick.py)
         self.failures = 0  # requests that failed inside
 
     def count(self, frame: bytes) -> None:

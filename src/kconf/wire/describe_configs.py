@@ -123,9 +123,15 @@ def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]], revision:
     for head, tail in results:
         parts.append(head)
         parts.append(tail)
-    if form.flexible:
-        parts.append(_REVISION + revision.to_bytes(8, "big") if revision >= 0 else b"\x00")
+    parts.append(response_end(form, revision))
     return parts
+
+
+def response_end(form: Form, revision: int) -> bytes:
+    """What comes after the results: in flexible versions the tags, which tell the revision."""
+    if not form.flexible:
+        return b""
+    return _REVISION + revision.to_bytes(8, "big") if revision >= 0 else b"\x00"
 
 
 def _count(form: Form, count: int) -> bytes:
