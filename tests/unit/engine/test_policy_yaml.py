@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kconf.engine.policy import TopicProposal
 from kconf.engine.policy_rules import Operator, Severity
 from kconf.engine.policy_tree import PolicyMistakes
 from kconf.engine.policy_yaml import read_rules
+from kconf.errors import PolicyViolation
 from kconf.keys.catalogue import kafka_43
 
 CATALOGUE = kafka_43()
@@ -258,3 +262,20 @@ def test_the_example_is_right() -> None:
 
     assert len(rules) == 10
     assert {condition.operator for each in rules for condition in each.conditions} >= {"min", "max", "below", "matches"}
+
+
+def test_the_how_to_is_right() -> None:
+    """Its first YAML block is a policy, the second a selector; its Python block is a policy class."""
+    text = (EXAMPLE.parents[1] / "docs" / "how-to" / "write-a-policy.md").read_text()
+    policy, selector = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(code, made)
+    careful = made["Careful"]()
+    careful.configure({})
+
+    read_rules(policy, CATALOGUE)
+    labels = policy[: policy.index("rules:")]
+    read_rules(f"{labels}rules: [{{id: x, {selector.strip()}, key: name, condition: {{equals: orders}}}}]", CATALOGUE)
+    with pytest.raises(PolicyViolation, match="may have 12 partitions"):
+        careful.check_create(TopicProposal("t", 13, 1, None, {}))
