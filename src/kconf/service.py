@@ -81,6 +81,7 @@ class Service:
         self.failed_commits = 0
         self.writable = True  # as the last commit found it
         self._clock = clock
+        self._latest = 0  # the time of the last revision
         self._listeners: list[Listener] = []
         self._jobs: deque[_Job[Any]] = deque()
         self._under_way: list[_Planned] = []
@@ -93,6 +94,8 @@ class Service:
         """Load the state and begin to take changes."""
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
+        last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
+        self._latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._write_ended)
 
@@ -162,7 +165,8 @@ class Service:
 
     async def _plan(self) -> tuple[list[Draft], State]:
         """Fill `_under_way`, each plan made on the state that the one before it leaves."""
-        state, now = self.state, self.now()
+        state = self.state
+        now = self._latest = max(self._latest, self.now())  # a clock that is put back does not put the journal back
         planned = self._under_way = []
         drafts: list[Draft] = []
         turn = perf_counter() + _TURN

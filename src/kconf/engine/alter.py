@@ -69,8 +69,10 @@ def plan_alter(
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
             made = _Decision(snapshot, node, resource, wish.alterations, replace).changes(authorise)
-            if -1 < wish.expected < changed.get(resource, 0):
-                raise InvalidUpdateVersion(f"{resource} changed at revision {changed[resource]}, after {wish.expected}")
+            if resource.type == ResourceType.BROKER and resource.name:
+                resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
+            if wish.expected > -1:
+                _check_expected(snapshot, resource, wish.expected)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -78,6 +80,15 @@ def plan_alter(
             changes += made
             guards[resource] = changed.get(resource, 0)
     return Plan(outcomes, changes, guards)
+
+
+def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
+    """Compare and set. A revision that is not here yet was seen elsewhere, say before a backup was put back."""
+    last = snapshot.changed.get(resource, 0)
+    if last > expected:
+        raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
+    if expected > snapshot.revision:
+        raise InvalidUpdateVersion(f"there is no revision {expected} here yet; the last is {snapshot.revision}")
 
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:

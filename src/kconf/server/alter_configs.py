@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kconf.engine.alter import Outcomes, check_node, plan_alter, repeated_resources
-from kconf.errors import ErrorCode, Failure, KafkaError, NotAuthorized, StoreError
+from kconf.errors import ErrorCode, Failure, InvalidRequest, KafkaError, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
 from kconf.model.plan import Plan
@@ -25,6 +25,8 @@ from kconf.wire.alter_configs import (
 from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 _TYPES = {int(kind): kind for kind in ResourceType}
+LONGEST_REASON = 4096  # characters; it stands in the journal for good
+_TOO_LONG = Failure(ErrorCode.INVALID_REQUEST, f"a reason has at most {LONGEST_REASON} characters")
 
 
 async def handle_replace(context: Context, request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
@@ -57,6 +59,8 @@ async def handle_incremental(
         for each in request.resources
     ]
     if request.reason is not None:
+        if len(request.reason) > LONGEST_REASON:
+            return IncrementalAlterConfigsResponse(0, _responses(wishes, [_TOO_LONG] * len(wishes)))
         call = call.because(request.reason)
     loggers = {index: wish for index, wish in enumerate(wishes) if wish.resource.type == ResourceType.BROKER_LOGGER}
     if not loggers:
@@ -68,6 +72,7 @@ async def handle_incremental(
         index: _alter_logger(context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only)
         for index, wish in loggers.items()
     }
+    _note(context, call, list(loggers.values()), list(levels.values()), dry_run=request.validate_only)
     rest = iter(await alter(context, others, call, replace=False, validate_only=request.validate_only))
     outcomes = [levels[index] if index in levels else next(rest) for index in range(len(wishes))]
     return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
@@ -91,11 +96,17 @@ async def alter(
             outcomes = await context.service.change(planner, call.caller)
     except StoreError:
         outcomes = [UNAVAILABLE] * len(wishes)
-    if validate_only or any(outcomes):
+    _note(context, call, wishes, outcomes, dry_run=validate_only)
+    return outcomes
+
+
+def _note(
+    context: Context, call: Call, wishes: Sequence[ResourceAlterations], outcomes: Outcomes, *, dry_run: bool
+) -> None:
+    if dry_run or any(outcomes):
         tried = zip(wishes, outcomes, strict=True)
         lines = ((wish.resource, [each.key for each in wish.alterations], outcome) for wish, outcome in tried)
-        context.attempts.note(call.caller, lines, dry_run=validate_only)
-    return outcomes
+        context.attempts.note(call.caller, lines, dry_run=dry_run)
 
 
 def _alter_logger(
@@ -107,6 +118,8 @@ def _alter_logger(
         if not call.authorise(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized
         check_node(wish.resource.name, context.node_id, "")
+        if wish.expected > -1:
+            raise InvalidRequest("the levels of loggers have no revision to compare with")
         context.loggers.alter(wish.alterations, validate_only=validate_only)
     except KafkaError as error:
         return error.failure()

@@ -11,6 +11,7 @@ from kconf.keys.catalogue import kafka_43
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
+from kconf.server.retention import Retention, keep
 from kconf.server.settings import check_static, naming
 from kconf.server.statistics import Statistics
 from kconf.service import Service
@@ -42,6 +43,7 @@ class Server:
 
     def __init__(self, settings: Settings) -> None:
         check_static(settings.static)
+        self._retention = Retention.of(settings.static)
         self.settings = settings
         self.statistics = Statistics()
         self._connections: set[Connection] = set()
@@ -66,12 +68,15 @@ class Server:
             raise
         self.port = self._listener.sockets[0].getsockname()[1]
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
+        self._keeper = asyncio.create_task(keep(self._retention, service)) if self._retention else None
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Take no more, answer what has been read, close the store."""
         self._stopping = True
         self._sweeper.cancel()
+        if self._keeper is not None:
+            self._keeper.cancel()
         self._listener.close()
         self.context.feed.rest()
         for connection in tuple(self._connections):

@@ -38,6 +38,7 @@ class Attempts:
         self._buffer: list[Attempt] = []
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
+        self._closed = False
 
     def note(
         self, caller: Caller, outcomes: Iterable[tuple[Resource, Sequence[str], Failure | None]], *, dry_run: bool
@@ -71,7 +72,8 @@ class Attempts:
                 log.warning("%d attempts could not be written down: %s", len(waiting), error)
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Write what is left; what comes later is dropped."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
         await self.flush()
@@ -90,7 +92,7 @@ class Attempts:
         now = self._clock()
         self._tokens = min(float(BURST), self._tokens + (now - self._filled) * PER_SECOND)
         self._filled = now
-        if self._tokens < 1 or len(self._buffer) >= BURST:
+        if self._tokens < 1 or len(self._buffer) >= BURST or self._closed:
             return False
         self._tokens -= 1
         return True

@@ -1,0 +1,66 @@
+"""How long the journal is kept: for good, unless the static layer says otherwise.
+
+    journal.retention.ms          forget revisions older than this many milliseconds
+    journal.retention.revisions   keep no more than this many revisions
+
+Either or both; whatever goes by one of them goes. The state is not touched: it does not need the journal any more. A
+reader that is behind the oldest revision left is told so (OFFSET_OUT_OF_RANGE).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from logging import getLogger
+
+from kconf.errors import ConfigurationError, StoreError
+from kconf.service import Service
+
+log = getLogger(__name__)
+
+MS, REVISIONS = "journal.retention.ms", "journal.retention.revisions"
+EVERY = 60.0  # seconds between two looks
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """None: no limit."""
+
+    ms: int | None = None
+    revisions: int | None = None
+
+    @classmethod
+    def of(cls, static: Mapping[str, str]) -> Retention | None:
+        """As the static layer has it; None: the journal is kept for good."""
+        found = cls(_number(static, MS), _number(static, REVISIONS))
+        return None if found == cls() else found
+
+    async def apply(self, service: Service) -> int:
+        """Forget what is too old, a part at a time, so that commits get their turn; how many revisions went."""
+        gone = 0
+        before = None if self.ms is None else service.now() - self.ms
+        while count := await service.in_store(lambda store: store.trim(before_time=before, keep_last=self.revisions)):
+            gone += count
+        return gone
+
+
+async def keep(retention: Retention, service: Service) -> None:
+    """Apply a retention now and again, until cancelled."""
+    while True:
+        try:
+            gone = await retention.apply(service)
+            if gone:
+                log.info("journal trimmed revisions=%d oldest=%d", gone, service.store.oldest())
+        except StoreError as error:
+            log.warning("the journal could not be trimmed: %s", error)
+        await asyncio.sleep(EVERY)
+
+
+def _number(static: Mapping[str, str], name: str) -> int | None:
+    text = static.get(name, "").strip()
+    if text in ("", "-1"):  # as in Kafka's own retention keys: no limit
+        return None
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 2**63):
+        raise ConfigurationError(f"{name} takes a whole number from 1 on, or -1 for no limit: {text!r}")
+    return int(text)
