@@ -86,8 +86,6 @@ class _Known:
         return self._verdict(proposal)
 
     def check_create(self, proposal: TopicProposal) -> Warnings:
-        if any(each.resource == proposal.resource for each in self.asked):
-            return None  # as in Kafka: a topic whose configs may be refused is not shown to the second policy yet
         return self._verdict(proposal)
 
     def _verdict(self, proposal: Proposal) -> Warnings:
@@ -99,7 +97,7 @@ class _Known:
         if self.last_round:
             raise PolicyViolation(f"{UNABLE}: {proposal.resource} keeps changing")
         self.asked.append(proposal)
-        return None
+        raise PolicyViolation(UNABLE)  # so nothing that comes after the policy is done: no second policy, no quota
 
 
 @dataclass(frozen=True, slots=True)
