@@ -1,11 +1,22 @@
-"""Structured logs: one line per event on stderr, as key=value pairs that people and machines can read."""
+"""Structured logs: one line per event on stderr, as key=value pairs that people and machines can read.
+
+An exception is shown by its kind and the places it went through. What it says stays out: a ValueError quotes the value
+that it did not like, and that may be a secret.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import PurePath
+from traceback import extract_tb
 
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+_QUOTING = str.maketrans(
+    {**{chr(code): f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}, **_ESCAPES}
+)
 
 
 class _Pairs(logging.Formatter):
@@ -13,14 +24,21 @@ class _Pairs(logging.Formatter):
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         level = _LEVELS.get(record.levelname, record.levelname)
         line = f"time={moment} level={level} logger={record.name} message={_quoted(record.getMessage())}"
-        if record.exc_info:
-            line += f" error={_quoted(self.formatException(record.exc_info))}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += f" error={_quoted(' because of '.join(_chain(record.exc_info[1])))}"
         return line
 
 
+def _chain(error: BaseException | None) -> Iterator[str]:
+    while error is not None:
+        said = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        places = [f"{PurePath(each.filename).name}:{each.lineno}" for each in extract_tb(error.__traceback__)]
+        yield f"{type(error).__name__}{said} at {' '.join(reversed(places))}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return f'"{escaped}"'
+    return f'"{text.translate(_QUOTING)}"'
 
 
 def configure(level: str) -> None:
