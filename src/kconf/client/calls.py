@@ -65,7 +65,7 @@ class Call(ABC, Generic[K, V, T]):
     least: int = 0
     advice: str = ""
     repeatable: bool = True
-    most: int | None = None  # items in a request; None: as the settings say
+    bulk: int = 1  # times what the settings say may be in a request
 
     def __init__(self, items: Iterable[K]) -> None:
         self.items: Sequence[K] = tuple(items)

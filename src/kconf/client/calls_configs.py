@@ -154,6 +154,7 @@ class AlterConfigs(Each[Resource, None]):
     """Replaces all values of a resource: what is not mentioned is removed."""
 
     name = "AlterConfigs"
+    bulk = 4  # a request is one commit of the controller, whatever is in it
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(configs)
@@ -181,6 +182,7 @@ class IncrementalAlterConfigs(Each[Resource, None]):
     """KIP-339. With an expected revision (kconf only) a resource that has changed since is left alone."""
 
     name = "IncrementalAlterConfigs"
+    bulk = 4
     advice = NO_INCREMENTAL
 
     def __init__(

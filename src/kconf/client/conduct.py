@@ -111,7 +111,7 @@ class _Run(Generic[K, V, T]):
     def _needs_nodes(self, routes: dict[K, int]) -> bool:
         if self.cluster.is_known(self.clock()):
             return False
-        many = len(routes) > (self.call.most or self.cluster.settings.batch)
+        many = len(routes) > (self.call.bulk * self.cluster.settings.batch)
         return many or self.cluster.settings.controllers or any(route != ANY for route in routes.values())
 
     def _learn(self) -> Script[None]:
@@ -166,7 +166,7 @@ class _Run(Generic[K, V, T]):
         self.cluster.forget()
 
     def _chunks(self, items: list[K]) -> Iterator[list[K]]:
-        size = self.call.most or self.cluster.settings.batch
+        size = self.call.bulk * self.cluster.settings.batch
         rows: list[list[K]] = [[]]
         seen: list[set[Hashable]] = [set()]
         for item in items:
