@@ -1,0 +1,121 @@
+"""The eight levels on a real broker: a real producer is throttled by the level that kconf says holds, and by no other.
+
+For each level: it alone is low and all below it are high, and the producer is throttled; then the other way round, and
+it is not. So every level wins against all that come after it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from kconf.engine.quota_index import QuotaIndex
+from kconf.engine.quotas import plan_alter_quotas
+from kconf.model.quota import QuotaAlteration, QuotaAlterations, QuotaEntity, QuotaSource
+from kconf.model.snapshot import Snapshot
+from lab.admin import AdminProbe
+from lab.broker import KafkaBroker
+from lab.pytest_plugin import MakeProbe
+
+KEY = "producer_byte_rate"
+LOW, HIGH = 2_000.0, 1e12
+USER, CLIENT = "alice", "app"
+LEVELS = [source.entity(USER, CLIENT) for source in QuotaSource]
+PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[KafkaBroker]:
+    properties = {
+        "listener.name.sasl.plain.sasl.jaas.config": PLAIN,
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN",
+    }
+    with KafkaBroker(listeners={"SASL": "SASL_PLAINTEXT"}, properties=properties) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def probe(broker: KafkaBroker, make_probe: MakeProbe) -> AdminProbe:
+    probe = make_probe(broker.bootstrap)
+    probe.call("createTopics", {"topics": [{"name": "levels", "partitions": 1, "replicationFactor": 1}]})
+    return probe
+
+
+def put(probe: AdminProbe, quotas: dict[QuotaEntity, float]) -> None:
+    """These and no others."""
+    entries = [{"entity": dict(entity.parts), "ops": [{"key": KEY, "value": quotas.get(entity)}]} for entity in LEVELS]
+    outcomes = probe.call("alterClientQuotas", {"entries": entries})
+    assert all(each["outcome"] == {} for each in outcomes)
+    wanted = {entity: {KEY: value} for entity, value in quotas.items()}
+    probe.wait_for(
+        "describeClientQuotas",
+        {"components": []},
+        until=lambda told: {QuotaEntity.of(each["entity"]): each["quotas"] for each in told} == wanted,
+    )
+
+
+def throttled(broker: KafkaBroker) -> bool:
+    """Whether a producer of alice's that calls itself app is made to wait for 100 kB."""
+    events: list[Any] = []
+    delivered: list[Any] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.address("SASL"),
+            "client.id": CLIENT,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": USER,
+            "sasl.password": "secret",
+            "throttle_cb": events.append,
+        }
+    )
+    producer.produce("levels", bytes(100_000), on_delivery=lambda error, _: delivered.append(error))
+    deadline = time.monotonic() + 30
+    while not delivered and time.monotonic() < deadline:
+        producer.poll(0.05)
+    assert delivered == [None]
+    producer.poll(0.2)
+    return bool(events)
+
+
+def becomes(broker: KafkaBroker, expected: bool) -> bool:
+    """A broker's quotas follow what it describes by some milliseconds."""
+    deadline = time.monotonic() + 10
+    while throttled(broker) is not expected:
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("source", list(QuotaSource), ids=lambda source: source.name.lower())
+def test_a_level_holds_against_all_that_come_after_it(
+    broker: KafkaBroker, probe: AdminProbe, source: QuotaSource
+) -> None:
+    first, after = LEVELS[source], LEVELS[source + 1 :]
+
+    for own, others in ((LOW, HIGH), (HIGH, LOW)):
+        quotas = {first: own, **dict.fromkeys(after, others)}
+        put(probe, quotas)
+        assert becomes(broker, own == LOW), f"{source.name} is {own} and what comes after it {others}"
+        assert resolved(quotas) == (own, source)
+
+
+def resolved(quotas: dict[QuotaEntity, float]) -> tuple[float, QuotaSource]:
+    """What kconf says of the same quotas."""
+    wishes = [QuotaAlterations(entity, (QuotaAlteration(KEY, value),)) for entity, value in quotas.items()]
+    found = QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, wishes).changes, 1)).resolve(
+        KEY, USER, CLIENT
+    )
+    assert found is not None
+    return found.value, found.source
+
+
+def test_without_a_quota_nobody_waits(broker: KafkaBroker, probe: AdminProbe) -> None:
+    put(probe, {})
+
+    assert becomes(broker, False)
+    assert not throttled(broker)
