@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from uuid import uuid4
 
@@ -558,6 +561,40 @@ def test_a_login_from_java_properties(secured: KafkaBroker, certificates: Certif
     with SyncAdminClient.from_properties(properties) as admin:
         assert admin.describe_user_scram_credentials()[SCRAM_USER]
         assert admin.settings.timeout == 20
+
+
+def test_oidc_client_credentials_from_java_properties(secured: KafkaBroker, certificates: Certificates) -> None:
+    """A token endpoint of our own; the broker takes the token that it gives."""
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            told = {"access_token": unsecured("alice"), "expires_in": 300}
+            self.send_response(200 if self.headers["Authorization"] == "Basic bWU6czNjcmV0" else 401)
+            self.end_headers()
+            self.wfile.write(json.dumps(told).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        module = f'{JAAS}.oauthbearer.OAuthBearerLoginModule required clientId="me" clientSecret="%s";'
+        properties = {
+            "bootstrap.servers": secured.address("SASL"),
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.login.callback.handler.class": f"{JAAS}.oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+            "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{server.server_port}/token",
+            "sasl.jaas.config": module % "s3cret",
+            "ssl.truststore.certificates": certificates.ca.read_text(),
+        }
+        with SyncAdminClient.from_properties(properties) as admin:
+            assert admin.describe_user_scram_credentials()[SCRAM_USER]
+        wrong = {**properties, "sasl.jaas.config": module % "wrong"}
+        with SyncAdminClient.from_properties(wrong) as admin, pytest.raises(AuthenticationFailed, match="HTTP 401"):
+            admin.describe_cluster()
+        server.shutdown()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from ssl import SSLCertVerificationError, SSLContext, SSLError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kconf.client.calls import Answer
 from kconf.client.conduct import Ask, Reply
@@ -33,11 +33,11 @@ class Wire(asyncio.Protocol):
         self._retires = float("inf")
         self._heard = self._muted = 0.0
         self.closed = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.slots = asyncio.Semaphore(settings.in_flight)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are no instances of it
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -59,6 +59,8 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.closed = True
+        if not self.gone.done():
+            self.gone.set_result(None)
         self._why = why = self._why or error
         if self._greeting is not None:
             self._greeting.put_nowait(None)
@@ -104,14 +106,13 @@ class Wire(asyncio.Protocol):
         return not self.closed and asyncio.get_running_loop().time() < self._retires
 
     async def ask(self, ask: Ask, deadline: float) -> Answer:
-        """Send, and wait for the answer, but no longer than a request may take."""
-        async with self.slots:
-            if self.closed or self._line is None or self._transport is None:
-                raise ConnectionFailed(f"the line to {self._address} broke")
-            loop = asyncio.get_running_loop()
-            future: Pending = loop.create_future()
-            self._transport.write(self._line.send(ask, future))
-            return await self._wait(future, ask, loop.time(), deadline)
+        """Send, and wait for the answer, but no longer than a request may take. The caller holds one of `slots`."""
+        if self.closed or self._line is None or self._transport is None:
+            raise ConnectionFailed(f"the line to {self._address} broke")
+        loop = asyncio.get_running_loop()
+        future: Pending = loop.create_future()
+        self._transport.write(self._line.send(ask, future))
+        return await self._wait(future, ask, loop.time(), deadline)
 
     async def _wait(self, future: Pending, ask: Ask, began: float, deadline: float) -> Answer:
         """The time runs from the last answer on: others before us may keep the broker busy."""
@@ -130,6 +131,13 @@ class Wire(asyncio.Protocol):
             if now < deadline:
                 self.abort(error)
             raise error
+
+    def close(self) -> None:
+        """Say goodbye. Whoever still waits for an answer is told."""
+        self._why = self._why or ConnectionFailed("the client was closed")
+        self.closed = True
+        if self._transport is not None:
+            self._transport.close()
 
     def abort(self, why: Exception | None = None) -> None:
         """Close at once. Whoever waits for an answer is told."""
@@ -156,22 +164,43 @@ class Wires:
         self._context: SSLContext | None = None
 
     async def close(self) -> None:
-        while self._wires:
-            self._wires.popitem()[1].abort(ConnectionFailed("the client was closed"))
-        await asyncio.sleep(0)  # for the transports to let go of their sockets
+        wires = list(self._wires.values())
+        self._wires.clear()
+        for each in wires:
+            each.close()
+        if wires:
+            await asyncio.wait([each.gone for each in wires], timeout=1.0)
+        for each in wires:
+            each.abort()
 
     async def exchange(self, asks: Sequence[Ask], deadline: float) -> list[Reply]:
         """An answer or an error for each ask, in their order."""
         if len(asks) == 1:
             return [await self._ask(asks[0], deadline)]
-        return await asyncio.gather(*(self._ask(each, deadline) for each in asks))
+        tasks = [asyncio.create_task(self._ask(each, deadline)) for each in asks]
+        try:
+            return await asyncio.gather(*tasks)
+        except BaseException:  # what a token callable raises, say: no task of ours may outlive the call
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
 
     async def _ask(self, ask: Ask, deadline: float) -> Reply:
         try:
-            wire = await self._wire(ask.address, deadline)
+            async with asyncio.timeout_at(deadline):
+                wire = await self._wire(ask.address, deadline)
+                await wire.slots.acquire()
+        except TimeoutError:
+            return ConnectionFailed(f"no line to {ask.address} was free in time")
+        except KconfError as error:
+            return error
+        try:
             return await wire.ask(ask, deadline)
         except KconfError as error:
             return error
+        finally:
+            wire.slots.release()
 
     async def _wire(self, address: Address, deadline: float) -> Wire:
         wire = self._wires.get(address)

@@ -98,6 +98,9 @@ class DeleteTopics(Each[TopicName, None]):
             self.least = 6
             self.advice = "topics can be deleted by id from Kafka 2.8 on"
 
+    def group(self, item: TopicName) -> bool:
+        return isinstance(item, UUID)  # so that an answer, which has both, is for one of them
+
     def write(self, peer: Peer, version: int, items: Sequence[TopicName]) -> object:
         from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
 

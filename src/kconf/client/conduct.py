@@ -254,4 +254,7 @@ class _Run(Generic[K, V, T]):
             timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; at last: {error}")
             timed_out.__cause__ = error
             return timed_out
+        several = self.cluster.settings.bootstrap
+        if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(several) > 1:
+            return ConnectionFailed(f"none of {', '.join(map(str, several))} can be reached; at last: {error}")
         return error

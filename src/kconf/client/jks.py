@@ -31,20 +31,20 @@ def certificates(data: bytes, path: str) -> list[bytes]:
     return found
 
 
-def private_key(data: bytes, path: str, password: str) -> tuple[bytes, list[bytes]]:
+def private_key(data: bytes, path: str, password: str, key_password: str) -> tuple[bytes, list[bytes]]:
     """The first private key (PKCS8, DER) and its chain."""
     _check(data, path, password)
     for entry in _entries(data, path):
         if entry.key is not None:
-            return _opened(entry.key, path, password), entry.chain
+            return _opened(entry.key, path, key_password), entry.chain
     raise ConfigurationError(f"{path} has no private key")
 
 
 def _check(data: bytes, path: str, password: str) -> None:
     if sha1(password.encode("utf-16-be") + _PHRASE + data[:-20], usedforsecurity=False).digest() != data[-20:]:
         raise ConfigurationError(
-            f"{path} cannot be opened: is ssl.keystore.password right? Key and store must have the same password; else "
-            f"convert it: keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
+            f"{path} cannot be opened: is ssl.keystore.password right? To make another store of it: "
+            f"keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
         )
 
 

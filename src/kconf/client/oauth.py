@@ -71,7 +71,8 @@ class ClientCredentials:
 def _detail(error: HTTPError) -> str:
     """RFC 6749 5.2: an error's code; nothing else of the answer is shown."""
     try:
-        code = json.loads(error.read(1 << 16)).get("error")
+        with error:
+            code = json.loads(error.read(1 << 16)).get("error")
     except (ValueError, OSError, AttributeError):
         return ""
     return f", {code}" if isinstance(code, str) else ""
@@ -101,7 +102,9 @@ class MskIam(OAuthBearer):
             else:
                 token, _ = Signer.generate_auth_token(region)
         except Exception as error:  # whatever botocore has: it becomes a failed login
-            raise AuthenticationFailed(f"AWS gives no token: {type(error).__name__}") from error
+            raise AuthenticationFailed(
+                f"AWS gives no token ({type(error).__name__}): are there credentials?"
+            ) from error
         return Token(token)
 
 

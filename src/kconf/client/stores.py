@@ -53,7 +53,7 @@ def key_material(given: Mapping[str, str]) -> tuple[str | None, str | None, str 
     if data.startswith(_JKS):
         from kconf.client.jks import private_key
 
-        key_der, chain_der = private_key(data, path, key_password or password)
+        key_der, chain_der = private_key(data, path, password, key_password or password)
         return _pem(chain_der), _pem_key(key_der), None
     if data.startswith(_DER):
         key_pem, certificates = _pkcs12(data, path, password, "keystore")

@@ -21,6 +21,7 @@ from kconf import (
     ConnectionFailed,
     ErrorCode,
     KconfError,
+    OAuthBearer,
     Op,
     ProtocolError,
     RequestTimedOut,
@@ -354,6 +355,42 @@ def test_a_call_cancelled_while_connecting_leaves_the_next_one_free() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as silent, FakeBroker() as broker:
         asyncio.run(run(f"127.0.0.1:{silent.getsockname()[1]}", broker))
+
+
+def test_a_deadline_holds_while_others_keep_the_line_busy(broker: FakeBroker) -> None:
+    broker.handlers["DescribeConfigs"] = lambda asked, version: SILENCE
+
+    async def run() -> None:
+        async with AdminClient(broker.address, in_flight=1) as admin:
+            first = asyncio.create_task(admin.describe_configs([ORDERS]))
+            await asyncio.sleep(0.1)
+            began = time.monotonic()
+            with pytest.raises(ConnectionFailed, match="in time"):
+                await admin.describe_configs([ORDERS], timeout=0.2)
+            assert time.monotonic() - began < 2
+            first.cancel()
+
+    asyncio.run(run())
+
+
+def test_what_a_token_callable_raises_reaches_the_caller(kind: str, broker: FakeBroker) -> None:
+    def broken() -> str:
+        raise LookupError("no token today")
+
+    resources = [Resource.topic(f"t{number}") for number in range(9)]
+    login = OAuthBearer(broken)
+    with driver(kind, broker.address, batch=2, sasl=login) as admin, pytest.raises(LookupError, match="today"):
+        admin.describe_configs(resources)
+
+
+def test_uvloop_serves_as_well(broker: FakeBroker) -> None:
+    uvloop: Any = pytest.importorskip("uvloop")
+
+    async def run() -> None:
+        async with AdminClient(broker.address) as admin:
+            assert not (await admin.describe_configs([ORDERS])).failures
+
+    uvloop.run(run())
 
 
 def test_a_hundred_tasks_share_one_line(broker: FakeBroker) -> None:

@@ -6,7 +6,9 @@ import builtins
 import json
 import os
 import ssl
+import sys
 import threading
+import types
 from base64 import b64decode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -256,6 +258,28 @@ def test_the_region_of_an_msk_broker(monkeypatch: pytest.MonkeyPatch) -> None:
         msk_region("localhost")
     monkeypatch.setenv("AWS_REGION", "eu-north-1")
     assert msk_region("localhost") == "eu-north-1"
+
+
+def test_msk_logs_in_with_the_token_of_its_signer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Signer:
+        def generate_auth_token(self, region: str) -> tuple[str, int]:
+            return f"default@{region}", 1
+
+        def generate_auth_token_from_profile(self, region: str, profile: str) -> tuple[str, int]:
+            return f"{profile}@{region}", 1
+
+        def generate_auth_token_from_role_arn(self, region: str, role: str) -> tuple[str, int]:
+            raise LookupError(f"no {role}")
+
+    package: Any = types.ModuleType("aws_msk_iam_sasl_signer")
+    package.MSKAuthTokenProvider = Signer()
+    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", package)
+    broker = "b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com"
+
+    assert b"Bearer default@eu-west-1" in next(MskIam().talk(broker))
+    assert b"Bearer dev@mars" in next(MskIam(region="mars", profile="dev").talk(broker))
+    with pytest.raises(AuthenticationFailed, match="LookupError"):
+        MskIam(role_arn="arn").talk(broker)
 
 
 def test_without_its_package_msk_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
