@@ -12,13 +12,14 @@ from kconf.version import __version__
 
 def parser() -> argparse.ArgumentParser:
     """All commands and their options; `--help` is made from it, and so is docs/reference/cli.md."""
-    from kconf.cli import backup, serve
+    from kconf.cli import backup, policy, serve
 
     top = argparse.ArgumentParser(prog="kconf", description="The configuration plane of Kafka.")
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     serve.add_to(commands)
     backup.add_to(commands)
+    policy.add_to(commands)
     return top
 
 

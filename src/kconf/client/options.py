@@ -14,10 +14,10 @@ def client_settings(bootstrap: str | Iterable[str], controllers: str | Iterable[
     brokers, quorum = addresses(bootstrap), addresses(controllers)
     if bool(brokers) == bool(quorum):
         raise ConfigurationError("a client needs bootstrap brokers or bootstrap_controllers, one of the two")
-    unknown = sorted(set(more) - set(Settings._fields))
-    if unknown:
-        raise TypeError(f"there is no option {', '.join(unknown)}; those that exist: {', '.join(Settings._fields)}")
-    return Settings(brokers or quorum, bool(quorum), **more)
+    settings = Settings(brokers or quorum, bool(quorum), **more)
+    if min(settings.batch, settings.in_flight, settings.connect_attempts) < 1:
+        raise ConfigurationError("batch, in_flight and connect_attempts must be at least 1")
+    return settings
 
 
 def milliseconds(settings: Settings, timeout: float | None) -> int:

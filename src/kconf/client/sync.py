@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
 from kconf.client.options import client_settings, jitter, milliseconds
-from kconf.client.sync_wire import Wires
+from kconf.client.sync_wires import Wires
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,12 +46,30 @@ class SyncAdminClient:
         client_id: str = "kconf",
         timeout: float = 60.0,
         request_timeout: float = 30.0,
+        connect_timeout: float = 10.0,
+        connect_attempts: int = 3,
+        backoff: float = 0.1,
+        backoff_max: float = 1.0,
+        batch: int = 250,
+        in_flight: int = 4,
         tls: Tls | None = None,
         sasl: Sasl | None = None,
-        **more: Any,
     ) -> None:
-        given = {"client_id": client_id, "timeout": timeout, "request_timeout": request_timeout, **more}
-        self._settings = client_settings(bootstrap, bootstrap_controllers, tls=tls, sasl=sasl, **given)
+        self._settings = client_settings(
+            bootstrap,
+            bootstrap_controllers,
+            client_id=client_id,
+            timeout=timeout,
+            request_timeout=request_timeout,
+            connect_timeout=connect_timeout,
+            connect_attempts=connect_attempts,
+            backoff=backoff,
+            backoff_max=backoff_max,
+            batch=batch,
+            in_flight=in_flight,
+            tls=tls,
+            sasl=sasl,
+        )
         self._start()
 
     @classmethod

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kconf.engine.brokers import check_broker
 from kconf.engine.lists import combined
 from kconf.engine.names import check_topic_name
+from kconf.engine.policy import NO_POLICY, Gate
 from kconf.engine.resolve import Ladder
 from kconf.engine.rules import check_client_metrics, check_group, check_topic
 from kconf.errors import (
@@ -32,7 +33,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Authorise, Operation, allow_a
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
-from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
 
 Outcomes = list[Failure | None]
@@ -56,6 +57,7 @@ def plan_alter(
     *,
     replace: bool,
     authorise: Authorise = allow_all,
+    gate: Gate = NO_POLICY,
 ) -> Plan[Outcomes]:
     """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
     outcomes: Outcomes = []
@@ -68,11 +70,9 @@ def plan_alter(
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
-            made = _Decision(snapshot, node, resource, wish.alterations, replace).changes(authorise)
+            made = _Decision(snapshot, node, *wish, replace, gate).changes(authorise)
             if resource.type == ResourceType.BROKER and resource.name:
                 resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
-            if wish.expected > -1:
-                _check_expected(snapshot, resource, wish.expected)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -115,7 +115,9 @@ class _Decision(NamedTuple):
     node: Node
     resource: Resource
     alterations: Sequence[Alteration]
+    expected: int
     replace: bool
+    gate: Gate
 
     def changes(self, authorise: Authorise) -> list[Change]:
         check_alterations(self.alterations)
@@ -142,7 +144,7 @@ class _Decision(NamedTuple):
         check_topic(resulting, stored, self.node.ladder)
         if name not in self.snapshot.topics:
             raise UnknownTopic(f"topic {name} does not exist")
-        return self._difference(stored, resulting)
+        return self._settled(stored, resulting, self.snapshot.topics[name])
 
     def _broker(self, stored: Overrides, authorise: Authorise) -> list[Change]:
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
@@ -153,7 +155,7 @@ class _Decision(NamedTuple):
         resulting = self._resulting(stored, ladder.catalogue.broker)
         check_broker(ladder, resulting, stored, everywhere=not self.resource.name)
         self._cluster_right(authorise)
-        changes = self._difference(stored, resulting)
+        changes = self._settled(stored, resulting)
         return [change._replace(sensitive=ladder.sensitive(change.key)) for change in changes]
 
     def _client_metrics(self, stored: Overrides, authorise: Authorise) -> list[Change]:
@@ -162,7 +164,7 @@ class _Decision(NamedTuple):
         if not self.resource.name:
             raise InvalidRequest("a client-metrics subscription needs a name")
         check_client_metrics(resulting, self.node.ladder.catalogue.client_metrics)
-        return self._difference(stored, resulting)
+        return self._settled(stored, resulting)
 
     def _group(self, stored: Overrides, authorise: Authorise) -> list[Change]:
         if not authorise(Operation.ALTER_CONFIGS, AclType.GROUP, self.resource.name):
@@ -171,7 +173,7 @@ class _Decision(NamedTuple):
         if not self.resource.name:
             raise InvalidRequest("a group needs a name")
         check_group(resulting, self.node.ladder)
-        return self._difference(stored, resulting)
+        return self._settled(stored, resulting)
 
     def _cluster_right(self, authorise: Authorise) -> None:
         if not authorise(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
@@ -190,6 +192,13 @@ class _Decision(NamedTuple):
             else:
                 raise InvalidRequest(f"there is no operation {op}")
         return resulting
+
+    def _settled(self, stored: Overrides, resulting: dict[str, str], topic: Topic | None = None) -> list[Change]:
+        """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
+        if self.expected > -1:
+            _check_expected(self.snapshot, self.resource, self.expected)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.ladder, topic)
+        return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
         """One change per key that moves, in the order of the request; what a replacement drops comes last."""

@@ -144,7 +144,8 @@ def _connections(_now: Ladder, then: Ladder, moved: set[str]) -> None:
             raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
 
 
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
+# An empty host is this one, as for Java.
+_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
 
 
 def _check_ip_overrides(text: str) -> None:
@@ -157,9 +158,9 @@ def _check_ip_overrides(text: str) -> None:
 def _log_dirs(_now: Ladder, then: Ladder, moved: set[str]) -> None:
     if "cordoned.log.dirs" not in moved:
         return
-    cordoned = _items(then.effective.get("cordoned.log.dirs"))
+    cordoned = set(_items(then.effective.get("cordoned.log.dirs")))
     known = _items(then.value("log.dirs")) or _items(then.value("log.dir"))
-    if cordoned != ["*"] and not set(cordoned) <= set(known):
+    if cordoned != {"*"} and not cordoned <= set(known):
         raise InvalidRequest("cordoned.log.dirs must name log directories of this broker, or be exactly *")
 
 
@@ -168,6 +169,18 @@ def _jmx(_now: Ladder, then: Ladder, moved: set[str]) -> None:
         text = then.effective.get(name)
         if text is not None and not is_java_regex(text):
             raise InvalidRequest(f"{name} must be a regular expression")
+
+
+_REPORTERS = frozenset(["org.apache.kafka.common.metrics.JmxReporter"])  # the only one that Kafka ships
+
+
+def _reporters(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if "metric.reporters" in moved:
+        unknown = set(_items(then.value("metric.reporters"))) - _REPORTERS
+        if unknown:
+            raise InvalidRequest(
+                f"metric.reporters holds what is no metrics reporter here: {', '.join(sorted(unknown))}"
+            )
 
 
 _ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
@@ -184,6 +197,9 @@ def _listeners(now: Ladder, then: Ladder, moved: set[str]) -> None:
     advertised = then.effective.get("advertised.listeners")
     if advertised is not None and not set(_listener_names(advertised)) <= set(names):
         raise InvalidRequest("advertised.listeners must be among listeners")
+    if "controller" in _items(then.value("process.roles")):
+        if set(names).isdisjoint(name.upper() for name in _items(then.value("controller.listener.names"))):
+            raise InvalidRequest("a controller needs one of controller.listener.names among its listeners")
     before = _protocols(now.value("listener.security.protocol.map"))
     for name in _listener_names(now.value("listeners")):
         if name in names and before.get(name) != known.get(name):
@@ -231,5 +247,6 @@ _RULES: tuple[Rule, ...] = (
     _connections,
     _log_dirs,
     _jmx,
+    _reporters,
     _listeners,
 )

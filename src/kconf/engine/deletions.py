@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from kconf.engine.topics import deletion
+from kconf.engine.topics import Charge, deletion
 from kconf.errors import ErrorCode, Failure
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorise, Operation, allow_all
 from kconf.model.journal import Change
@@ -37,25 +37,32 @@ class Deleted:
 
 _UNKNOWN_NAME = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server has no such topic.")
 _UNKNOWN_ID = Failure(ErrorCode.UNKNOWN_TOPIC_ID, "This server has no topic with this id.")
+_TOO_FAST = Failure(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 _REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The principal may not do this to the topic.")
 
 
 def plan_delete_topics(
-    snapshot: Snapshot, wishes: Sequence[Doomed], *, authorise: Authorise = allow_all
+    snapshot: Snapshot,
+    wishes: Sequence[Doomed],
+    *,
+    authorise: Authorise = allow_all,
+    charge: Charge | None = None,
 ) -> Plan[list[Deleted]]:
     """Decide which topics go. What is said twice fails once; what a caller may not see is not told apart."""
-    names = Counter(wish.name for wish in wishes if wish.name is not None)
-    ids = Counter(wish.id for wish in wishes if wish.id != NO_ID)
+    names, ids = _counted(wishes)
     results: list[Deleted] = []
-    told: set[object] = set()
+    told: set[Doomed] = set()
     found: dict[str, list[Doomed]] = {}
     everywhere = authorise(Operation.DELETE, AclType.CLUSTER, CLUSTER_NAME)
     for wish in wishes:
-        problem = _malformed(wish, names, ids)
+        problem = _malformed(wish)
+        if problem is None and _is_repeated(wish, names, ids):
+            problem = "the name or the id stands in the request more than once"
+            if wish in told:
+                continue
+            told.add(wish)
         if problem is not None:
-            if (wish.name, wish.id) not in told:
-                told.add((wish.name, wish.id))
-                results.append(Deleted(wish.name, wish.id, Failure(ErrorCode.INVALID_REQUEST, problem)))
+            results.append(Deleted(wish.name, wish.id, Failure(ErrorCode.INVALID_REQUEST, problem)))
             continue
         refused = _refusal(snapshot, wish, everywhere, authorise)
         if refused is not None:
@@ -72,22 +79,39 @@ def plan_delete_topics(
                 Deleted(name, topic.id, Failure(ErrorCode.INVALID_REQUEST, "named by its name and by its id"))
             )
             continue
+        if charge is not None and not charge(name, topic.partitions):
+            results.append(Deleted(name, topic.id, _TOO_FAST))
+            continue
         results.append(Deleted(name, topic.id))
         guards[topic.resource] = snapshot.changed.get(topic.resource, 0)
         changes += deletion(snapshot, topic)
     return Plan(results, changes, guards)
 
 
-def _malformed(wish: Doomed, names: Counter[str], ids: Counter[UUID]) -> str | None:
+def well_formed(wishes: Sequence[Doomed]) -> Iterator[Doomed]:
+    """The wishes that name one topic, once."""
+    names, ids = _counted(wishes)
+    return (wish for wish in wishes if _malformed(wish) is None and not _is_repeated(wish, names, ids))
+
+
+def _counted(wishes: Sequence[Doomed]) -> tuple[Counter[str], Counter[UUID]]:
+    """How often each name and each id stands there alone; what has both, or neither, is no repetition of another."""
+    return (
+        Counter(wish.name for wish in wishes if wish.name is not None and wish.id == NO_ID),
+        Counter(wish.id for wish in wishes if wish.name is None and wish.id != NO_ID),
+    )
+
+
+def _malformed(wish: Doomed) -> str | None:
     if wish.name is not None and wish.id != NO_ID:
         return "give a name or an id, not both"
     if wish.name is None and wish.id == NO_ID:
         return "give a name or an id"
-    if wish.name is not None and names[wish.name] > 1:
-        return "the name stands in the request more than once"
-    if wish.name is None and ids[wish.id] > 1:
-        return "the id stands in the request more than once"
     return None
+
+
+def _is_repeated(wish: Doomed, names: Counter[str], ids: Counter[UUID]) -> bool:
+    return names[wish.name] > 1 if wish.name is not None else ids[wish.id] > 1
 
 
 def _refusal(snapshot: Snapshot, wish: Doomed, everywhere: bool, authorise: Authorise) -> Deleted | None:

@@ -7,11 +7,12 @@ in turn; partition p begins at broker p, so that leaders are spread too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from kconf.engine.names import check_topic_name
+from kconf.engine.policy import NO_POLICY, Gate
 from kconf.engine.resolve import Ladder
 from kconf.engine.rules import check_topic
 from kconf.errors import (
@@ -25,6 +26,7 @@ from kconf.errors import (
     InvalidTopic,
     KafkaError,
     PolicyViolation,
+    ThrottlingQuotaExceeded,
     TopicExists,
     TopicNotAuthorized,
     UnknownTopic,
@@ -35,6 +37,9 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
+
+Charge = Callable[[str, int], bool]
+"""May so many partitions be made or deleted for the topic of that name? controller_mutation_rate asks."""
 
 METADATA_TOPIC = "__cluster_metadata"
 MOST_PARTITIONS = 10_000  # in one request, as in Kafka
@@ -58,27 +63,42 @@ class Cluster:
 
 
 def plan_create_topics(
-    snapshot: Snapshot, wishes: Sequence[TopicWish], cluster: Cluster, *, authorise: Authorise = allow_all
+    snapshot: Snapshot,
+    wishes: Sequence[TopicWish],
+    cluster: Cluster,
+    *,
+    authorise: Authorise = allow_all,
+    charge: Charge | None = None,
+    gate: Gate = NO_POLICY,
 ) -> Plan[dict[str, Created | Failure]]:
-    """Topics by name, in the order of the request; names that stand in it twice come last and fail once."""
-    repeated = {name for name, count in Counter(wish.name for wish in wishes).items() if count > 1}
+    """Topics by name, in the order of the request; names that stand in it twice come last and fail once.
+
+    Raises PolicyViolation where the request as a whole is too large, before it looks at any topic, as in Kafka.
+    """
+    repeated = repeated_names(wish.name for wish in wishes)
     outcomes: dict[str, Created | Failure] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     everywhere = authorise(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME)
     total = 0
+    asked: list[TopicWish] = []
     for wish in wishes:
         if wish.name in repeated:
             continue
+        if wish.name == METADATA_TOPIC:
+            outcomes[wish.name] = Failure(ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} cannot be created")
+        elif not everywhere and not authorise(Operation.CREATE, AclType.TOPIC, wish.name):
+            outcomes[wish.name] = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
+        else:
+            asked.append(wish)
+            total += _partitions(wish, cluster)
+    if total > MOST_PARTITIONS:
+        raise _too_many()
+    for wish in asked:
         try:
-            if wish.name == METADATA_TOPIC:
-                raise InvalidRequest(f"{METADATA_TOPIC} cannot be created")
-            if not everywhere and not authorise(Operation.CREATE, AclType.TOPIC, wish.name):
-                raise TopicNotAuthorized(TopicNotAuthorized.stock)
-            made = _create(snapshot, wish, cluster)
-            total += made.topic.partitions
-            if total > MOST_PARTITIONS:
-                raise PolicyViolation(f"one request may create {MOST_PARTITIONS} partitions")
+            made = _create(snapshot, wish, cluster, gate)
+            if charge is not None and not charge(wish.name, made.topic.partitions):
+                raise ThrottlingQuotaExceeded
         except KafkaError as error:
             outcomes[wish.name] = error.failure()
             continue
@@ -94,7 +114,22 @@ def plan_create_topics(
     return Plan(outcomes, changes, guards)
 
 
-def _create(snapshot: Snapshot, wish: TopicWish, cluster: Cluster) -> Created:
+def repeated_names(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def _too_many() -> PolicyViolation:
+    return PolicyViolation(f"one request may create {MOST_PARTITIONS} partitions")
+
+
+def _partitions(wish: TopicWish, cluster: Cluster) -> int:
+    """How many partitions a wish is for, right or wrong."""
+    if wish.assignment:
+        return len(wish.assignment)
+    return cluster.ladder.number("num.partitions") if wish.partitions == -1 else max(wish.partitions, 0)
+
+
+def _create(snapshot: Snapshot, wish: TopicWish, cluster: Cluster, gate: Gate) -> Created:
     if wish.name in snapshot.topics:
         raise TopicExists(f"topic {wish.name} exists already")
     check_topic_name(wish.name)
@@ -102,7 +137,10 @@ def _create(snapshot: Snapshot, wish: TopicWish, cluster: Cluster) -> Created:
     if twin is not None:
         raise InvalidTopic(f"topic {wish.name} would collide with {twin}: '.' and '_' are the same in metric names")
     overrides = _overrides(wish, cluster.ladder)
-    return Created(Topic(wish.name, cluster.new_id(), _replicas(wish, cluster)), overrides)
+    gate.creation_configs(wish.name, overrides, cluster.ladder)
+    topic = Topic(wish.name, cluster.new_id(), _replicas(wish, cluster))
+    gate.creation(topic, overrides, cluster.ladder, assigned=bool(wish.assignment))
+    return Created(topic, overrides)
 
 
 def _overrides(wish: TopicWish, ladder: Ladder) -> Overrides:
@@ -127,8 +165,7 @@ def _replicas(wish: TopicWish, cluster: Cluster) -> tuple[tuple[int, ...], ...]:
     if partitions == 0 or partitions < -1:
         raise InvalidPartitions(f"the number of partitions must be at least 1, or -1 for the default: {partitions}")
     factor = cluster.ladder.number("default.replication.factor") if factor == -1 else factor
-    partitions = cluster.ladder.number("num.partitions") if partitions == -1 else partitions
-    return _spread(0, partitions, factor, cluster.brokers)
+    return _spread(0, _partitions(wish, cluster), factor, cluster.brokers)
 
 
 def _spread(first: int, count: int, factor: int, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -136,8 +173,6 @@ def _spread(first: int, count: int, factor: int, brokers: Sequence[int]) -> tupl
         raise InvalidReplicationFactor(
             f"a replication factor of {factor} needs as many brokers; there are {len(brokers)}"
         )
-    if count > MOST_PARTITIONS:
-        raise PolicyViolation(f"one request may create {MOST_PARTITIONS} partitions")
     size = len(brokers)
     return tuple(
         tuple(brokers[(partition + each) % size] for each in range(factor)) for partition in range(first, first + count)
@@ -188,24 +223,35 @@ class Growth:
 
 
 def plan_create_partitions(
-    snapshot: Snapshot, wishes: Sequence[Growth], cluster: Cluster, *, authorise: Authorise = allow_all
+    snapshot: Snapshot,
+    wishes: Sequence[Growth],
+    cluster: Cluster,
+    *,
+    authorise: Authorise = allow_all,
+    charge: Charge | None = None,
+    gate: Gate = NO_POLICY,
 ) -> Plan[dict[str, Failure | None]]:
     """Growths by topic name; names that stand in the request twice fail once."""
-    repeated = {name for name, count in Counter(wish.name for wish in wishes).items() if count > 1}
+    repeated = repeated_names(wish.name for wish in wishes)
     outcomes: dict[str, Failure | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    left = MOST_PARTITIONS
     for wish in wishes:
         if wish.name in repeated:
             continue
         try:
             if not authorise(Operation.ALTER, AclType.TOPIC, wish.name):
                 raise TopicNotAuthorized
-            old, new = _grow(snapshot, wish, cluster)
+            old, new = _grow(snapshot, wish, cluster, left)
+            gate.growth(old, new, snapshot.overrides(old.resource), cluster.ladder)
+            if charge is not None and not charge(wish.name, new.partitions - old.partitions):
+                raise ThrottlingQuotaExceeded
         except KafkaError as error:
             outcomes[wish.name] = error.failure()
             continue
         outcomes[wish.name] = None
+        left -= new.partitions - old.partitions
         guards[old.resource] = snapshot.changed.get(old.resource, 0)
         changes.append(Change(ChangeKind.TOPIC, old.resource, "", topic_to_json(old), topic_to_json(new), "grow"))
     for name in sorted(repeated):
@@ -213,7 +259,7 @@ def plan_create_partitions(
     return Plan(outcomes, changes, guards)
 
 
-def _grow(snapshot: Snapshot, wish: Growth, cluster: Cluster) -> tuple[Topic, Topic]:
+def _grow(snapshot: Snapshot, wish: Growth, cluster: Cluster, most: int) -> tuple[Topic, Topic]:
     old = snapshot.topics.get(wish.name)
     if old is None:
         raise UnknownTopic
@@ -222,6 +268,8 @@ def _grow(snapshot: Snapshot, wish: Growth, cluster: Cluster) -> tuple[Topic, To
         raise InvalidPartitions(f"topic {wish.name} has {old.partitions} partitions already")
     if added < 0:
         raise InvalidPartitions(f"topic {wish.name} has {old.partitions} partitions, and {wish.count} is no increase")
+    if added > most:
+        raise _too_many()
     if wish.assignment is not None:
         if len(wish.assignment) != added:
             raise InvalidAssignment(f"{added} partitions are to be added, but {len(wish.assignment)} are assigned")

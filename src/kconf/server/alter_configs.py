@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kconf.engine.alter import Outcomes, check_node, plan_alter, repeated_resources
+from kconf.engine.policy import Gate
 from kconf.errors import ErrorCode, Failure, InvalidRequest, KafkaError, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
@@ -85,15 +86,13 @@ def _resource(kind: int, name: str) -> Resource:
 async def alter(
     context: Context, wishes: Sequence[ResourceAlterations], call: Call, *, replace: bool, validate_only: bool
 ) -> Outcomes:
-    def planner(state: State) -> Plan[Outcomes]:
+    def plan(state: State, gate: Gate) -> Plan[Outcomes]:
         node = context.node(state)
-        return plan_alter(state.snapshot, wishes, node, replace=replace, authorise=call.authorise)
+        return plan_alter(state.snapshot, wishes, node, replace=replace, authorise=call.authorise, gate=gate)
 
     try:
-        if validate_only:
-            outcomes = context.service.dry_run(planner)
-        else:
-            outcomes = await context.service.change(planner, call.caller)
+        decided = await context.policies.decide(context.service, plan, call.caller, validate_only=validate_only)
+        outcomes = decided.outcome
     except StoreError:
         outcomes = [UNAVAILABLE] * len(wishes)
     _note(context, call, wishes, outcomes, dry_run=validate_only)

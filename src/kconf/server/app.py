@@ -11,6 +11,7 @@ from kconf.keys.catalogue import kafka_43
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
+from kconf.server.policies import load_policies
 from kconf.server.retention import Retention, keep
 from kconf.server.settings import check_static, naming
 from kconf.server.statistics import Statistics
@@ -43,6 +44,7 @@ class Server:
 
     def __init__(self, settings: Settings) -> None:
         check_static(settings.static)
+        self._policies = load_policies(settings.static, kafka_43())
         self._retention = Retention.of(settings.static)
         self.settings = settings
         self.statistics = Statistics()
@@ -59,7 +61,7 @@ class Server:
             ladder = service.state.ladder
             self.largest_frame = ladder.number("socket.request.max.bytes")
             self._idle = ladder.number("connections.max.idle.ms") / 1000
-            self.context = Context.over(service, self.now)
+            self.context = Context.over(service, self.now, self._policies)
             host, port = self.settings.host, self.settings.port
             with naming(host, port):
                 self._listener = await self._loop.create_server(lambda: Connection(self), host, port, backlog=_BACKLOG)
@@ -88,6 +90,7 @@ class Server:
         await self.context.feed.close()
         await self.context.attempts.close()
         await self.context.service.stop()
+        await self._policies.close()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         deadline = self.now() + seconds

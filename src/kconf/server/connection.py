@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
 from kconf.server.dispatch import Peer, is_served
+from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
 from kconf.wire.frames import LENGTH
-from kconf.wire.varint import MAX_TEXT
 
 if TYPE_CHECKING:
     from kconf.server.app import Server
 
 _SMALLEST = 8  # bytes of a request: key, version, correlation id
-_DESCRIBE_CONFIGS = b"\x00\x20"
 _PIECE = 1 << 18  # bytes handed over at once
 _TURN = 64  # requests worked out before others get their turn
 _LINGER = 1.0  # seconds: a peer heard of since then may still be sending, and one not heard of has stopped reading
@@ -33,7 +32,8 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._now = server.now
-        self._answers = server.context.answers
+        self._service = server.context.service
+        self._statistics = server.statistics
         self._data = b""  # what has been read and not yet answered, less what is in `_buffer`
         self._buffer = bytearray()  # a large frame under way
         self._unsent: Iterator[bytes] | None = None  # what is left of a long answer
@@ -127,7 +127,6 @@ class Connection(asyncio.Protocol):
 
     def _answer_frames(self, data: bytes, out: list[bytes]) -> int:
         """How far it came. What is left in `out` is to be written; ProtocolError: the line is to be closed."""
-        known = self._answers.by_request
         position = waiting = turn = 0
         end = len(data)
         while end - position >= 4:
@@ -135,13 +134,11 @@ class Connection(asyncio.Protocol):
             start = position + 4
             stop = start + size
             hit = None
-            if stop <= end and size >= 10 and data[start : start + 2] == _DESCRIBE_CONFIGS:
-                name = data[start + 8] << 8 | data[start + 9]
-                body = start + 10 if name > MAX_TEXT else start + 10 + name
-                hit = known.get(data[start : start + 4] + data[body:stop])
+            if stop <= end and data[start : start + 2] == DESCRIBE_CONFIGS:
+                hit = quick_answer(self._service.state, data, start, stop, self.peer.authorise)
             if hit is not None:
-                self._answers.hits += 1
-                out += (hit[1], data[start + 4 : start + 8], *hit[2])
+                self._statistics.quick += 1
+                out += hit[1]
                 waiting += hit[0]
             else:
                 self._check(data[start : start + 4], size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4
 
 from kconf.engine.alter import Node
@@ -11,10 +11,10 @@ from kconf.engine.topics import Cluster
 from kconf.errors import ErrorCode, Failure
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
-from kconf.server.answers import Answers
 from kconf.server.attempts import Attempts
 from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
+from kconf.server.policies import Policies
 from kconf.server.quota_manager import QuotaManager
 from kconf.service import Service, State
 
@@ -29,28 +29,26 @@ class Context:
     node_id: int
     cluster_id: str
     rack: str | None
-    answers: Answers
     loggers: Loggers
     feed: Feed
     attempts: Attempts
     quotas: QuotaManager
+    policies: Policies = field(default_factory=Policies)
     new_id: Callable[[], UUID] = uuid4
 
     @classmethod
-    def over(cls, service: Service, clock: Callable[[], float]) -> Context:
+    def over(cls, service: Service, clock: Callable[[], float], policies: Policies | None = None) -> Context:
         """All that a server keeps beside its service, following it."""
-        answers = Answers()
-        service.subscribe(answers.follow)
         return cls(
             service,
             service.node_id,
             service.store.cluster_id,
             service.state.ladder.value("broker.rack"),
-            answers,
             Loggers(),
             Feed(service),
             Attempts(service, clock),
             QuotaManager.over(service, clock),
+            policies or Policies(),
         )
 
     def node(self, state: State) -> Node:

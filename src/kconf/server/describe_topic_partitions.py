@@ -63,12 +63,14 @@ def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: Call) -
 
 def _missing(name: str, call: Call) -> DescribedTopic:
     if not call.authorise(Operation.DESCRIBE, AclType.TOPIC, name):
-        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    elif name_problem(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    else:
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribedTopic(code, name, is_internal=name in INTERNAL_TOPICS)
+        return DescribedTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name, is_internal=name in INTERNAL_TOPICS)
+    unknown = name_problem(name) is None
+    return DescribedTopic(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if unknown else ErrorCode.INVALID_TOPIC_EXCEPTION,
+        name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=topic_operations(name, call),
+    )
 
 
 def _described(topic: Topic, first: int, page: tuple[tuple[int, ...], ...], call: Call) -> DescribedTopic:

@@ -12,13 +12,14 @@ from logging import getLogger
 from typing import Any, Final
 
 from kconf.errors import RemoteProtocolError
-from kconf.model.acl import allow_all
+from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server import (
     acls,
     alter_configs,
     api_versions,
     client_quotas,
+    credentials,
     describe_configs,
     describe_configs_at,
     describe_topic_partitions,
@@ -38,7 +39,6 @@ from kconf.wire.api_versions import ApiVersion
 from kconf.wire.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
 from kconf.wire.codec import decode, encode
 from kconf.wire.frames import HEAD, LENGTH, Header, read_header, response
-from kconf.wire.varint import MAX_TEXT
 
 log = getLogger(__name__)
 
@@ -59,6 +59,8 @@ HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     44: alter_configs.handle_incremental,
     48: client_quotas.handle_describe,
     49: client_quotas.handle_alter,
+    50: credentials.handle_describe,
+    51: credentials.handle_alter,
     60: metadata.handle_cluster,
     74: listings.handle,
     75: describe_topic_partitions.handle,
@@ -78,10 +80,11 @@ api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key
 class Peer:
     """Whom a connection talks to, as far as handlers care."""
 
-    __slots__ = ("advertised_host", "advertised_port", "host", "patience", "principal")
+    __slots__ = ("advertised_host", "advertised_port", "authorise", "host", "patience", "principal")
 
     def __init__(self, host: str, advertised_host: str, advertised_port: int) -> None:
         self.principal = "User:ANONYMOUS"
+        self.authorise: Authorise = allow_all
         self.host = host
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
@@ -113,7 +116,7 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     statistics.count(frame)
     context.quotas.saw(peer.principal, header.client_id)
     caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
-    call = Call(version, caller, peer.advertised_host, peer.advertised_port, allow_all, peer.patience)
+    call = Call(version, caller, peer.advertised_host, peer.advertised_port, peer.authorise, peer.patience)
     try:
         if key == DESCRIBE_CONFIGS:
             return _describe(context, request, call, frame)
@@ -148,15 +151,7 @@ def _failed(api: Api, header: Header, request: Any, statistics: Statistics) -> b
 
 
 def _describe(context: Context, request: Any, call: Call, frame: bytes) -> list[bytes]:
-    """A described answer is remembered under what was asked, so that the next one is a look-up (answers.py)."""
-    parts, described = describe_configs.handle(context, request, call)
+    """A description stays in parts, which others may share."""
+    parts = describe_configs.handle(context, request, call)
     head = [b"\x00", *parts] if call.version >= APIS[DESCRIBE_CONFIGS].flexible else parts
-    if described.lasting and described.about:
-        context.answers.remember(question(frame), head, described.about, described.shared)
     return [LENGTH.pack(4 + sum(map(len, head))), frame[4:8], *head]
-
-
-def question(frame: bytes) -> bytes:
-    """What of a request decides its answer: key and version, and what comes after the client id (null if negative)."""
-    size = frame[8] << 8 | frame[9]
-    return frame[:4] + (frame[10:] if size > MAX_TEXT else frame[10 + size :])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from kconf.engine.names import name_problem
+from kconf.engine.policy import Gate
 from kconf.engine.topics import Created, plan_create_topics
 from kconf.errors import ErrorCode, Failure, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
@@ -38,16 +39,29 @@ _background: set[asyncio.Task[object]] = set()
 
 def handle(context: Context, request: MetadataRequest, call: Call) -> MetadataResponse:
     state = context.service.state
-    topics = _topics(context, state, request, call)
+    code = _whole_failure(request, call.version)
+    if code:
+        wanted = request.topics or ()
+        return MetadataResponse(topics=[MetadataTopic(code, each.name or "", each.topic_id) for each in wanted])
     return MetadataResponse(
         brokers=[MetadataBroker(context.node_id, call.host, call.port, context.rack)],
         cluster_id=context.cluster_id,
         controller_id=context.node_id,
-        topics=topics,
+        topics=_topics(context, state, request, call),
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
+
+
+def _whole_failure(request: MetadataRequest, version: int) -> int:
+    """As in Kafka: an id before ids were served, or neither name nor id, fails it all, and the answer names nobody."""
+    wanted = request.topics or ()
+    with_id = any(each.topic_id != NO_UUID for each in wanted)
+    nameless = any(each.name is None for each in wanted)
+    if version in (10, 11) and (with_id or nameless):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.UNKNOWN_SERVER_ERROR if nameless and not with_id else 0
 
 
 def _topics(context: Context, state: State, request: MetadataRequest, call: Call) -> Sequence[MetadataTopic]:
@@ -56,8 +70,6 @@ def _topics(context: Context, state: State, request: MetadataRequest, call: Call
     if request.topics is None or (call.version == 0 and not request.topics):
         visible = (name for name in known if call.authorise(Operation.DESCRIBE, AclType.TOPIC, name))
         return [_topic(known[name], call, asked) for name in visible]
-    if call.version in (10, 11) and any(each.topic_id != NO_UUID or each.name is None for each in request.topics):
-        return [MetadataTopic(ErrorCode.INVALID_REQUEST, each.name or "", each.topic_id) for each in request.topics]
     if any(each.topic_id != NO_UUID for each in request.topics):
         # As in Kafka: beside an id, elements with a name alone are left out.
         return [_by_id(state, each, call, asked) for each in request.topics if each.topic_id != NO_UUID]
@@ -78,15 +90,18 @@ def _by_name(context: Context, state: State, name: str, request: MetadataRequest
     if not call.authorise(Operation.DESCRIBE, AclType.TOPIC, name):
         return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     topic = state.snapshot.topics.get(name)
+    asked = request.include_topic_authorized_operations
     if topic is not None:
-        return _topic(topic, call, request.include_topic_authorized_operations)
+        return _topic(topic, call, asked)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if name_problem(name) is not None:
-        return MetadataTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name, is_internal=name in INTERNAL_TOPICS)
-    if request.allow_auto_topic_creation and state.ladder.flag("auto.create.topics.enable"):
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif request.allow_auto_topic_creation and state.ladder.flag("auto.create.topics.enable"):
         if not _may_create(name, call):
             return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         _create_in_background(context, name, call)
-    return MetadataTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name, is_internal=name in INTERNAL_TOPICS)
+    operations = topic_operations(name, call) if asked else NOT_ASKED
+    return MetadataTopic(code, name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=operations)
 
 
 def _may_create(name: str, call: Call) -> bool:
@@ -98,12 +113,12 @@ def _may_create(name: str, call: Call) -> bool:
 def _create_in_background(context: Context, name: str, call: Call) -> None:
     """As in Kafka: this answer says that the topic is unknown, the next one knows it."""
 
-    def planner(state: State) -> Plan[dict[str, Created | Failure]]:
-        return plan_create_topics(state.snapshot, [TopicWish(name)], context.cluster(state))
+    def plan(state: State, gate: Gate) -> Plan[dict[str, Created | Failure]]:
+        return plan_create_topics(state.snapshot, [TopicWish(name)], context.cluster(state), gate=gate)
 
     async def create() -> None:
         try:
-            await context.service.change(planner, call.caller)
+            await context.policies.decide(context.service, plan, call.caller)
         except StoreError:
             return  # the next request tries again
 
@@ -148,8 +163,7 @@ def handle_cluster(context: Context, request: DescribeClusterRequest, call: Call
             error_message="this is an endpoint of brokers"
             if known
             else f"there is no endpoint type {request.endpoint_type}",
-            endpoint_type=request.endpoint_type,
-        )
+        )  # the endpoint type stays 1, as in Kafka
     return DescribeClusterResponse(
         endpoint_type=_BROKERS,
         cluster_id=context.cluster_id,

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from kconf.engine.deletions import Deleted, Doomed, plan_delete_topics
+from kconf.engine.deletions import Deleted, Doomed, plan_delete_topics, well_formed
+from kconf.engine.policy import Gate
 from kconf.engine.resolve import Ladder
-from kconf.engine.topics import Created, Growth, plan_create_partitions, plan_create_topics
-from kconf.errors import ErrorCode, Failure, StoreError
+from kconf.engine.topics import (
+    METADATA_TOPIC,
+    Created,
+    Growth,
+    plan_create_partitions,
+    plan_create_topics,
+    repeated_names,
+)
+from kconf.errors import ErrorCode, Failure, KafkaError, RequestTimedOut, StoreError
 from kconf.model.acl import AclType, Operation
 from kconf.model.alteration import TopicWish
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import encode_id
 from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.policies import PolicyPlanner
 from kconf.service import State
 from kconf.wire.codec import encode
 from kconf.wire.create_partitions import (
@@ -31,8 +40,9 @@ from kconf.wire.create_topics import (
 )
 from kconf.wire.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 
-_TOO_LATE = Failure(ErrorCode.REQUEST_TIMED_OUT)  # as in Kafka: no time given, nothing done, nothing said
 _NO_ID = UUID(int=0)
+
+T = TypeVar("T")
 
 
 async def handle_create(context: Context, request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
@@ -47,29 +57,45 @@ async def handle_create(context: Context, request: CreateTopicsRequest, call: Ca
         for topic in request.topics
     ]
 
-    def planner(state: State) -> Plan[dict[str, Created | Failure]]:
-        return plan_create_topics(state.snapshot, wishes, context.cluster(state), authorise=call.authorise)
+    def plan(state: State, gate: Gate) -> Plan[dict[str, Created | Failure]]:
+        cluster = context.cluster(state)
+        return plan_create_topics(state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate)
 
-    outcomes: dict[str, Created | Failure]
-    if request.timeout_ms <= 0:
-        outcomes = {wish.name: _TOO_LATE for wish in wishes}
-    elif request.validate_only:
-        outcomes = context.service.dry_run(planner)
-    else:
-        try:
-            outcomes = await context.service.change(planner, call.caller)
-        except StoreError:
-            outcomes = {wish.name: UNAVAILABLE for wish in wishes}
+    try:
+        if request.timeout_ms <= 0 and _some_to_do((wish.name for wish in wishes), but={METADATA_TOPIC}):
+            raise RequestTimedOut
+        outcomes = await _outcome(context, plan, call, dry_run=request.validate_only)
+    except KafkaError as error:
+        _note(context, call, {wish.name: error.failure() for wish in wishes}, dry_run=request.validate_only)
+        failed = [CreatableTopicResult(wish.name, _NO_ID.bytes, error.code, error.message) for wish in wishes]
+        return CreateTopicsResponse(0, failed)
     failures = {name: each if isinstance(each, Failure) else None for name, each in outcomes.items()}
     _note(context, call, failures, dry_run=request.validate_only)
     ladder = context.service.state.ladder
     results = [
-        CreatableTopicResult(name, error_code=outcome.code, error_message=outcome.message)
+        CreatableTopicResult(name, _NO_ID.bytes, outcome.code, outcome.message)
         if isinstance(outcome, Failure)
         else _created(outcome, ladder, call, dry=request.validate_only)
         for name, outcome in outcomes.items()
     ]
     return CreateTopicsResponse(0, results)
+
+
+async def _outcome(context: Context, plan: PolicyPlanner[T], call: Call, *, dry_run: bool = False) -> T:
+    """What came of a plan. A KafkaError is of the request as a whole: a name given twice is then answered twice."""
+    try:
+        return (await context.policies.decide(context.service, plan, call.caller, validate_only=dry_run)).outcome
+    except StoreError:
+        raise RequestTimedOut(UNAVAILABLE.message) from None
+
+
+def _some_to_do(names: Iterable[str], *, but: Collection[str] = ()) -> bool:
+    """Whether a request without time (timeout_ms <= 0) would need some.
+
+    As in Kafka: names given twice are refused first; if anything is left, all of it is too late, and nothing is done.
+    """
+    given = [*names]
+    return not set(given) <= repeated_names(given).union(but)
 
 
 def _note(context: Context, call: Call, failures: Mapping[str, Failure | None], *, dry_run: bool = False) -> None:
@@ -114,19 +140,19 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
     else:
         wishes = [Doomed(name) for name in request.topic_names]
 
-    def planner(state: State) -> Plan[list[Deleted]]:
+    def plan(state: State, _gate: Gate) -> Plan[list[Deleted]]:
         return plan_delete_topics(state.snapshot, wishes, authorise=call.authorise)
 
     if not context.service.state.ladder.flag("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
         results = [Deleted(each.name, each.id, Failure(code, "delete.topic.enable is false")) for each in wishes]
-    elif request.timeout_ms <= 0:
-        results = [Deleted(each.name, each.id, _TOO_LATE) for each in wishes]
     else:
         try:
-            results = await context.service.change(planner, call.caller)
-        except StoreError:
-            results = [Deleted(each.name, each.id, UNAVAILABLE) for each in wishes]
+            if request.timeout_ms <= 0 and any(well_formed(wishes)):
+                raise RequestTimedOut
+            results = await _outcome(context, plan, call)
+        except KafkaError as error:
+            results = [Deleted(each.name, each.id, error.failure()) for each in wishes]
     _note(context, call, {each.name or encode_id(each.id): each.failure for each in results})
     return DeleteTopicsResponse(
         0,
@@ -150,24 +176,22 @@ async def handle_grow(context: Context, request: CreatePartitionsRequest, call: 
         for each in request.topics
     ]
 
-    def planner(state: State) -> Plan[dict[str, Failure | None]]:
-        return plan_create_partitions(state.snapshot, wishes, context.cluster(state), authorise=call.authorise)
+    def plan(state: State, gate: Gate) -> Plan[dict[str, Failure | None]]:
+        cluster = context.cluster(state)
+        return plan_create_partitions(state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate)
 
-    outcomes: dict[str, Failure | None]
-    if request.timeout_ms <= 0:
-        outcomes = {wish.name: _TOO_LATE for wish in wishes}
-    elif request.validate_only:
-        outcomes = context.service.dry_run(planner)
-    else:
-        try:
-            outcomes = await context.service.change(planner, call.caller)
-        except StoreError:
-            outcomes = {wish.name: UNAVAILABLE for wish in wishes}
-    _note(context, call, outcomes, dry_run=request.validate_only)
+    results: Iterable[tuple[str, Failure | None]]
+    try:
+        if request.timeout_ms <= 0 and _some_to_do(wish.name for wish in wishes):
+            raise RequestTimedOut
+        results = (await _outcome(context, plan, call, dry_run=request.validate_only)).items()
+    except KafkaError as error:
+        results = [(wish.name, error.failure()) for wish in wishes]
+    _note(context, call, dict(results), dry_run=request.validate_only)
     return CreatePartitionsResponse(
         0,
         [
             CreatePartitionsTopicResult(name, failure.code if failure else 0, failure.message if failure else None)
-            for name, failure in outcomes.items()
+            for name, failure in results
         ],
     )
