@@ -315,7 +315,7 @@ def test_what_a_client_needs_at_its_start(kind: str) -> None:
             pass
     with pytest.raises(ConfigurationError, match="one of the two"), driver(kind, "a:1", bootstrap_controllers="b:2"):
         pass
-    with pytest.raises(TypeError, match="no option patience"), driver(kind, "a:1", patience=3):
+    with pytest.raises(ConfigurationError, match="in_flight"), driver(kind, "a:1", in_flight=0):
         pass
 
 
