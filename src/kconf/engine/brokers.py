@@ -176,11 +176,17 @@ _REPORTERS = frozenset(["org.apache.kafka.common.metrics.JmxReporter"])  # the o
 
 def _reporters(_now: Ladder, then: Ladder, moved: set[str]) -> None:
     if "metric.reporters" in moved:
-        unknown = set(_items(then.value("metric.reporters"))) - _REPORTERS
+        unknown = sorted(set(_items(then.value("metric.reporters"))) - _REPORTERS)
         if unknown:
-            raise InvalidRequest(
-                f"metric.reporters holds what is no metrics reporter here: {', '.join(sorted(unknown))}"
-            )
+            raise InvalidRequest(f"metric.reporters holds what is no metrics reporter here: {', '.join(unknown)}")
+
+
+_PRINCIPAL_BUILDERS = frozenset(["org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"])
+
+
+def _principals(_now: Ladder, then: Ladder, moved: set[str]) -> None:
+    if "principal.builder.class" in moved and then.value("principal.builder.class") not in _PRINCIPAL_BUILDERS:
+        raise InvalidRequest("principal.builder.class must name a builder that can also write principals down")
 
 
 _ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
@@ -197,9 +203,9 @@ def _listeners(now: Ladder, then: Ladder, moved: set[str]) -> None:
     advertised = then.effective.get("advertised.listeners")
     if advertised is not None and not set(_listener_names(advertised)) <= set(names):
         raise InvalidRequest("advertised.listeners must be among listeners")
-    if "controller" in _items(then.value("process.roles")):
-        if set(names).isdisjoint(name.upper() for name in _items(then.value("controller.listener.names"))):
-            raise InvalidRequest("a controller needs one of controller.listener.names among its listeners")
+    controllers = {name.upper() for name in _items(then.value("controller.listener.names"))}
+    if "controller" in _items(then.value("process.roles")) and controllers.isdisjoint(names):
+        raise InvalidRequest("a controller needs one of controller.listener.names among its listeners")
     before = _protocols(now.value("listener.security.protocol.map"))
     for name in _listener_names(now.value("listeners")):
         if name in names and before.get(name) != known.get(name):
@@ -248,5 +254,6 @@ _RULES: tuple[Rule, ...] = (
     _log_dirs,
     _jmx,
     _reporters,
+    _principals,
     _listeners,
 )

@@ -105,6 +105,11 @@ class Ladder:
         """The definition behind a broker property, listener prefix and all."""
         return self.catalogue.broker.get(name) or self.catalogue.broker.get(base_name(name))
 
+    def _about(self, name: str) -> str | None:
+        """A key's documentation; as in Kafka, a name with a listener in it has none."""
+        key = self.catalogue.broker.get(name)
+        return key.about if key is not None and not key.dynamic_only else None
+
     def sensitive(self, name: str) -> bool:
         key = self._key(name)
         return key is None or key.sensitive
@@ -220,7 +225,7 @@ class Ladder:
             read_only=not is_dynamic(name),
             sensitive=sensitive,
             synonyms=chain,
-            documentation=known.about if known is not None and not known.dynamic_only else None,
+            documentation=self._about(name),
         )
 
     def brokers(self) -> View:
@@ -241,7 +246,7 @@ class Ladder:
             read_only=not is_dynamic(name),
             sensitive=sensitive,
             synonyms=tuple(each for each in self.chain(name) if each.source is Source.DEFAULT_BROKER),
-            documentation=known.about if known is not None and not known.dynamic_only else None,
+            documentation=self._about(name),
         )
 
     # -- groups and client metrics -----------------------------------------------------------------------------------

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.conformance.differential.compare import Difference
+from kconf.engine.topics import MOST_PARTITIONS
+from kconf.wire.apis import BY_NAME
+from tests.conformance.differential.ask import SERVED, Ending
+from tests.conformance.differential.compare import MISSING, Difference
+from tests.conformance.differential.draw import BROKER_LOGGER
+
+_COMPARED = frozenset(BY_NAME[name].key for name in SERVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,86 @@ def _dry_topic_id(found: Difference) -> bool:
 
 def _revision(found: Difference) -> bool:
     return found.ask.name == "DescribeConfigs" and found.path == ("revision",) and found.kafka == -1
+
+
+def _own_apis(found: Difference) -> bool:
+    """Rows of APIs that only one of them serves, older versions of ours, and the tags about features."""
+    if found.ask.name != "ApiVersions":
+        return False
+    if found.path[:1] == ("api_keys",):
+        older = found.place("min_version") and found.kconf < found.kafka
+        other_side = "kconf_answer" if found.kafka is not MISSING else "kafka_answer"
+        alone = len(found.path) == 2 and found.path[1] not in getattr(found, other_side)["api_keys"]
+        return older or (alone and int(found.path[1]) not in _COMPARED)
+    return found.path[:1] in (("supported_features",), ("finalized_features",), ("finalized_features_epoch",))
+
+
+def _own_loggers(found: Difference) -> bool:
+    if found.ask.name != "DescribeConfigs" or len(found.path) < 4 or found.path[2] != "configs":
+        return False
+    return found.kafka_answer["results"][found.path[1]]["resource_type"] == BROKER_LOGGER and found.path[3] != "root"
+
+
+def _empty_name(found: Difference) -> bool:
+    return (
+        found.ask.name == "DescribeTopicPartitions"
+        and any(each.name == "" for each in found.ask.message.topics)
+        and all(each["error_code"] == -1 for each in found.kafka_answer["topics"])
+    )
+
+
+def _growth_beyond(found: Difference) -> bool:
+    return (
+        found.ask.name == "CreatePartitions"
+        and any(each.count > MOST_PARTITIONS for each in found.ask.message.topics)
+        and found.kafka_answer["results"][found.path[1]]["error_code"] == -1
+    )
+
+
+def _repeated(found: Difference) -> bool:
+    names = [(each.resource_type, each.resource_name) for each in getattr(found.ask.message, "resources", ())]
+    return (
+        found.ask.name == "AlterConfigs"
+        and len(set(names)) < len(names)
+        and found.kafka in (Ending.SILENT.value, Ending.CLOSED.value)
+        and all(each["error_code"] == 42 for each in found.kconf["responses"])
+    )
+
+
+def _unknown_operation(found: Difference) -> bool:
+    if found.ask.name != "IncrementalAlterConfigs" or found.path[:1] != ("responses",):
+        return False
+    wishes = found.ask.message.resources
+    return (
+        any(op.config_operation not in range(4) for wish in wishes for op in wish.configs)
+        and found.kafka_answer["responses"][found.path[1]]["error_code"] == -1
+    )
+
+
+def _broken_providers(found: Difference) -> bool:
+    if found.path[:1] != ("responses",):
+        return False
+    configs = found.ask.message.resources[found.path[1]].configs
+    return (
+        any(each.name == "config.providers" and "" in _items(each.value) for each in configs)
+        and found.kafka_answer["responses"][found.path[1]]["error_code"] == 0
+        and found.kconf_answer["responses"][found.path[1]]["error_code"] == 42
+    )
+
+
+def _foreign_class(found: Difference) -> bool:
+    if found.path[:1] != ("responses",):
+        return False
+    configs = found.ask.message.resources[found.path[1]].configs
+    return (
+        any(each.name.endswith(".class") and each.value == "java.lang.String" for each in configs)
+        and found.kafka_answer["responses"][found.path[1]]["error_code"] == 0
+        and found.kconf_answer["responses"][found.path[1]]["error_code"] == 42
+    )
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",")]
 
 
 def _described_twice(found: Difference) -> bool:
@@ -59,5 +145,52 @@ ACCEPTED: tuple[Accepted, ...] = (
         "kconf says in a tagged field of its own (40003) which revision answered. Kafka has none, and clients skip "
         "tags that they do not know.",
         _revision,
+    ),
+    Accepted(
+        "what is served",
+        "Each advertises what it serves: kconf neither carries data nor has features, speaks older versions too, and "
+        "has a few APIs of its own. The newest version of what both serve is the same.",
+        _own_apis,
+    ),
+    Accepted(
+        "loggers of one's own",
+        "The root logger is compared. Of the others Kafka has those of its classes and kconf those of its modules.",
+        _own_loggers,
+    ),
+    Accepted(
+        "a topic without a name among partitions",
+        "Kafka trips over its own empty cursor and fails the whole DescribeTopicPartitions with -1. kconf says of that "
+        "name that it is invalid (17), and describes the others.",
+        _empty_name,
+    ),
+    Accepted(
+        "growth by more than 10,000 partitions",
+        "Kafka fails in the middle of it with -1, for this topic and for those behind it. kconf refuses this topic "
+        "with 44 and a sentence, as both do for CreateTopics, and grows the others.",
+        _growth_beyond,
+    ),
+    Accepted(
+        "config.providers with an empty item",
+        "Kafka stores it, fails to apply it, and from then on silently applies no dynamic setting of that broker until "
+        "it is taken back. kconf refuses it with 42, as both do for every other list of a broker.",
+        _broken_providers,
+    ),
+    Accepted(
+        "a class that Kafka does not ship",
+        "Kafka takes any class that its JVM can load. kconf has no JVM, takes those that Kafka ships, and refuses "
+        "others with 42.",
+        _foreign_class,
+    ),
+    Accepted(
+        "AlterConfigs with a resource twice",
+        "Kafka does not answer at all, or closes the connection. kconf answers 42 for both, as both do for "
+        "IncrementalAlterConfigs.",
+        _repeated,
+    ),
+    Accepted(
+        "an operation that does not exist",
+        "Kafka fails the whole request with -1 and makes the next client wait for up to 30 seconds. kconf answers 42 "
+        "for that resource, and does the others.",
+        _unknown_operation,
     ),
 )

@@ -17,23 +17,23 @@ from tests.conformance.differential.side import Side
 Tree = Any
 """A plain value, or dicts and lists of them."""
 
-_FREE_ORDER: dict[str, Callable[[Any], object]] = {
+_FREE_ORDER: dict[str, Callable[[Tree], object]] = {
     "AlteredQuotaResult": lambda each: _entity(each.entity),
-    "ApiVersion": lambda each: each.api_key,
-    "CreatableTopicConfigs": lambda each: each.name,
-    "CreatableTopicResult": lambda each: each.name,
-    "CreatePartitionsTopicResult": lambda each: each.name,
-    "DeletableTopicResult": lambda each: each.name,
+    "ApiVersion": lambda each: each["api_key"],
+    "CreatableTopicConfigs": lambda each: each["name"],
+    "CreatableTopicResult": lambda each: each["name"],
+    "CreatePartitionsTopicResult": lambda each: each["name"],
     "DescribedQuota": lambda each: _entity(each.entity),
-    "DescribeConfigsEntry": lambda each: each.name,
-    "FinalizedFeatureKey": lambda each: each.name,
-    "ListedConfigResource": lambda each: f"{each.resource_type}:{each.resource_name}",
-    "MetadataBroker": lambda each: each.node_id,
-    "MetadataPartition": lambda each: each.partition_index,
-    "MetadataTopic": lambda each: each.name,
-    "QuotaEntityPart": lambda each: each.entity_type,
-    "QuotaValue": lambda each: each.key,
-    "SupportedFeatureKey": lambda each: each.name,
+    "DeletableTopicResult": lambda each: each["name"] or each["topic_id"],
+    "DescribeConfigsEntry": lambda each: each["name"],
+    "FinalizedFeatureKey": lambda each: each["name"],
+    "ListedConfigResource": lambda each: f"{each['resource_type']}:{each['resource_name']}",
+    "MetadataBroker": lambda each: each["node_id"],
+    "MetadataPartition": lambda each: each["partition_index"],
+    "QuotaEntityPart": lambda each: each["entity_type"],
+    "QuotaValue": lambda each: each["key"],
+    "MetadataTopic": lambda each: each["name"] or each["topic_id"],
+    "SupportedFeatureKey": lambda each: each["name"],
 }
 
 
@@ -92,15 +92,18 @@ def tree(side: Side, value: Any, field: str = "") -> Tree:
 
 
 def _array(side: Side, values: Any) -> Tree:
+    trees = [tree(side, each) for each in values]
     key = _FREE_ORDER.get(type(values[0]).__name__) if values else None
     if key is None:
-        return [tree(side, each) for each in values]
+        return trees
     found: dict[str, Tree] = {}
-    for each in values:
+    if len({str(key(each)) for each in trees}) < len(trees):
+        trees.sort(key=repr)
+    for each in trees:
         name = str(key(each))
         while name in found:
             name += " again"
-        found[name] = tree(side, each)
+        found[name] = each
     return found
 
 

@@ -12,14 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
 
 from kconf.wire.alter_configs import AlterConfigsRequest
 from kconf.wire.create_partitions import CreatePartitionsRequest
 from kconf.wire.create_topics import CreateTopicsRequest
 from kconf.wire.delete_topics import DeleteTopicsRequest
 from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.fields import Struct
 from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conformance.differential.accepted import ACCEPTED, Accepted
@@ -31,6 +29,7 @@ _BOUND = 3.0
 _PAUSE = 0.004
 _DESCRIBABLE = {2, 4, 8, 16, 32}
 MOST_SHOWN = 25
+MOST_PLACES = 6
 _OWN_NAME = re.compile(r"[a-z-]+-\d+-")
 
 
@@ -100,7 +99,7 @@ def _checks(ask: Ask) -> Iterator[Ask]:
             )
             if resources:
                 wanted = [DescribeConfigsResource(kind, name) for kind, name in resources]
-                yield Ask("DescribeConfigs", 4, cast(Struct, DescribeConfigsRequest(wanted, True, True)))
+                yield Ask("DescribeConfigs", 4, DescribeConfigsRequest(wanted, True, True))
         case CreateTopicsRequest() | CreatePartitionsRequest():
             yield _metadata(each.name for each in message.topics)
         case DeleteTopicsRequest():
@@ -111,41 +110,42 @@ def _checks(ask: Ask) -> Iterator[Ask]:
 
 def _metadata(names: Iterable[str]) -> Ask:
     wanted = [MetadataRequestTopic(name=name) for name in dict.fromkeys(names)]
-    return Ask("Metadata", 12, cast(Struct, MetadataRequest(wanted, allow_auto_topic_creation=False)))
+    return Ask("Metadata", 12, MetadataRequest(wanted, allow_auto_topic_creation=False))
 
 
 def report(found: list[tuple[str, Difference]]) -> str:
-    """For people: the scenario to play again, the request, where the answers part. Alike ones are only counted."""
-    groups: dict[object, list[tuple[str, Difference]]] = {}
+    """For people: the scenario to play again, the request, where the answers part. Requests alike are only counted."""
+    asks: dict[int, list[Difference]] = {}
+    scenarios: dict[int, str] = {}
     for scenario, each in found:
-        steps = tuple(_kind(step) for step in each.path if not isinstance(step, int))
-        groups.setdefault((each.ask.name, steps, _kind_of(each.kafka), _kind_of(each.kconf)), []).append(
-            (scenario, each)
-        )
-    lines = [f"{len(found)} differences that are not on the list, {len(groups)} of them unlike the others"]
+        asks.setdefault(id(each.ask), []).append(each)
+        scenarios[id(each.ask)] = scenario
+    groups: dict[object, list[int]] = {}
+    for ask, parts in asks.items():
+        groups.setdefault((parts[0].ask.name, frozenset(map(_kind, parts))), []).append(ask)
+    lines = [f"{len(asks)} requests with differences that are not on the list, {len(groups)} of them unlike the others"]
     for alike in list(groups.values())[:MOST_SHOWN]:
-        scenario, each = alike[0]
-        lines += [
-            "",
-            f"== {each.ask.name} v{each.ask.version} in scenario {scenario}"
-            + (f" (and {len(alike) - 1} alike)" if len(alike) > 1 else ""),
-            f"request: {shown(each.ask.message, frozenset(each.path))}",
-            f"at {each.where}",
-            f"  kafka: {_short(each.kafka)}",
-            f"  kconf: {_short(each.kconf)}",
-        ]
-        if len(str(each.kafka_answer)) + len(str(each.kconf_answer)) < 1500:
-            lines += ["  answers:", f"    kafka: {each.kafka_answer}", f"    kconf: {each.kconf_answer}"]
+        lines += ["", *_told(scenarios[alike[0]], asks[alike[0]])]
+        if len(alike) > 1:
+            lines.append(f"  and {len(alike) - 1} alike: {', '.join(scenarios[each] for each in alike[1:6])}")
     return "\n".join(lines)
 
 
-def _kind(step: str) -> str:
-    return "a topic of the lab" if _OWN_NAME.match(step) else step
+def _told(scenario: str, parts: list[Difference]) -> Iterator[str]:
+    ask = parts[0].ask
+    about = frozenset(step for each in parts for step in each.path)
+    yield f"== {ask.name} v{ask.version} in scenario {scenario}"
+    yield f"request: {shown(ask.message, about)}"
+    for each in parts[:MOST_PLACES]:
+        yield f"  {each.where}   kafka: {_short(each.kafka)}   kconf: {_short(each.kconf)}"
+    if len(parts) > MOST_PLACES:
+        yield f"  and {len(parts) - MOST_PLACES} more places"
 
 
-def _kind_of(value: object) -> object:
-    """Numbers (codes, sources) are kinds of their own; of texts and structs there is one kind each."""
-    return value if isinstance(value, int) else type(value).__name__
+def _kind(found: Difference) -> object:
+    """What makes two differences alike: the place, names of the lab aside, and what stands there, if it is a number."""
+    steps = tuple(step for step in found.path if not isinstance(step, int) and not _OWN_NAME.match(step))
+    return steps, *(each if isinstance(each, int) else type(each).__name__ for each in (found.kafka, found.kconf))
 
 
 def _short(value: object) -> str:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.keys.topic import TOPIC as KEYS
+from kconf.keys.topic import TOPIC as ALL_KEYS
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import APPEND, BAD_NAMES, DELETE, SET, SUBTRACT, TOPIC, Draw, Op, topic
 from tests.conformance.differential.values import candidates
 
-_KEYS = {name: key for name, key in KEYS.items() if not key.legacy}
-_LISTS = tuple(name for name, key in _KEYS.items() if key.default is not None and key.type == 7)
+KEYS = {name: key for name, key in ALL_KEYS.items() if not key.legacy}
+_LISTS = tuple(name for name, key in KEYS.items() if key.default is not None and key.type == 7)
 UNKNOWN = ("no.such.key", "retention", "log.retention.ms", "message.format.version", "", "RETENTION.MS", "a b", "ключ")
 
 
-def sweep(draw: Draw) -> Iterator[Ask]:
-    """One key, every text for it, each on a topic of its own."""
-    key = draw.one(sorted(_KEYS))
-    yield from sweep_key(draw, key)
-
-
 def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
-    texts = candidates(_KEYS[name])
+    """One key, every text for it, each on a topic of its own."""
+    texts = candidates(KEYS[name])
     names = [draw.name(name) for _ in texts]
     yield draw.create(*(topic(each) for each in names))
     yield draw.incremental(*((TOPIC, each, [(SET, name, text)]) for each, text in zip(names, texts, strict=True)))
@@ -35,7 +30,7 @@ def sweep_key(draw: Draw, name: str) -> Iterator[Ask]:
 def changes(draw: Draw) -> Iterator[Ask]:
     """A few topics, altered again and again."""
     names = [draw.name() for _ in range(draw.random.randint(1, 3))]
-    configs = [(key, draw.value(_KEYS[key])) for key in draw.some(_KEYS, draw.random.randint(0, 3))]
+    configs = [(key, draw.value(KEYS[key])) for key in draw.some(KEYS, draw.random.randint(0, 3))]
     yield draw.create(*(topic(each, 1, 1, configs=configs if index == 0 else ()) for index, each in enumerate(names)))
     for _ in range(draw.random.randint(3, 6)):
         yield _alter(draw, names)
@@ -69,8 +64,8 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
     ops: list[Op] = []
     for _ in range(draw.random.choice((0, 1, 1, 1, 2, 3))):
         kind = draw.one(kinds)
-        key = draw.one(_LISTS) if kind in (APPEND, SUBTRACT) and draw.chance(0.7) else draw.one(sorted(_KEYS))
-        value: str | None = _likely(draw, key) if draw.chance(0.75) else draw.value(_KEYS[key])
+        key = draw.one(_LISTS) if kind in (APPEND, SUBTRACT) and draw.chance(0.7) else draw.one(sorted(KEYS))
+        value: str | None = _likely(draw, key) if draw.chance(0.75) else draw.value(KEYS[key])
         if draw.chance(0.05):
             key = draw.one(UNKNOWN)
         if draw.chance(0.05) or (kind == DELETE and draw.chance(0.7)):
@@ -83,7 +78,7 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
 
 def _likely(draw: Draw, name: str) -> str:
     """A text that the key probably takes, so that something changes."""
-    key = _KEYS[name]
+    key = KEYS[name]
     if key.check is not None and key.check.choices:
         return draw.one(key.check.choices)
     if "throttled" in name:
@@ -99,5 +94,5 @@ def _describe(draw: Draw, names: list[str]) -> Ask:
         resources.append((draw.one((0, 1, 3, 5, 9, 64)), "x"))
     if draw.chance(0.1):
         resources.append(resources[0])
-    filtered = draw.some((*_KEYS, *UNKNOWN), draw.random.randint(0, 4)) if draw.chance(0.4) else None
+    filtered = draw.some((*KEYS, *UNKNOWN), draw.random.randint(0, 4)) if draw.chance(0.4) else None
     return draw.describe(*resources, names=filtered)

@@ -1,0 +1,91 @@
+"""What a run plays: every key once, then families in turn until enough was asked, and the stalls at the end.
+
+A scenario's name is its seed: `broker_configs.changes/17` draws the same requests in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+
+from kconf.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kconf.wire.apis import BY_NAME
+from tests.conformance.differential.ask import SERVED, Ask
+from tests.conformance.differential.draw import Draw
+from tests.conformance.differential.duel import Duel
+from tests.conformance.differential.scenarios import (
+    broker_configs,
+    groups,
+    metadata,
+    others,
+    stalls,
+    topic_configs,
+    topics,
+)
+from tests.conformance.differential.side import Side
+
+Scenario = Callable[[Draw], Iterable[Ask]]
+
+DRAWN: Mapping[str, Scenario] = {
+    "topic-configs": topic_configs.changes,
+    "broker-configs": broker_configs.changes,
+    "brokers-odd": broker_configs.odd,
+    "listeners": broker_configs.listeners,
+    "groups": groups.changes,
+    "topics": topics.create,
+    "growth": topics.grow,
+    "deletion": topics.delete,
+    "metadata": metadata.metadata,
+    "auto-creation": metadata.auto_create,
+    "cluster": metadata.cluster,
+    "partitions": metadata.partitions,
+    "versions": others.versions,
+    "lists": others.lists,
+    "loggers": others.loggers,
+    "acls": others.acls,
+    "surplus": others.surplus,
+}
+
+LAST: Mapping[str, Scenario] = {"repeated": stalls.repeated, "unknown-operation": stalls.unknown_operation}
+
+
+def sweeps() -> Iterator[tuple[str, Scenario]]:
+    """Every key of every kind of resource, once."""
+    for name in topic_configs.KEYS:
+        yield f"topic-key/{name}", partial(topic_configs.sweep_key, name=name)
+    for name in broker_configs.DYNAMIC_KEYS:
+        yield f"broker-key/{name}", partial(broker_configs.sweep_key, name=name)
+    for kind, keys in groups.TABLES.items():
+        for name in keys:
+            yield f"group-key/{kind}/{name}", partial(groups.sweep_key, kind=kind, name=name)
+
+
+def drawn(families: Sequence[str] = tuple(DRAWN)) -> Iterator[tuple[str, Scenario]]:
+    """The families in turn, for ever."""
+    for number in count(1):
+        for family in families:
+            yield f"{family}/{number}", DRAWN[family]
+
+
+def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Mapping[str, Sequence[int]]) -> None:
+    for name, scenario in scenarios:
+        duel.play(name, scenario(Draw(name, versions)))
+
+
+def common_versions(duel: Duel) -> dict[str, Sequence[int]]:
+    """The versions that both sides say they serve."""
+    one, other = _served(duel.kafka), _served(duel.kconf)
+    return {
+        name: range(
+            max(one[BY_NAME[name].key][0], other[BY_NAME[name].key][0]),
+            min(one[BY_NAME[name].key][1], other[BY_NAME[name].key][1]) + 1,
+        )
+        for name in SERVED
+    }
+
+
+def _served(side: Side) -> dict[int, tuple[int, int]]:
+    answer = side.ask(Ask("ApiVersions", 0, ApiVersionsRequest()))
+    assert isinstance(answer, ApiVersionsResponse)
+    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
