@@ -8,7 +8,7 @@ matches a client's rule, not even the default one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -29,13 +29,24 @@ class Candidate(NamedTuple):
     value: float
 
 
-class Resolved(NamedTuple):
+class Resolved:
     """The quota that holds for a (user, client id), and those that lose against it, in order."""
 
-    value: float
-    source: QuotaSource
-    losers: tuple[Candidate, ...]
-    bucket: Bucket
+    __slots__ = ("_found", "_who", "source", "value")
+
+    def __init__(self, found: Sequence[tuple[QuotaSource, str]], user: Name, client_id: Name) -> None:
+        self.source, text = found[0]
+        self.value = number(text)
+        self._found = found
+        self._who = user, client_id
+
+    @property
+    def losers(self) -> tuple[Candidate, ...]:
+        return tuple(Candidate(source, number(text)) for source, text in self._found[1:])
+
+    @property
+    def bucket(self) -> Bucket:
+        return bucket(self.source, *self._who)
 
 
 class QuotaRow:
@@ -148,38 +159,38 @@ class QuotaIndex:
 
     # -- who gets what -----------------------------------------------------------------------------------------------
 
+    def resolve(self, key: str, user: Name, client_id: Name) -> Resolved | None:
+        """The quota of this key that holds for a user with a client id; None: no limit."""
+        found = self._found(key, user, client_id)
+        return Resolved(found, user, client_id) if found else None
+
     def ladder(self, key: str, user: Name, client_id: Name) -> list[Candidate]:
         """Every quota of this key that applies, the one that holds first."""
-        # The enforced path of every request: eight look-ups, and nothing but them written out.
+        return [Candidate(source, number(text)) for source, text in self._found(key, user, client_id)]
+
+    def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
+        # The way of every request while someone is limited: eight look-ups, and nothing but them written out.
         found: list[tuple[QuotaSource, str]] = []
         pairs, users, clients = self.pairs, self.users, self.clients
         if user:
-            if client_id and (row := pairs.get((user, client_id))) is not None and key in row.values:
-                found.append((_CLIENT_IN_USER, row.values[key]))
-            if client_id != "" and (row := pairs.get((user, None))) is not None and key in row.values:
-                found.append((_DEFAULT_CLIENT_IN_USER, row.values[key]))
-            if (row := users.get(user)) is not None and key in row.values:
-                found.append((_USER, row.values[key]))
+            if client_id and (row := pairs.get((user, client_id))) is not None and (text := row.values.get(key)):
+                found.append((_CLIENT_IN_USER, text))
+            if client_id != "" and (row := pairs.get((user, None))) is not None and (text := row.values.get(key)):
+                found.append((_DEFAULT_CLIENT_IN_USER, text))
+            if (row := users.get(user)) is not None and (text := row.values.get(key)):
+                found.append((_USER, text))
         if user != "":
-            if client_id and (row := pairs.get((None, client_id))) is not None and key in row.values:
-                found.append((_CLIENT_IN_DEFAULT_USER, row.values[key]))
-            if client_id != "" and (row := pairs.get(_DEFAULTS)) is not None and key in row.values:
-                found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, row.values[key]))
-            if (row := users.get(None)) is not None and key in row.values:
-                found.append((_DEFAULT_USER, row.values[key]))
-        if client_id and (row := clients.get(client_id)) is not None and key in row.values:
-            found.append((_CLIENT, row.values[key]))
-        if client_id != "" and (row := clients.get(None)) is not None and key in row.values:
-            found.append((_DEFAULT_CLIENT, row.values[key]))
-        return [_new(Candidate, (source, number(text))) for source, text in found]
-
-    def resolve(self, key: str, user: Name, client_id: Name) -> Resolved | None:
-        """The quota of this key that holds for a user with a client id; None: no limit."""
-        found = self.ladder(key, user, client_id)
-        if not found:
-            return None
-        source, value = found[0]
-        return Resolved(value, source, tuple(found[1:]), bucket(source, user, client_id))
+            if client_id and (row := pairs.get((None, client_id))) is not None and (text := row.values.get(key)):
+                found.append((_CLIENT_IN_DEFAULT_USER, text))
+            if client_id != "" and (row := pairs.get(_DEFAULTS)) is not None and (text := row.values.get(key)):
+                found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, text))
+            if (row := users.get(None)) is not None and (text := row.values.get(key)):
+                found.append((_DEFAULT_USER, text))
+        if client_id and (row := clients.get(client_id)) is not None and (text := row.values.get(key)):
+            found.append((_CLIENT, text))
+        if client_id != "" and (row := clients.get(None)) is not None and (text := row.values.get(key)):
+            found.append((_DEFAULT_CLIENT, text))
+        return found
 
     def address(self, key: str, address: str) -> tuple[float, Name] | None:
         """The quota of an address, and the entity that it comes from; None: no limit."""
@@ -239,7 +250,6 @@ _DEFAULT_CLIENT_IN_DEFAULT_USER: Final = QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_U
 _DEFAULT_USER: Final = QuotaSource.DEFAULT_USER
 _CLIENT: Final = QuotaSource.CLIENT
 _DEFAULT_CLIENT: Final = QuotaSource.DEFAULT_CLIENT
-_new: Final = tuple.__new__  # what a named tuple does, without the detour
 _DEFAULTS: Final = (None, None)
 _SHARES: Final = (
     *((True, True), (True, True), (True, False)),

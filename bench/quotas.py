@@ -1,0 +1,176 @@
+"""Quotas: describing all of 100,000 beside a real broker, and resolving one pair among 1,000,000 on our own."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from immutables import Map
+
+from bench.arena import Arena, main
+from bench.load import BenchError
+from bench.peers import Peer
+from bench.table import Goal, Row
+from kconf.engine.quota_index import QuotaIndex
+from kconf.model.quota import QuotaSource
+from kconf.model.resource import Overrides, Resource
+from kconf.model.snapshot import Snapshot
+from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
+from kconf.wire.apis import BY_NAME
+from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaEntityPart, QuotaFilterComponent
+from kconf.wire.frames import read_response, request
+
+ENTITIES = 100_000
+AT_ONCE = 2_000  # entities in one alter
+INDEXED = 1_000_000
+KEY = "producer_byte_rate"
+VERSION = 1
+
+
+def rows(arena: Arena) -> Iterator[Row]:
+    yield _resolve(arena)
+    yield _set(arena)
+    yield _describe(arena)
+    yield _find(arena)
+
+
+def _resolve(arena: Arena) -> Row:
+    """kconf only: a real broker has no such question."""
+    index = QuotaIndex.of(Snapshot(1, configs=Map(dict(_entities()))))
+    random = Random(8)
+    pairs = [(f"user-{number}", f"client-{number}") for number in random.sample(range(INDEXED // 4), 50_000)]
+    seconds = []
+    for _ in range(max(arena.settings.rounds, 3)):
+        began = time.perf_counter()
+        for user, client in pairs:
+            found = index.resolve(KEY, user, client)
+        seconds.append((time.perf_counter() - began) / len(pairs))
+        if found is None or found.source is not QuotaSource.CLIENT_IN_USER or len(found.losers) != 7:
+            raise BenchError(f"The wrong quota was found: {found}.")
+    micros = {"kconf": [each * 1e6 for each in seconds]}
+    return Row(f"resolve one of {INDEXED:,} quotas, all 8 levels", "µs", micros, [Goal("most", 5.0)], True)
+
+
+def _entities() -> Iterator[tuple[Resource, Overrides]]:
+    """A million entities, so that every level has one for every pair that is asked for."""
+    values: Overrides = {KEY: "1024"}
+    for number in range(INDEXED // 4):
+        user, client = f"user-{number}", f"client-{number}"
+        for source in (
+            QuotaSource.CLIENT_IN_USER,
+            QuotaSource.DEFAULT_CLIENT_IN_USER,
+            QuotaSource.USER,
+            QuotaSource.CLIENT,
+        ):
+            yield source.entity(user, client).resource, values
+    for number in range(INDEXED // 4):
+        yield QuotaSource.CLIENT_IN_DEFAULT_USER.entity(None, f"client-{number}").resource, values
+    for source in (QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER, QuotaSource.DEFAULT_USER, QuotaSource.DEFAULT_CLIENT):
+        yield source.entity(None, None).resource, values
+
+
+class Line:
+    """One connection, one question at a time."""
+
+    def __init__(self, peer: Peer) -> None:
+        host, _, port = peer.address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=120)
+        self._answers = self._socket.makefile("rb")
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, name: str, message: object) -> bytes:
+        self._socket.sendall(request(BY_NAME[name], VERSION, 7, "bench", message))
+        return self._answers.read(int.from_bytes(self._answers.read(4), "big"))
+
+
+def _read(name: str, answer: bytes) -> Any:
+    return read_response(BY_NAME[name], VERSION, answer)[1]
+
+
+def _users() -> Sequence[str]:
+    return [f"user-{number:06}" for number in range(ENTITIES)]
+
+
+def _set(arena: Arena) -> Row:
+    """Set once on every server; what the other rows describe."""
+    made: dict[str, list[float]] = {}
+    for peer in arena.peers:
+        with Line(peer) as line:
+            began = time.perf_counter()
+            for first in range(0, ENTITIES, AT_ONCE):
+                entries = [
+                    AlteredQuota([QuotaEntityPart("user", name)], [QuotaOp(KEY, 1024.0)])
+                    for name in _users()[first : first + AT_ONCE]
+                ]
+                told = _read("AlterClientQuotas", line.ask("AlterClientQuotas", AlterClientQuotasRequest(entries)))
+                if len(told.entries) != AT_ONCE or any(each.error_code for each in told.entries):
+                    raise BenchError(f"{peer.name} did not set the quotas.")
+            made[peer.name] = [ENTITIES / (time.perf_counter() - began)]
+            _wait(peer, line)
+    return Row(f"set {ENTITIES:,} quotas, {AT_ONCE:,} in a request: quotas", "/s", made)
+
+
+def _wait(peer: Peer, line: Line) -> None:
+    """A broker learns of a change after the controller has answered it."""
+    until = time.monotonic() + 60
+    while len(_read("DescribeClientQuotas", line.ask("DescribeClientQuotas", _all())).entries) < ENTITIES:
+        if time.monotonic() > until:
+            raise BenchError(f"{peer.name} does not show all quotas.")
+        time.sleep(0.1)
+
+
+def _all() -> DescribeClientQuotasRequest:
+    return DescribeClientQuotasRequest([QuotaFilterComponent("user", 2)])
+
+
+def _describe(arena: Arena) -> Row:
+    def measure(peer: Peer) -> float:
+        with Line(peer) as line:
+            for _ in range(3):
+                line.ask("DescribeClientQuotas", _all())
+            began = time.perf_counter()
+            answer = line.ask("DescribeClientQuotas", _all())
+            seconds = time.perf_counter() - began
+        told = _read("DescribeClientQuotas", answer)
+        if {each.entity[0].entity_name for each in told.entries} != set(_users()):
+            raise BenchError(f"{peer.name} did not describe all quotas.")
+        return seconds
+
+    made = arena.rounds(measure)
+    series = made.series(lambda seconds: seconds)
+    return Row(f"describe all of {ENTITIES:,} quotas", "ms", series, [Goal("part", 1.0)], True, made.others)
+
+
+def _find(arena: Arena) -> Row:
+    """One user among all of them."""
+    random = Random(9)
+
+    def measure(peer: Peer) -> float:
+        with Line(peer) as line:
+            names = random.sample(_users(), 300)
+            began = time.perf_counter()
+            for name in names:
+                answer = line.ask(
+                    "DescribeClientQuotas", DescribeClientQuotasRequest([QuotaFilterComponent("user", 0, name)])
+                )
+            seconds = time.perf_counter() - began
+        (entry,) = _read("DescribeClientQuotas", answer).entries
+        if entry.entity[0].entity_name != names[-1] or entry.values[0].value != 1024.0:
+            raise BenchError(f"{peer.name} described another quota.")
+        return seconds / len(names)
+
+    made = arena.rounds(measure)
+    series = made.series(lambda seconds: seconds)
+    return Row(f"describe one of {ENTITIES:,} quotas", "ms", series, [Goal("part", 1.0)], True, made.others)
+
+
+if __name__ == "__main__":
+    main(rows)
