@@ -70,7 +70,7 @@ def test_a_clock_that_is_put_back_does_not_put_the_journal_back() -> None:
         now = 100.0
         store = MemoryStore()
         for _ in range(2):  # a second server on the same journal knows its last time
-            service = Service(store, node_id=1, catalogue=kafka_43(), static={}, clock=lambda: now)
+            service = Service(store, node_id=1, catalogue=kafka_43(), static={}, clock=lambda: now)  # noqa: B023
             await service.start()
             for _ in range(2):
                 change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, "1", "set")

@@ -1,0 +1,169 @@
+"""Long-poll: who waits is answered by what it waits for, at the end of its time, and when it can be kept no longer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from kconf.wire.frames import LENGTH, read_response
+from tests.feed.reading import API, changes, question, set_key, until, waiting
+from tests.support.admin import GROUP, TOPIC, Admin
+from tests.support.process import KconfProcess
+from tests.support.wire import Wire
+
+LONG = 60_000  # milliseconds; no test waits so long
+
+
+def beside(work: Callable[[], Any]) -> Future[Any]:
+    """Something that waits, in a thread of its own."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def test_a_waiting_reader_is_answered_when_a_change_that_it_wants_commits(own_server: KconfProcess) -> None:
+    with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
+        writer.create("mine", "other")
+        answer = beside(lambda: changes(reader, 1, wait=LONG, filters=[(TOPIC, "mine")]))
+        until(lambda: waiting(own_server) == 1)
+        for n in range(20):
+            set_key(writer, "other", str(1000 + n))
+        assert not answer.done()
+        set_key(writer, "mine", "1000")
+
+        found = answer.result(10)
+
+    assert [each.revision for each in found.revisions] == [22]
+    assert (found.next_after, found.current) == (22, 22)
+    assert waiting(own_server) == 0
+
+
+def test_a_reader_of_a_type_is_not_woken_by_another(own_server: KconfProcess) -> None:
+    with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
+        writer.create("t")
+        answer = beside(lambda: changes(reader, 1, wait=LONG, filters=[(GROUP, None)]))
+        until(lambda: waiting(own_server) == 1)
+        set_key(writer, "t", "1000")
+        assert not answer.done()
+        set_key(writer, "g", "50000", key="consumer.session.timeout.ms", kind=GROUP)
+
+        assert [each.revision for each in answer.result(10).revisions] == [3]
+
+
+def test_a_time_out_is_an_empty_page_and_where_to_go_on(own_server: KconfProcess) -> None:
+    with Admin(own_server.bootstrap) as reader, Admin(own_server.bootstrap) as writer:
+        writer.create("t")
+        began = time.monotonic()
+        answer = beside(lambda: changes(reader, 1, wait=700, filters=[(TOPIC, "none")]))
+        until(lambda: waiting(own_server) == 1)
+        set_key(writer, "t", "1000")
+        found = answer.result(10)
+
+    assert time.monotonic() - began >= 0.7
+    assert (found.error_code, list(found.revisions), found.next_after, found.current) == (0, [], 2, 2)
+
+
+def test_changes_that_are_there_are_answered_at_once(admin: Admin, topic: str) -> None:
+    admin.create(topic)
+    began = time.monotonic()
+
+    assert changes(admin, 0, wait=LONG).revisions
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("manner", ["closed", "half closed", "reset"])
+def test_who_goes_away_is_forgotten_at_once(own_server: KconfProcess, manner: str) -> None:
+    """Not when its time is over: a reader that reconnects often would otherwise leave hundreds behind."""
+    line = own_server.connect()
+    line.sendall(question(0, wait=LONG, filters=[(TOPIC, "a"), (TOPIC, "b"), (GROUP, None)]))
+    until(lambda: waiting(own_server) == 3)
+    match manner:
+        case "closed":
+            line.close()
+        case "half closed":
+            line.shutdown(1)
+        case "reset":
+            line.setsockopt(1, 13, b"\x01\x00\x00\x00\x00\x00\x00\x00")  # SO_LINGER 0
+            line.close()
+
+    until(lambda: waiting(own_server) == 0, 5)
+    if manner == "half closed":
+        (size,) = LENGTH.unpack(line.recv(4))
+        _, answer = read_response(API, 0, line.recv(size))
+        assert (answer.error_code, list(answer.revisions)) == (0, [])
+        assert line.recv(1) == b""
+        line.close()
+
+
+def test_a_request_behind_a_long_poll_ends_its_wait(server: KconfProcess) -> None:
+    """Answers come in order, so the second would wait for the first; an empty page is always a right answer."""
+    with Wire(server.bootstrap) as wire:
+        current = changes(wire, -1).current
+        began = time.monotonic()
+        wire._socket.sendall(question(current, wait=LONG, correlation=7) + question(current, wait=1, correlation=8))
+        first, second = (read_response(API, 0, wire.receive()) for _ in range(2))
+        wire._socket.sendall(question(current, wait=LONG, correlation=9))
+        until(lambda: waiting(server) == 1)
+        wire._socket.sendall(question(current, wait=1, correlation=10))
+        third, fourth = (read_response(API, 0, wire.receive()) for _ in range(2))
+
+    assert time.monotonic() - began < 10
+    assert [each[0] for each in (first, second, third, fourth)] == [7, 8, 9, 10]
+    assert all(each[1].error_code == 0 and not each[1].revisions for each in (first, second, third, fourth))
+
+
+def test_a_poll_behind_the_last_word_of_a_peer_does_not_wait(server: KconfProcess) -> None:
+    """Two requests and an end in one breath: the second is the long-poll."""
+    with server.connect() as line:
+        line.sendall(question(0, wait=0, correlation=1) + question(2**40, wait=LONG, correlation=2))
+        line.sendall(question(changes_now(server), wait=LONG, correlation=3))
+        line.shutdown(1)
+        began = time.monotonic()
+        while line.recv(65536):
+            pass
+        assert time.monotonic() - began < 5
+
+
+def changes_now(server: KconfProcess) -> int:
+    with Wire(server.bootstrap) as wire:
+        current: int = changes(wire, -1).current
+        return current
+
+
+def test_a_server_that_stops_answers_who_waits(own_server: KconfProcess) -> None:
+    with Wire(own_server.bootstrap) as wire:
+        answer = beside(lambda: changes(wire, 0, wait=LONG))
+        until(lambda: waiting(own_server) == 1)
+        began = time.monotonic()
+        assert own_server.stop() == 0
+        assert time.monotonic() - began < 5
+        found = answer.result(10)
+
+    assert (found.error_code, list(found.revisions), found.next_after) == (0, [], 0)
+    assert "Traceback" not in own_server.log()
+
+
+def test_many_who_wait_are_all_answered_by_one_commit(own_server: KconfProcess) -> None:
+    lines = [own_server.connect() for _ in range(200)]
+    for line in lines:
+        line.sendall(question(0, wait=LONG))
+    until(lambda: waiting(own_server) == len(lines))
+    with Admin(own_server.bootstrap) as admin:
+        admin.create("t")
+    for line in lines:
+        (size,) = LENGTH.unpack(line.recv(4))
+        data = line.recv(size)
+        assert [each.revision for each in read_response(API, 0, data)[1].revisions] == [1]
+        line.close()
