@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 
 from kconf.keys.catalogue import kafka_43
+from kconf.server import throttling
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
@@ -108,6 +109,9 @@ class Server:
             return
         self._connections.add(connection)
         self.statistics.connections += 1
+        delay_ms = self.context.quotas.connected(connection.peer.host)
+        if delay_ms:
+            connection.turn_away(delay_ms)
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
@@ -117,6 +121,8 @@ class Server:
         return len(self._connections)
 
     def answer(self, peer: Peer, frame: bytes) -> Made:
+        if self.context.quotas.limiting:
+            return throttling.answer(self.context, self.statistics, peer, frame)
         return answer(self.context, self.statistics, peer, frame)
 
     def refused(self, peer: Peer, why: str) -> None:

@@ -33,6 +33,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._now = server.now
         self._service = server.context.service
+        self._quotas = server.context.quotas
         self._statistics = server.statistics
         self._data = b""  # what has been read and not yet answered, less what is in `_buffer`
         self._buffer = bytearray()  # a large frame under way
@@ -40,6 +41,7 @@ class Connection(asyncio.Protocol):
         self._paused = False  # the peer does not read
         self._ended = False  # nothing more will be read
         self._linger = False  # let the peer close first
+        self._muted: asyncio.TimerHandle | None = None  # throttled: not listened to until then
         self.busy = False  # a request waits for its commit, or for its turn
         self.closing = False
         self.last_seen = 0.0
@@ -54,6 +56,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._let_go()
+        if self._muted is not None:
+            self._muted.cancel()
         self.peer.patience.end()
         self._server.closed(self)
 
@@ -92,7 +96,11 @@ class Connection(asyncio.Protocol):
     def stop(self) -> None:
         """The server stops: answer what has been read whole, then close."""
         self._linger = not self._ended and self.last_seen > self._now() - _LINGER
-        self._end()
+        if self._muted is not None:
+            self._ended = True
+            self._unmute()
+        else:
+            self._end()
 
     @property
     def is_stuck(self) -> bool:
@@ -134,7 +142,7 @@ class Connection(asyncio.Protocol):
             start = position + 4
             stop = start + size
             hit = None
-            if stop <= end and data[start : start + 2] == DESCRIBE_CONFIGS:
+            if stop <= end and data[start : start + 2] == DESCRIBE_CONFIGS and not self._quotas.limiting:
                 hit = quick_answer(self._service.state, data, start, stop, self.peer.authorise)
             if hit is not None:
                 self._statistics.quick += 1
@@ -158,8 +166,10 @@ class Connection(asyncio.Protocol):
                 else:
                     self._wait(made)
                     return stop
+                if self.peer.mute_ms:
+                    self._mute()
             position = stop
-            if waiting > _PIECE:
+            if waiting > _PIECE or self.busy:
                 self._send(out)
                 waiting = 0
                 if self._is_behind():
@@ -222,6 +232,8 @@ class Connection(asyncio.Protocol):
             return
         if error is None:
             self._transport.write(promise.result())
+            if self.peer.mute_ms:
+                self._mute()
             self._go_on()
         else:
             self._server.refused(self.peer, str(error))
@@ -231,6 +243,25 @@ class Connection(asyncio.Protocol):
         """Let others have their turn."""
         self.busy = True
         asyncio.get_running_loop().call_soon(self._rested)
+
+    def turn_away(self, delay_ms: int) -> None:
+        """Too many connections from there: read nothing, and close after a while."""
+        self._let_go()
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_later(delay_ms / 1000, self.abort)
+
+    def _mute(self) -> None:
+        """Throttled: it has been answered, and is not listened to for a while. At the end everyone is."""
+        delay_ms, self.peer.mute_ms = self.peer.mute_ms, 0
+        if not self._ended:
+            self.busy = True
+            self._muted = asyncio.get_running_loop().call_later(delay_ms / 1000, self._unmute)
+
+    def _unmute(self) -> None:
+        if self._muted is not None:
+            self._muted.cancel()
+            self._muted = None
+        self._rested()
 
     def _rested(self) -> None:
         self.busy = False

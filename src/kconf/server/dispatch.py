@@ -80,7 +80,7 @@ api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key
 class Peer:
     """Whom a connection talks to, as far as handlers care."""
 
-    __slots__ = ("advertised_host", "advertised_port", "authorise", "host", "patience", "principal")
+    __slots__ = ("advertised_host", "advertised_port", "authorise", "host", "mute_ms", "patience", "principal")
 
     def __init__(self, host: str, advertised_host: str, advertised_port: int) -> None:
         self.principal = "User:ANONYMOUS"
@@ -89,6 +89,7 @@ class Peer:
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
         self.patience = Patience()
+        self.mute_ms = 0  # once answered, it is not listened to for so long (throttling.py)
 
 
 def is_served(key: int, version: int) -> bool:

@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from kconf.server.quota_metrics import quota_families
 from kconf.server.settings import naming
 from kconf.version import __version__
 
@@ -68,6 +69,7 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.attempts.dropped
         )
+        yield from quota_families(context.quotas)
 
 
 class MetricsPort:

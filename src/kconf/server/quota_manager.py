@@ -12,7 +12,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from logging import getLogger
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from kconf.engine.quota_index import Name, QuotaIndex
 from kconf.engine.quotas import canonical_address
@@ -182,8 +182,10 @@ class QuotaManager:
         measured = self.mutations.of(quota.bucket, quota.value)
         return MutationQuota(measured.by, quota.value, strict=strict, now=self._now() * 1000)
 
-    def mutated(self, user: str, client_id: str, quota: MutationQuota) -> int:
+    def mutated(self, user: str, client_id: str, quota: MutationQuota | None) -> int:
         """The milliseconds to wait for what was spent."""
+        if quota is None or not quota.delay_ms:
+            return 0
         found = self.index.resolve(MUTATION_RATE, user, client_id)
         if found is not None:
             self.mutations.of(found.bucket, found.value).waited(quota.delay_ms)
@@ -205,6 +207,23 @@ class QuotaManager:
             measured.by.record(-1, now)  # as in Kafka: what was turned away does not count
         measured.waited(delay)
         return delay
+
+    @property
+    def measures(self) -> dict[str, Measures[Any]]:
+        """All measures, by the quota that they are for."""
+        return {
+            REQUEST_PERCENTAGE: self.requests,
+            MUTATION_RATE: self.mutations,
+            CONNECTION_RATE: self.connections,
+        }
+
+    def use(self, measured: Measured[Any]) -> float:
+        """How much is used now: a rate, or the tokens that are owed."""
+        now = self._now() * 1000
+        if isinstance(measured.by, TokenBucket):
+            return max(-measured.by.tokens(measured.limit, now), 0.0)
+        rate: float = measured.by.measure(now)
+        return rate
 
     # -- who was here ------------------------------------------------------------------------------------------------
 

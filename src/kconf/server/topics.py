@@ -9,8 +9,10 @@ from uuid import UUID
 from kconf.engine.deletions import Deleted, Doomed, plan_delete_topics, well_formed
 from kconf.engine.policy import Gate
 from kconf.engine.resolve import Ladder
+from kconf.engine.throttle import MutationQuota
 from kconf.engine.topics import (
     METADATA_TOPIC,
+    Charge,
     Created,
     Growth,
     plan_create_partitions,
@@ -25,6 +27,7 @@ from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import encode_id
 from kconf.server.context import UNAVAILABLE, Call, Context
 from kconf.server.policies import PolicyPlanner
+from kconf.server.quota_manager import user_of
 from kconf.service import State
 from kconf.wire.codec import encode
 from kconf.wire.create_partitions import (
@@ -56,10 +59,11 @@ async def handle_create(context: Context, request: CreateTopicsRequest, call: Ca
         )
         for topic in request.topics
     ]
+    quota, charge = _quota(context, call, strict_from=6)
 
     def plan(state: State, gate: Gate) -> Plan[dict[str, Created | Failure]]:
         cluster = context.cluster(state)
-        return plan_create_topics(state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate)
+        return plan_create_topics(state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate, charge=charge)
 
     try:
         if request.timeout_ms <= 0 and _some_to_do((wish.name for wish in wishes), but={METADATA_TOPIC}):
@@ -78,7 +82,19 @@ async def handle_create(context: Context, request: CreateTopicsRequest, call: Ca
         else _created(outcome, ladder, call, dry=request.validate_only)
         for name, outcome in outcomes.items()
     ]
-    return CreateTopicsResponse(0, results)
+    return CreateTopicsResponse(_delay(context, call, quota), results)
+
+
+def _quota(context: Context, call: Call, *, strict_from: int) -> tuple[MutationQuota | None, Charge | None]:
+    """KIP-599: versions from `strict_from` on know THROTTLING_QUOTA_EXCEEDED; older ones are granted, and wait."""
+    caller = call.caller
+    strict = call.version >= strict_from
+    quota = context.quotas.mutation(user_of(caller.principal), caller.client_id, strict=strict)
+    return quota, quota.charge if quota else None
+
+
+def _delay(context: Context, call: Call, quota: MutationQuota | None) -> int:
+    return context.quotas.mutated(user_of(call.caller.principal), call.caller.client_id, quota)
 
 
 async def _outcome(context: Context, plan: PolicyPlanner[T], call: Call, *, dry_run: bool = False) -> T:
@@ -140,8 +156,10 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
     else:
         wishes = [Doomed(name) for name in request.topic_names]
 
+    quota, charge = _quota(context, call, strict_from=5)
+
     def plan(state: State, _gate: Gate) -> Plan[list[Deleted]]:
-        return plan_delete_topics(state.snapshot, wishes, authorise=call.authorise)
+        return plan_delete_topics(state.snapshot, wishes, authorise=call.authorise, charge=charge)
 
     if not context.service.state.ladder.flag("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
@@ -155,7 +173,7 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
             results = [Deleted(each.name, each.id, error.failure()) for each in wishes]
     _note(context, call, {each.name or encode_id(each.id): each.failure for each in results})
     return DeleteTopicsResponse(
-        0,
+        _delay(context, call, quota),
         [
             DeletableTopicResult(
                 each.name,
@@ -175,10 +193,13 @@ async def handle_grow(context: Context, request: CreatePartitionsRequest, call: 
         )
         for each in request.topics
     ]
+    quota, charge = _quota(context, call, strict_from=3)
 
     def plan(state: State, gate: Gate) -> Plan[dict[str, Failure | None]]:
         cluster = context.cluster(state)
-        return plan_create_partitions(state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate)
+        return plan_create_partitions(
+            state.snapshot, wishes, cluster, authorise=call.authorise, gate=gate, charge=charge
+        )
 
     results: Iterable[tuple[str, Failure | None]]
     try:
@@ -189,7 +210,7 @@ async def handle_grow(context: Context, request: CreatePartitionsRequest, call: 
         results = [(wish.name, error.failure()) for wish in wishes]
     _note(context, call, dict(results), dry_run=request.validate_only)
     return CreatePartitionsResponse(
-        0,
+        _delay(context, call, quota),
         [
             CreatePartitionsTopicResult(name, failure.code if failure else 0, failure.message if failure else None)
             for name, failure in results
