@@ -170,6 +170,10 @@ class GrowthProposal:
     validate_only: bool = False
     effective: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def resource(self) -> Resource:
+        return self.topic.resource
+
 
 Warnings = Iterable[str] | None
 """What a policy that does not refuse may return."""

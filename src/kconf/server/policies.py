@@ -5,13 +5,15 @@ there: a request is planned once to see what would be asked, the policy answers 
 that is committed only looks the verdicts up. Where the state has moved in between, and the question with it, the
 request goes round again.
 
-A policy that raises, hangs or cannot be asked fails its resource with POLICY_VIOLATION, never the server.
+A policy that raises, hangs, answers nonsense or cannot be asked fails its resource with POLICY_VIOLATION, never the
+server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from logging import getLogger
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -49,10 +51,12 @@ TIMEOUT: Final = "policy.timeout.ms"
 
 UNABLE: Final = "the policy could not be evaluated"
 _LONGEST = 4000  # characters of a refusal or a warning
+_MOST_WARNINGS = 100  # of one call
 _MOST_ROUNDS = 8  # for a question that keeps moving
+_SPARE_THREADS = 3  # for a class of which some calls hang
 
 PolicyPlanner = Callable[[State, Gate], Plan[T]]
-Proposal = AlterProposal | TopicProposal
+Proposal = AlterProposal | TopicProposal | GrowthProposal
 
 
 class Decided(NamedTuple, Generic[T]):
@@ -74,11 +78,15 @@ class _Unjudged(Exception):
         self.proposals = proposals
 
 
-@dataclass(slots=True)
+_Verdicts = dict[tuple[type, str], list[tuple[Proposal, _Verdict]]]
+"""By kind and resource. A request may name one resource in two ways, as broker 1 and broker 01."""
+
+
+@dataclass
 class _Known:
     """Stands in a plan for Python policies: tells the verdicts that are known, and notes what else is asked."""
 
-    verdicts: Mapping[tuple[type, str], tuple[Proposal, _Verdict]]
+    verdicts: _Verdicts
     last_round: bool = False
     asked: list[Proposal] = field(default_factory=list)
 
@@ -89,15 +97,22 @@ class _Known:
         return self._verdict(proposal)
 
     def _verdict(self, proposal: Proposal) -> Warnings:
-        known = self.verdicts.get(_place(proposal))
-        if known is not None and known[0] == proposal:
-            if known[1].refusal is not None:
-                raise PolicyViolation(known[1].refusal)
-            return known[1].warnings
+        for judged, verdict in self.verdicts.get(_place(proposal), ()):
+            if judged == proposal:
+                if verdict.refusal is not None:
+                    raise PolicyViolation(verdict.refusal)
+                return verdict.warnings
         if self.last_round:
             raise PolicyViolation(f"{UNABLE}: {proposal.resource} keeps changing")
         self.asked.append(proposal)
         raise PolicyViolation(UNABLE)  # so nothing that comes after the policy is done: no second policy, no quota
+
+
+class _KnownGrowth(_Known):
+    """For a create-topic class that also wants to see CreatePartitions."""
+
+    def check_growth(self, proposal: GrowthProposal) -> Warnings:
+        return self._verdict(proposal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +132,9 @@ class _Guarded:
 
     def _guard(self, check: Callable[[T], Warnings], proposal: T) -> Warnings:
         try:
-            return check(proposal)
-        except PolicyViolation:
-            raise
+            return [_clean(each) for each in check(proposal) or ()]
+        except PolicyViolation as refusal:
+            raise PolicyViolation(_clean(refusal.message)) from None
         except Exception as error:
             log.error("the rules could not be evaluated: %s at %s", type(error).__name__, where(error))
             raise PolicyViolation(UNABLE) from None
@@ -139,15 +154,16 @@ class Policies:
         self._file = next((each for each in (alter, create) if isinstance(each, RulesFile)), None)
         own = [each for each in (alter, create) if each is not None and not isinstance(each, RulesFile)]
         self._classes = list({id(each): each for each in own}.values())
-        self._worker = Worker("kconf-policy", timeout)
+        self._workers = {id(each): Worker("kconf-policy", timeout, spare=_SPARE_THREADS) for each in self._classes}
+        self._grows = callable(getattr(create, "check_growth", None))
 
     def __bool__(self) -> bool:
         return self._alter is not None or self._create is not None
 
     @property
     def hanging(self) -> bool:
-        """Whether a call that took too long has still not come back: until it does, what it should judge is refused."""
-        return self._worker.stuck
+        """Whether a call that took too long has still not come back."""
+        return any(each.late for each in self._workers.values())
 
     async def decide(
         self, service: Service, plan: PolicyPlanner[T], caller: Caller, *, validate_only: bool = False
@@ -157,12 +173,12 @@ class Policies:
             return Decided(await _run(service, lambda state: plan(state, NO_POLICY), caller, validate_only), [])
         if self._file is not None:
             await self._file.refresh()
-        verdicts: dict[tuple[type, str], tuple[Proposal, _Verdict]] = {}
+        verdicts: _Verdicts = {}
         said: list[PolicyWarning] = []
         rounds = 0
 
         def planner(state: State) -> Plan[T]:
-            known = _Known(verdicts, rounds >= _MOST_ROUNDS)
+            known = (_KnownGrowth if self._grows else _Known)(verdicts, rounds >= _MOST_ROUNDS)
             gate = self._gate(known, caller.principal, validate_only)
             made = plan(state, gate)
             if known.asked:
@@ -172,14 +188,14 @@ class Policies:
 
         while True:
             try:
-                if self._classes:  # see first what would be asked: the writer's time is everybody's
+                if self._classes and not rounds:  # see first what would be asked: the writer's time is everybody's
                     planner(service.state)
                 outcome = await _run(service, planner, caller, validate_only)
                 break
             except _Unjudged as unjudged:
                 rounds += 1
                 for proposal in unjudged.proposals:
-                    verdicts[_place(proposal)] = proposal, await self._judge(proposal)
+                    verdicts.setdefault(_place(proposal), []).append((proposal, await self._judge(proposal)))
         for warning in said:
             log.warning("policy resource=%s principal=%s: %s", warning.resource, caller.principal, warning.text)
         return Decided(outcome, said)
@@ -192,18 +208,16 @@ class Policies:
 
     async def _judge(self, proposal: Proposal) -> _Verdict:
         policy: Any = self._alter if isinstance(proposal, AlterProposal) else self._create
-        check = policy.check_alter if isinstance(proposal, AlterProposal) else policy.check_create
-        name = type(policy).__qualname__
-        late = self._worker.stuck
+        check = getattr(policy, _METHODS[type(proposal)])
+        worker, name = self._workers[id(policy)], type(policy).__qualname__
+        refused_before = worker.stuck
         try:
-            return await self._worker.run(lambda: _ask(check, proposal))
+            return await worker.run(lambda: _ask(check, proposal))
         except TooLate:
-            if not late:
-                log.error("policy %s did not answer in %.1f s", name, self._worker.timeout)
+            if not refused_before:
+                log.error("policy %s did not answer in %.1f s about %s", name, worker.timeout, proposal.resource)
         except _Raised as raised:
-            cause = raised.cause
-            text = redacted(str(cause), _secrets(proposal))
-            log.error("policy %s failed: %s at %s: %s", name, type(cause).__name__, where(cause), text)
+            log.error("policy %s failed: %s", name, raised)
         return _Verdict(UNABLE)
 
     async def close(self) -> None:
@@ -212,10 +226,10 @@ class Policies:
             close = getattr(policy, "close", None)
             if callable(close):
                 try:
-                    await self._worker.run(lambda close=close: _call(close))  # type: ignore[misc]
+                    await self._workers[id(policy)].run(lambda close=close: _call(close))  # type: ignore[misc]
                 except (TooLate, _Raised):
                     log.warning("policy %s could not be closed", type(policy).__qualname__)
-        self._worker.close()
+            self._workers[id(policy)].close()
         if self._file is not None:
             self._file.close()
 
@@ -229,10 +243,17 @@ def _place(proposal: Proposal) -> tuple[type, str]:
 
 
 class _Raised(Exception):
-    """A policy raised something that is no `PolicyViolation`, be it SystemExit."""
+    """A policy raised something that is no `PolicyViolation`, be it SystemExit. Says what and where, and no secret.
 
-    def __init__(self, cause: BaseException) -> None:
-        self.cause = cause
+    Made in the policy's thread: what the other exception says of itself is the policy's code too.
+    """
+
+    def __init__(self, cause: BaseException, secrets: Iterable[str] = ()) -> None:
+        try:
+            text = _clean(redacted(str(cause), secrets))
+        except BaseException:
+            text = "[it cannot be shown]"
+        super().__init__(f"{type(cause).__name__} at {where(cause)}: {text}")
 
 
 def _call(work: Callable[[], T]) -> T:
@@ -244,14 +265,32 @@ def _call(work: Callable[[], T]) -> T:
 
 def _ask(check: Callable[[Proposal], Warnings], proposal: Proposal) -> _Verdict:
     """In the policy's thread; a policy may also `yield` its warnings, so they are read here."""
+    secrets = _secrets(proposal)
     try:
-        said = check(proposal)
-        warnings = [said] if isinstance(said, str) else list(said or ())
-    except PolicyViolation as refusal:
-        return _Verdict((refusal.message or "the policy refuses this")[:_LONGEST])
+        try:
+            warnings = _warnings(check(proposal))
+        except PolicyViolation as refusal:
+            return _Verdict(_clean(redacted(str(refusal.message or "the policy refuses this"), secrets)))
+        return _Verdict(None, tuple(_clean(redacted(each, secrets)) for each in warnings))
     except BaseException as error:
-        raise _Raised(error) from None
-    return _Verdict(None, tuple(str(each)[:_LONGEST] for each in warnings))
+        raise _Raised(error, secrets) from None
+
+
+def _warnings(said: object) -> list[str]:
+    """What a policy returned. Whoever returns False meant to refuse, so anything but texts is a mistake."""
+    if said is None or isinstance(said, str):
+        return [said] if said else []
+    if not isinstance(said, Iterable):
+        raise TypeError(f"a policy returns nothing or warnings, not {type(said).__name__}")
+    warnings = list(islice(said, _MOST_WARNINGS))
+    if not all(isinstance(each, str) for each in warnings):
+        raise TypeError("a policy's warnings are texts")
+    return warnings
+
+
+def _clean(text: str | None) -> str:
+    """A text that fits every version of every answer."""
+    return (text or "")[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def _secrets(proposal: Proposal) -> list[str]:
@@ -259,6 +298,9 @@ def _secrets(proposal: Proposal) -> list[str]:
         return []
     held = (proposal.changed, proposal.resulting, proposal.previous)
     return [secret for each in held if isinstance(each, Values) for secret in each.secrets.values()]
+
+
+_METHODS: Final = {AlterProposal: "check_alter", TopicProposal: "check_create", GrowthProposal: "check_growth"}
 
 
 def load_policies(static: Mapping[str, str], catalogue: Catalogue) -> Policies:
@@ -292,7 +334,7 @@ def _configured(setting: str, name: str, static: Mapping[str, str], catalogue: C
         configure = getattr(policy, "configure", None)
         if callable(configure):
             configure(dict(static))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         secrets = [
             value for key, value in static.items() if key not in catalogue.broker or catalogue.broker[key].sensitive
         ]

@@ -23,7 +23,7 @@ def find_class(setting: str, name: str) -> Any:
         )
     try:
         module = _from_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
-    except Exception as error:  # whatever the module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
         raise ConfigurationError(f"{setting}: cannot import {module_name}: {type(error).__name__}: {error}") from None
     found = getattr(module, class_name, None)
     if not isinstance(found, type):

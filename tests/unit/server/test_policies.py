@@ -13,7 +13,14 @@ from uuid import UUID
 
 import pytest
 
-from kconf.engine.policy import AlterProposal, Gate, PolicyWarning, TopicProposal
+from kconf.engine.policy import (
+    AlterProposal,
+    CreateTopicPolicy,
+    Gate,
+    GrowthProposal,
+    PolicyWarning,
+    TopicProposal,
+)
 from kconf.errors import ConfigurationError, ErrorCode, Failure, KafkaError, PolicyViolation
 from kconf.keys.catalogue import kafka_43
 from kconf.model.alteration import Alteration, Op
@@ -67,6 +74,19 @@ def setting(key: str, value: str, *names: str) -> Callable[[State, Gate], Plan[O
     return plan
 
 
+def outcomes(*questions: Callable[[], None]) -> Plan[Outcomes]:
+    """A plan without changes: what each question comes to."""
+    found: Outcomes = []
+    for ask in questions:
+        try:
+            ask()
+        except KafkaError as error:
+            found.append(error.failure())
+        else:
+            found.append(None)
+    return Plan(found)
+
+
 async def decide(
     policies: Policies, running: Service, key: str, value: str, *names: str, validate_only: bool = False
 ) -> Decided[Outcomes]:
@@ -106,8 +126,10 @@ class Stuck:
     def __init__(self) -> None:
         self.go = threading.Event()
         self.came = threading.Event()
+        self.asked = 0
 
     def check_alter(self, proposal: AlterProposal) -> None:
+        self.asked += 1
         self.came.set()
         if not self.go.is_set():
             self.go.wait(60)
@@ -312,15 +334,15 @@ def test_a_class_that_hangs_stops_no_one_else_and_is_asked_again_when_it_is_back
             assert (await slow).outcome == [refused(UNABLE)]
 
             assert policies.hanging
-            loop = asyncio.get_running_loop()
-            began = loop.time()
-            assert (await decide(policies, running, "retention.ms", "1")).outcome == [refused(UNABLE)]
-            assert loop.time() - began < 0.15  # at once: the thread has not come back
+            names = [f"t-{number}" for number in range(20)]  # three spare threads hang too, and then there are none
+            told = await decide(policies, running, "retention.ms", "1", *names)
+            assert told.outcome == [refused(UNABLE)] * 20
+            assert policy.asked == 4
             policy.go.set()
             while policies.hanging:
                 await asyncio.sleep(0.01)
             assert (await decide(policies, running, "retention.ms", "1")).outcome == [None]
-        assert caplog.text.count("policy Stuck did not answer in 0.2 s") == 1
+        assert caplog.text.count("policy Stuck did not answer in 0.2 s") == 4
 
     asyncio.run(scene())
 
@@ -337,6 +359,191 @@ def test_a_hanging_class_whose_caller_went_away_is_noticed_by_the_next() -> None
             assert (await decide(policies, running, "retention.ms", "2")).outcome == [refused(UNABLE)]
             assert policies.hanging
             policy.go.set()
+
+    asyncio.run(scene())
+
+
+class Selective(Stuck):
+    """Hangs over one topic only."""
+
+    def check_alter(self, proposal: AlterProposal) -> None:
+        if proposal.resource.name == "bad":
+            super().check_alter(proposal)
+
+
+def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
+    async def scene() -> None:
+        policy = Selective()
+        policies = Policies(policy, timeout=0.2)
+        async with service() as running:
+            told = await decide(policies, running, "retention.ms", "1", "good", "bad", "better")
+            assert told.outcome == [None, refused(UNABLE), None]
+            assert policies.hanging
+            policy.go.set()
+
+    asyncio.run(scene())
+
+
+def test_two_classes_do_not_wait_for_each_other() -> None:
+    def create(state: State, gate: Gate) -> Plan[Outcomes]:
+        topic = Topic("t", UUID(int=1), ((1,),))
+        return outcomes(lambda: gate.creation(topic, {}, state.ladder, assigned=False))
+
+    async def scene() -> None:
+        stuck, both = Stuck(), Both()
+        policies = Policies(stuck, both, timeout=30)
+        async with service() as running:
+            slow = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            await asyncio.to_thread(stuck.came.wait, 10)
+            assert (await policies.decide(running, create, ADA)).outcome == [None]
+            assert not slow.done()
+            stuck.go.set()
+            assert (await slow).outcome == [None]
+
+    asyncio.run(scene())
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def _for_ever() -> Iterator[str]:
+    while True:
+        yield "again"
+
+
+class Odd:
+    """Does what it is told to."""
+
+    def __init__(self, deed: Callable[[], object]) -> None:
+        self._deed = deed
+
+    def check_alter(self, proposal: AlterProposal) -> object:
+        return self._deed()
+
+
+def _raise(error: BaseException) -> object:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("deed", "outcome"),
+    [
+        (lambda: False, refused(UNABLE)),
+        (lambda: 0, refused(UNABLE)),
+        (lambda: 5, refused(UNABLE)),
+        (lambda: b"bytes", refused(UNABLE)),
+        (lambda: [1], refused(UNABLE)),
+        (lambda: _raise(Unprintable()), refused(UNABLE)),
+        (lambda: _raise(KeyboardInterrupt()), refused(UNABLE)),
+        (lambda: _raise(PolicyViolation(5)), refused("5")),  # type: ignore[arg-type]
+        (lambda: _raise(PolicyViolation()), refused("the policy refuses this")),
+        (lambda: _raise(PolicyViolation("half \ud800")), refused("half ?")),
+        (lambda: _raise(PolicyViolation("x" * 9999)), refused("x" * 4000)),
+        (lambda: "", None),
+        (list, None),
+        (lambda: "careful", None),
+        (_for_ever, None),
+    ],
+)
+def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: Failure | None) -> None:
+    """A policy that says False means to refuse; one that talks for ever is heard for a while."""
+
+    async def scene() -> None:
+        policies = Policies(Odd(deed))  # type: ignore[arg-type]
+        async with service() as running:
+            told = await decide(policies, running, "retention.ms", "1")
+            assert told.outcome == [outcome]
+            assert len(told.warnings) <= 1  # each is told once
+
+    asyncio.run(scene())
+
+
+class Chatty:
+    """Shows what it is given, passwords too."""
+
+    def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
+        value = proposal.changed["ssl.keystore.password"]
+        if value == "refuse-me":
+            raise PolicyViolation(f"bad: {value}")
+        yield f"fine: {value}"
+
+
+def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        policies = Policies(Chatty())
+        async with service() as running:
+            told = await decide(policies, running, "ssl.keystore.password", "refuse-me", "1")
+            assert told.outcome == [refused("bad: [hidden]")]
+            told = await decide(policies, running, "ssl.keystore.password", "hunter2", "1")
+            assert [each.text for each in told.warnings] == ["fine: [hidden]"]
+        assert "hunter2" not in caplog.text
+
+    asyncio.run(scene())
+
+
+def test_one_resource_named_in_two_ways_is_judged_in_both() -> None:
+    """BROKER "1" and "01" are the same broker, and two wishes."""
+
+    def plan(state: State, gate: Gate) -> Plan[Outcomes]:
+        def ask(value: str) -> None:
+            wish = [Alteration(Op.SET, "background.threads", value)]
+            gate.alteration(Resource.broker(1), wish, {}, {"background.threads": value}, state.ladder)
+
+        return outcomes(lambda: ask("1"), lambda: ask("2"))
+
+    async def scene() -> None:
+        policy = Fussy()
+        async with service() as running:
+            assert (await Policies(policy).decide(running, plan, ADA)).outcome == [None, None]
+        assert len(policy.asked) == 2
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_request_is_planned_twice(validate_only: bool) -> None:
+    """Once to see what is asked, once to do it: a third time would only cost."""
+    planned = 0
+
+    def plan(state: State, gate: Gate) -> Plan[Outcomes]:
+        nonlocal planned
+        planned += 1
+        return setting("retention.ms", "1")(state, gate)
+
+    async def scene() -> None:
+        async with service() as running:
+            await Policies(Fussy()).decide(running, plan, ADA, validate_only=validate_only)
+        assert planned == 2
+
+    asyncio.run(scene())
+
+
+class Growing:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int, int]] = []
+
+    def check_create(self, proposal: TopicProposal) -> None:
+        raise AssertionError
+
+    def check_growth(self, proposal: GrowthProposal) -> None:
+        self.seen.append((proposal.topic.name, proposal.previous, proposal.topic.partitions))
+        raise PolicyViolation("large enough")
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [(Growing, refused("large enough")), (lambda: Both(), None)])
+def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicPolicy], outcome: Failure) -> None:
+    old, new = (Topic("t", UUID(int=1), ((1,),) * count) for count in (2, 5))
+
+    def plan(state: State, gate: Gate) -> Plan[Outcomes]:
+        return outcomes(lambda: gate.growth(old, new, {}, state.ladder))
+
+    async def scene() -> None:
+        made = policy()
+        async with service() as running:
+            assert (await Policies(None, made).decide(running, plan, ADA)).outcome == [outcome]
+        assert getattr(made, "seen", [("t", 2, 5)]) == [("t", 2, 5)]
 
     asyncio.run(scene())
 
