@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kconf.client.aio import AdminClient
+    from kconf.client.calls_changes import ChangePage, DescribedAt, OverridesAt
     from kconf.client.calls_configs import Described
     from kconf.client.calls_scram import scram_upsertion
     from kconf.client.oauth import ClientCredentials, MskIam
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         InvalidRequest,
         InvalidTopic,
         InvalidUpdateVersion,
+        JournalTrimmed,
         KafkaError,
         KconfError,
         NotAuthorized,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
         TopicListing,
     )
     from kconf.model.entry import Entry, Source, Synonym, ValueType, View
+    from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision
     from kconf.model.quota import MatchType, QuotaComponent, QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, Deletion, Mechanism, Upsertion
@@ -77,8 +80,13 @@ __all__ = [
     "AclType",
     "AdminClient",
     "Alteration",
+    "Attempt",
     "AuthenticationFailed",
     "BrokerNotAvailable",
+    "Caller",
+    "Change",
+    "ChangeKind",
+    "ChangePage",
     "ClientCredentials",
     "ClusterDescription",
     "ConfigurationError",
@@ -87,6 +95,7 @@ __all__ = [
     "CredentialInfo",
     "Deletion",
     "Described",
+    "DescribedAt",
     "DuplicateResource",
     "Entry",
     "ErrorCode",
@@ -100,6 +109,7 @@ __all__ = [
     "InvalidRequest",
     "InvalidTopic",
     "InvalidUpdateVersion",
+    "JournalTrimmed",
     "KafkaError",
     "KconfError",
     "MatchType",
@@ -111,6 +121,7 @@ __all__ = [
     "OAuthBearer",
     "Op",
     "Operation",
+    "OverridesAt",
     "PartitionDescription",
     "PatternType",
     "Permission",
@@ -125,6 +136,7 @@ __all__ = [
     "ResourceNotFound",
     "ResourceType",
     "Results",
+    "Revision",
     "Sasl",
     "Scram",
     "SecurityDisabled",
@@ -155,6 +167,7 @@ __all__ = [
 
 _ROOMS = {
     "client.aio": "AdminClient",
+    "client.calls_changes": "ChangePage DescribedAt OverridesAt",
     "client.calls_configs": "Described",
     "client.calls_scram": "scram_upsertion",
     "client.oauth": "ClientCredentials MskIam",
@@ -164,8 +177,8 @@ _ROOMS = {
     "errors": (
         "AuthenticationFailed BrokerNotAvailable ConfigurationError ConnectionFailed DuplicateResource "
         "ErrorCode Failure GroupNotAuthorized InvalidAssignment InvalidConfig InvalidPartitions "
-        "InvalidReplicationFactor InvalidRequest InvalidTopic InvalidUpdateVersion KafkaError KconfError "
-        "NotAuthorized NotController PolicyViolation ProtocolError RequestTimedOut ResourceNotFound "
+        "InvalidReplicationFactor InvalidRequest InvalidTopic InvalidUpdateVersion JournalTrimmed KafkaError "
+        "KconfError NotAuthorized NotController PolicyViolation ProtocolError RequestTimedOut ResourceNotFound "
         "Results SecurityDisabled ThrottlingQuotaExceeded TopicDeletionDisabled TopicExists "
         "TopicNotAuthorized UnacceptableCredential UnknownServerError UnknownTopic UnknownTopicId "
         "UnsupportedSaslMechanism UnsupportedVersion"
@@ -176,6 +189,7 @@ _ROOMS = {
         "ClusterDescription CreatedTopic GroupListing Node PartitionDescription TopicDescription TopicListing"
     ),
     "model.entry": "Entry Source Synonym ValueType View",
+    "model.journal": "Attempt Caller Change ChangeKind Revision",
     "model.quota": "MatchType QuotaComponent QuotaEntity QuotaFilter",
     "model.resource": "Resource ResourceType",
     "model.scram": "CredentialInfo Deletion Mechanism Upsertion",

@@ -15,10 +15,13 @@ from kconf.client.options import client_settings, jitter, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from os import PathLike
     from uuid import UUID
 
+    from kconf.client.aio_watch import Watch
     from kconf.client.calls import Call
+    from kconf.client.calls_changes import ChangePage, DescribedAt
     from kconf.client.calls_configs import Described
     from kconf.client.sasl import Sasl
     from kconf.client.settings import Settings
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import Alteration, TopicWish
     from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+    from kconf.model.journal import Attempt
     from kconf.model.quota import QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, Deletion, Upsertion
@@ -304,3 +308,52 @@ class AdminClient:
         from kconf.client.calls_acls import DeleteAcls
 
         return await self._send(DeleteAcls(filters), timeout)
+
+    # The journal (kconf servers)
+
+    async def list_changes(
+        self,
+        after: int = 0,
+        *,
+        wait: float = 0.0,
+        about: Iterable[Resource | ResourceType] = (),
+        limit: int = 1000,
+        timeout: float | None = None,
+    ) -> ChangePage:
+        """Revisions after this one, up to `limit` lines, of all or of some resources or types.
+
+        Where there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
+        """
+        from kconf.client.calls_changes import ListChanges, longest_wait
+
+        patience = longest_wait(self._settings, timeout, wait)
+        return await self._send(ListChanges(after, patience, about, limit), timeout)
+
+    def watch_changes(self, after: int | None = None, *, about: Iterable[Resource | ResourceType] = ()) -> Watch:
+        """Every revision after this one, or from now on, as it comes; over a line of its own."""
+        from kconf.client.aio_watch import Watch
+        from kconf.client.calls_changes import Progress
+
+        twin = self.__class__.__new__(self.__class__)
+        twin._settings = self._settings
+        twin._start()
+        return Watch(twin, Progress(after, about, self._settings))
+
+    async def describe_configs_at(
+        self,
+        resources: Iterable[Resource],
+        *,
+        revision: int | None = None,
+        time: datetime | int | None = None,
+        timeout: float | None = None,
+    ) -> DescribedAt:
+        """What resources set themselves at a revision, or at a time (milliseconds, where it is a number)."""
+        from kconf.client.calls_changes import DescribeConfigsAt
+
+        return await self._send(DescribeConfigsAt(resources, revision, time), timeout)
+
+    async def list_attempts(self, after: int = 0, *, limit: int = 1000, timeout: float | None = None) -> list[Attempt]:
+        """What was refused or only tried, with a greater number than this."""
+        from kconf.client.calls_changes import ListAttempts
+
+        return await self._send(ListAttempts(after, limit), timeout)
