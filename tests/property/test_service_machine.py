@@ -1,0 +1,403 @@
+"""Any order of changes, held against plain dictionaries.
+
+After every step the visible state is the model's, the store's is the same, and the journal replayed gives it once more,
+each line beginning where the one before it on that key ended. Descriptions, by whatever way they are made and whatever
+was remembered on the way, are byte for byte those of a server that has just loaded the state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from kconf.engine.resolve import Ladder
+from kconf.errors import ErrorCode
+from kconf.keys.catalogue import kafka_43
+from kconf.model.acl import allow_all
+from kconf.model.journal import Change, ChangeKind, Revision
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot, replay
+from kconf.server import dispatch
+from kconf.server.context import Context
+from kconf.server.dispatch import Peer
+from kconf.server.quick import quick_answer
+from kconf.server.statistics import Statistics
+from kconf.service import Service, State
+from kconf.store.base import Store, open_store
+from kconf.store.memory import MemoryStore
+from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.wire.apis import BY_NAME
+from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.wire.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.wire.frames import read_response, request
+from kconf.wire.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+
+CATALOGUE = kafka_43()
+LIST = "leader.replication.throttled.replicas"
+GOOD: Mapping[ResourceType, Mapping[str, Sequence[str]]] = {
+    ResourceType.TOPIC: {
+        "retention.ms": ["1", "2", "-1"],
+        "cleanup.policy": ["compact", "delete"],
+        LIST: ["0:1", "1:1"],
+    },
+    ResourceType.BROKER: {"log.retention.ms": ["10", "20"], "log.cleaner.backoff.ms": ["5", "6"], "own.key": ["x", ""]},
+    ResourceType.GROUP: {"consumer.session.timeout.ms": ["45000", "50000"]},
+    ResourceType.CLIENT_METRICS: {"interval.ms": ["1000", "2000"]},
+}
+BAD = {
+    ResourceType.TOPIC: ("retention.ms", "many"),
+    ResourceType.BROKER: ("log.retention.ms", "many"),
+    ResourceType.GROUP: ("consumer.session.timeout.ms", "1"),
+    ResourceType.CLIENT_METRICS: ("interval.ms", "1"),
+}
+REFUSED = {
+    ResourceType.TOPIC: ErrorCode.INVALID_CONFIG,
+    ResourceType.BROKER: ErrorCode.INVALID_REQUEST,
+    ResourceType.GROUP: ErrorCode.INVALID_CONFIG,
+    ResourceType.CLIENT_METRICS: ErrorCode.INVALID_REQUEST,
+}
+TOPICS = ["a", "b", "c.d", "c_d"]
+PLACES = [
+    *(Resource.topic(name) for name in TOPICS),
+    Resource.broker(1),
+    Resource.brokers(),
+    Resource.group("g"),
+    Resource.client_metrics("m"),
+]
+
+
+class Wish(NamedTuple):
+    """What to do to one key: set, delete, append or subtract."""
+
+    op: int
+    key: str
+    value: str | None
+
+
+def _wishes(resource: Resource) -> st.SearchStrategy[list[Wish]]:
+    good = GOOD[resource.type]
+    sets = st.sampled_from([Wish(0, key, value) for key, values in good.items() for value in values])
+    deletes = st.sampled_from([Wish(1, key, None) for key in good])
+    lists = st.sampled_from([Wish(op, LIST, value) for op in (2, 3) for value in ("0:1", "1:1,2:1", "0:1,2:1")])
+    bad = st.just(Wish(0, *BAD[resource.type]))
+    one = st.one_of(sets, sets, deletes, lists if resource.type == ResourceType.TOPIC else deletes, bad)
+    return st.lists(one, min_size=1, max_size=3, unique_by=lambda wish: wish.key)
+
+
+ALTERATIONS = st.lists(
+    st.sampled_from(PLACES).flatmap(lambda place: st.tuples(st.just(place), _wishes(place))),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda pair: pair[0],
+)
+
+
+class Model:
+    """The whole state as two dictionaries, and what each request would be told."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, int] = {}
+        self.values: dict[Resource, dict[str, str]] = {}
+
+    def alter(self, place: Resource, wishes: Sequence[Wish], *, replace: bool) -> ErrorCode:
+        stored = self.values.get(place, {})
+        result = {} if replace else dict(stored)
+        for op, key, value in wishes:
+            if op == 0:
+                result[key] = value or ""
+            elif op == 1:
+                result.pop(key, None)
+            else:
+                result[key] = _combined(op, stored.get(key, ""), value or "")
+        if BAD[place.type] in result.items():
+            return REFUSED[place.type]
+        if place.type == ResourceType.TOPIC and place.name not in self.topics:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self._put(place, result)
+        return ErrorCode.NONE
+
+    def create(self, name: str, configs: Mapping[str, str]) -> ErrorCode:
+        if name in self.topics:
+            return ErrorCode.TOPIC_ALREADY_EXISTS
+        if any(name.replace(".", "_") == other.replace(".", "_") for other in self.topics):
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if BAD[ResourceType.TOPIC] in configs.items():
+            return REFUSED[ResourceType.TOPIC]
+        self.topics[name] = 1
+        self._put(Resource.topic(name), dict(configs))
+        return ErrorCode.NONE
+
+    def delete(self, name: str) -> ErrorCode:
+        if self.topics.pop(name, None) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self._put(Resource.topic(name), {})
+        return ErrorCode.NONE
+
+    def grow(self, name: str, count: int) -> ErrorCode:
+        if name not in self.topics:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if count <= self.topics[name]:
+            return ErrorCode.INVALID_PARTITIONS
+        self.topics[name] = count
+        return ErrorCode.NONE
+
+    def _put(self, place: Resource, values: dict[str, str]) -> None:
+        if values:
+            self.values[place] = values
+        else:
+            self.values.pop(place, None)
+
+
+def _combined(op: int, stored: str, operand: str) -> str:
+    items = [item for item in stored.split(",") if item]
+    for item in operand.split(","):
+        if op == 2 and item not in items:
+            items.append(item)
+        elif op == 3 and item in items:
+            items.remove(item)
+    return ",".join(items)
+
+
+Said = tuple[str, int, object]
+"""A request: its API, version and message."""
+
+
+def _incremental(changes: Sequence[tuple[Resource, Sequence[Wish]]], *, validate_only: bool = False) -> Said:
+    resources = [
+        IncrementalAlterConfigsResource(
+            place.type, place.name, [IncrementalAlterableConfig(wish.key, wish.op, wish.value) for wish in wishes]
+        )
+        for place, wishes in changes
+    ]
+    return "IncrementalAlterConfigs", 1, IncrementalAlterConfigsRequest(resources, validate_only)
+
+
+class ServiceMachine(RuleBasedStateMachine):
+    """One server, spoken to in whole requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.model = Model()
+        self.store = self.open()
+        self.service, self.context = self.loop.run_until_complete(self._start())
+        self.fresh = Context.over(Service(MemoryStore(), node_id=1, catalogue=CATALOGUE, static={}), lambda: 0.0)
+
+    def open(self) -> Store:
+        return MemoryStore()
+
+    async def _start(self) -> tuple[Service, Context]:
+        service = Service(self.store, node_id=1, catalogue=CATALOGUE, static={})
+        await service.start()
+        return service, Context.over(service, lambda: 0.0)
+
+    async def _stop(self) -> None:
+        await self.context.feed.close()
+        await self.context.attempts.close()
+        await self.service.stop()
+
+    def teardown(self) -> None:
+        self.loop.run_until_complete(self._stop())
+        self.loop.close()
+
+    def _ask(self, *asked: Said) -> list[Any]:
+        """Requests that arrive together, and their decoded answers."""
+
+        async def all_of_them() -> list[bytes]:
+            return await asyncio.gather(*(_answered(self.context, each) for each in asked))
+
+        frames = self.loop.run_until_complete(all_of_them())
+        return [
+            read_response(BY_NAME[api], version, frame[4:])[1]
+            for (api, version, _), frame in zip(asked, frames, strict=True)
+        ]
+
+    def _codes(self, *asked: Said) -> list[list[int]]:
+        answers = self._ask(*asked)
+        results = [_first(each, "responses", "topics", "results") for each in answers]
+        return [[one.error_code for one in each] for each in results]
+
+    @rule(changes=ALTERATIONS)
+    def alter(self, changes: list[tuple[Resource, list[Wish]]]) -> None:
+        expected = [self.model.alter(place, wishes, replace=False) for place, wishes in changes]
+
+        assert self._codes(_incremental(changes)) == [expected]
+
+    @rule(changes=ALTERATIONS)
+    def try_only(self, changes: list[tuple[Resource, list[Wish]]]) -> None:
+        before = self.service.state
+
+        self._ask(_incremental(changes, validate_only=True))
+
+        assert self.service.state is before
+
+    @rule(groups=st.lists(ALTERATIONS, min_size=2, max_size=5))
+    def alter_together(self, groups: list[list[tuple[Resource, list[Wish]]]]) -> None:
+        """Planned one after the other, committed as one."""
+        expected = [[self.model.alter(place, wishes, replace=False) for place, wishes in each] for each in groups]
+
+        assert self._codes(*map(_incremental, groups)) == expected
+
+    @rule(place=st.sampled_from(PLACES), data=st.data())
+    def replace(self, place: Resource, data: st.DataObject) -> None:
+        wishes = [wish for wish in data.draw(_wishes(place)) if wish.op == 0]
+        expected = self.model.alter(place, wishes, replace=True)
+        configs = [AlterableConfig(wish.key, wish.value) for wish in wishes]
+        message = AlterConfigsRequest([AlterConfigsResource(place.type, place.name, configs)])
+
+        assert self._codes(("AlterConfigs", 2, message)) == [[expected]]
+
+    @rule(name=st.sampled_from(TOPICS), wishes=_wishes(Resource.topic("a")))
+    def create(self, name: str, wishes: list[Wish]) -> None:
+        configs = {wish.key: wish.value for wish in wishes if wish.op == 0 and wish.value is not None}
+        expected = self.model.create(name, configs)
+        pairs = [CreatableTopicConfig(key, value) for key, value in configs.items()]
+        message = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], pairs)])
+
+        assert self._codes(("CreateTopics", 7, message)) == [[expected]]
+
+    @rule(name=st.sampled_from(TOPICS))
+    def delete(self, name: str) -> None:
+        expected = self.model.delete(name)
+
+        assert self._codes(("DeleteTopics", 6, DeleteTopicsRequest([DeleteTopicState(name)]))) == [[expected]]
+
+    @rule(name=st.sampled_from(TOPICS))
+    def delete_and_create_together(self, name: str) -> None:
+        expected = [[self.model.delete(name)], [self.model.create(name, {})]]
+        gone = DeleteTopicsRequest([DeleteTopicState(name)])
+        made = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], [])])
+
+        assert self._codes(("DeleteTopics", 6, gone), ("CreateTopics", 7, made)) == expected
+
+    @rule(name=st.sampled_from(TOPICS), count=st.integers(1, 4))
+    def grow(self, name: str, count: int) -> None:
+        expected = self.model.grow(name, count)
+        message = CreatePartitionsRequest([CreatePartitionsTopic(name, count)])
+
+        assert self._codes(("CreatePartitions", 3, message)) == [[expected]]
+
+    @rule(
+        places=st.lists(st.sampled_from([*PLACES, Resource.logger(1)]), min_size=1, max_size=3, unique=True),
+        version=st.integers(0, 4),
+        keys=st.none() | st.just(["retention.ms", "log.retention.ms"]),
+        synonyms=st.booleans(),
+        documentation=st.booleans(),
+    )
+    def describe(
+        self, places: list[Resource], version: int, keys: list[str] | None, synonyms: bool, documentation: bool
+    ) -> None:
+        """By the running server, the long way and the short, and by one that has just loaded the state."""
+        wanted = [DescribeConfigsResource(place.type, place.name, keys) for place in places]
+        asked = "DescribeConfigs", version, DescribeConfigsRequest(wanted, synonyms, documentation)
+        self.fresh.service.state = _loaded(self.store.load())
+
+        fresh = self.loop.run_until_complete(_answered(self.fresh, asked))
+
+        for _ in range(2):
+            assert self.loop.run_until_complete(_answered(self.context, asked)) == fresh
+            assert _quick(self.service.state, _frame(asked)) in (None, fresh)
+
+    @invariant()
+    def the_state_is_the_models(self) -> None:
+        snapshot = self.service.state.snapshot
+        assert {name: topic.partitions for name, topic in snapshot.topics.items()} == self.model.topics
+        assert {place: dict(values) for place, values in snapshot.configs.items()} == self.model.values
+
+    @invariant()
+    def the_store_and_the_journal_agree(self) -> None:
+        snapshot = self.service.state.snapshot
+        journal = list(self._journal())
+        assert self.store.load() == snapshot
+        assert [each.number for each in journal] == list(range(1, snapshot.revision + 1))
+        _each_line_goes_on_from_the_one_before(change for each in journal for change in each.changes)
+        plain = _without_secrets(replay((each.number, each.changes) for each in journal))
+        assert plain == _without_secrets(snapshot)
+
+    def _journal(self) -> Iterator[Revision]:
+        after = 0
+        while revisions := self.store.changes(after):
+            yield from revisions
+            after = revisions[-1].number
+
+
+def _first(answer: Any, *names: str) -> Any:
+    return next(getattr(answer, name) for name in names if hasattr(answer, name))
+
+
+def _frame(asked: Said) -> bytes:
+    api, version, message = asked
+    return request(BY_NAME[api], version, 7, "test", message)
+
+
+def _quick(state: State, frame: bytes) -> bytes | None:
+    made = quick_answer(state, frame, 4, len(frame), allow_all)
+    return None if made is None else b"".join(made[1])
+
+
+async def _answered(context: Context, asked: Said) -> bytes:
+    frame = _frame(asked)[4:]
+    made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), frame)
+    if isinstance(made, Awaitable):
+        return await made
+    return b"".join(made) if isinstance(made, list) else made
+
+
+def _loaded(snapshot: Snapshot) -> State:
+    levels = snapshot.overrides(Resource.brokers()), snapshot.overrides(Resource.broker(1))
+    return State(snapshot, Ladder(CATALOGUE, {}, *levels))
+
+
+def _each_line_goes_on_from_the_one_before(changes: Iterator[Change]) -> None:
+    last: dict[tuple[ChangeKind, Resource, str], str | None] = {}
+    for change in changes:
+        place = (change.kind, change.resource, change.key)
+        assert last.get(place) == change.before
+        assert change.before != change.after
+        last[place] = change.after
+
+
+def _without_secrets(snapshot: Snapshot) -> tuple[object, ...]:
+    """The journal has a hash in the place of a secret."""
+    configs = {
+        place: {key: value for key, value in values.items() if key != "own.key"} | {"": str("own.key" in values)}
+        for place, values in snapshot.configs.items()
+    }
+    return snapshot.revision, snapshot.topics, snapshot.topic_ids, snapshot.twins, configs, snapshot.changed
+
+
+class SqliteMachine(ServiceMachine):
+    """The same on a file, which is closed and opened again now and then."""
+
+    def open(self) -> Store:
+        quick = Path("/dev/shm")
+        self.place = Path(tempfile.mkdtemp(prefix="kconf-", dir=quick if quick.is_dir() else None))
+        return open_store(f"sqlite:///{self.place}/kconf.db")
+
+    @rule()
+    @precondition(lambda self: self.service.state.snapshot.revision)
+    def start_again(self) -> None:
+        self.loop.run_until_complete(self._stop())
+        self.store = open_store(f"sqlite:///{self.place}/kconf.db")
+        self.service, self.context = self.loop.run_until_complete(self._start())
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.place)
+
+
+TestServiceInMemory = ServiceMachine.TestCase
+TestServiceOnSqlite = SqliteMachine.TestCase
