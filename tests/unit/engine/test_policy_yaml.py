@@ -143,6 +143,10 @@ def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
         ("selector: topic, key: retention.ms, condition: »{}", "a condition must say something"),
         ("selector: topic, key: retention.ms, condition: {min:» }", "min must be a text"),
         (
+            'selector: topic, key: retention.ms, condition: {min: 1}, message: »"\\ud800"',
+            "message holds half a character (an escape from \\ud800 to \\udfff)",
+        ),
+        (
             "selector: topic, key: retention.ms, condition: {required: »false}",
             "required: false says nothing; leave it out",
         ),
