@@ -5,27 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
 
 from kconf.errors import KconfError
 from kconf.version import __version__
 
+COMMANDS: Final = ("serve", "backup", "policy")
+"""Each is a module of this package that has `add_to`."""
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and their options; `--help` is made from it, and so is docs/reference/cli.md."""
-    from kconf.cli import backup, policy, serve
+KAFKAS: Final = {
+    "kafka-configs": ("kafka_configs.main", "Kafka's own configuration command, for any cluster"),
+}
+"""Commands in the style of others: they read their command line themselves."""
 
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """All commands and their options, or those of one; `--help` is made from it, and so is docs/reference/cli.md."""
     top = argparse.ArgumentParser(prog="kconf", description="The configuration plane of Kafka.")
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    serve.add_to(commands)
-    backup.add_to(commands)
-    policy.add_to(commands)
+    for name in COMMANDS:
+        if only in (name, None):
+            import_module(f"kconf.cli.{name}").add_to(commands)
+    if only is None:
+        for name, (_, about) in KAFKAS.items():
+            commands.add_parser(name, help=about, add_help=False)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly."""
-    options = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    first = words[0] if words else ""
+    if first in KAFKAS:
+        module = import_module(f"kconf.cli.{KAFKAS[first][0]}")
+        return int(module.main(words[1:]))
+    options = parser(first if first in COMMANDS else None).parse_args(words)
     try:
         return int(options.run(options))
     except KconfError as error:
