@@ -18,6 +18,7 @@ _EXAMPLES = """\
 examples:
   kconf serve                                        on 127.0.0.1:9092, in ./kconf.db
   kconf serve --listen 127.0.0.1:0                   on a free port, which is printed
+  kconf serve --listen SASL_SSL://0.0.0.0:9093 --config server.properties
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
 
@@ -37,9 +38,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add = command.add_argument
     add(
         "--listen",
-        metavar="HOST:PORT",
-        default="127.0.0.1:9092",
-        help="address to serve; port 0 takes a free one (default: %(default)s)",
+        metavar="[NAME://]HOST:PORT",
+        action="append",
+        default=[],
+        help="address to serve, without encryption unless it reads SSL://, SASL_SSL://, SASL_PLAINTEXT:// or a name of "
+        "listener.security.protocol.map; port 0 takes a free one; may be repeated (default: the file's listeners, else "
+        "127.0.0.1:9092)",
     )
     add(
         "--store",
@@ -89,11 +93,13 @@ def _take_all_files() -> None:
 
 async def _serve(options: argparse.Namespace) -> None:
     from kconf.server.app import Server, Settings
+    from kconf.server.listeners import read_listeners, with_listeners
     from kconf.server.settings import load_static, node_id
 
-    host, port = address(options.listen)
     static = load_static(options.config, options.override, node_id=options.node_id)
-    settings = Settings(options.store, host, port, node_id(static), static)
+    listeners = read_listeners(options.listen, static)
+    static = with_listeners(static, options.listen, listeners)
+    settings = Settings(options.store, node_id=node_id(static), static=static, listeners=listeners)
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
@@ -107,8 +113,10 @@ async def _serve(options: argparse.Namespace) -> None:
             metrics = await stack.enter_async_context(MetricsPort(server, metrics_host, metrics_port))
             extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
         context = server.context
+        if len(server.doors) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
+            extra += " listeners=" + ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)
         print(
-            f"kconf {__version__} ready: listening on {host}:{server.port} store={settings.store} "
+            f"kconf {__version__} ready: listening on {server.doors[0].address} store={settings.store} "
             f"node={context.node_id} cluster={context.cluster_id}{extra}",
             flush=True,
         )

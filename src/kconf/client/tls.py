@@ -40,18 +40,23 @@ class Tls(NamedTuple):
         context.check_hostname = self.check_hostname and self.verify
         context.verify_mode = ssl.CERT_REQUIRED if self.verify else ssl.CERT_NONE
         try:
-            self._limit(context)
+            self.limit(context)
             if self.ca is None:
                 context.load_default_certs()
             else:
-                context.load_verify_locations(cadata=_certificates(self.ca))
+                self.trust(context)
             if self.certificate is not None:
-                self._identify(context)
+                self.identify(context)
         except ssl.SSLError as error:
             raise ConfigurationError(f"TLS cannot be set up: {error.reason or error}") from None
         return context
 
-    def _limit(self, context: SSLContext) -> None:
+    def trust(self, context: SSLContext) -> None:
+        """Trust `ca`, and nobody else."""
+        context.load_verify_locations(cadata=_certificates(self.ca or ""))
+
+    def limit(self, context: SSLContext) -> None:
+        """Keep to the ciphers and versions."""
         import ssl
 
         if self.ciphers:
@@ -63,8 +68,8 @@ class Tls(NamedTuple):
         if wanted:
             context.minimum_version, context.maximum_version = wanted[0], wanted[-1]
 
-    def _identify(self, context: SSLContext) -> None:
-        """Python loads a key from files only: they are ours alone, and gone at once."""
+    def identify(self, context: SSLContext) -> None:
+        """Show who we are. Python loads a key from files only: they are ours alone, and gone at once."""
         chain = pem_text(self.certificate or "", "the certificate")
         key = pem_text(self.key, "the private key") if self.key is not None else ""
         handle, path = tempfile.mkstemp(prefix="kconf-", suffix=".pem")  # made with mode 0600

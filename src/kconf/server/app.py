@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from logging import getLogger
 
+from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import kafka_43
+from kconf.model.journal import Revision
+from kconf.model.resource import Resource
 from kconf.server import throttling
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
+from kconf.server.doors import Door
+from kconf.server.listeners import Address, Listener, SecurityProtocol
 from kconf.server.policies import load_policies
 from kconf.server.retention import Retention, keep
-from kconf.server.settings import check_static, naming
+from kconf.server.settings import check_static
+from kconf.server.sparingly import Sparingly
 from kconf.server.statistics import Statistics
 from kconf.service import Service
 from kconf.store.base import open_store
@@ -23,7 +29,6 @@ log = getLogger(__name__)
 
 _GRACE = 10.0  # seconds that open requests get at shutdown
 _LINGER = 1.0  # seconds that peers get to take their last answers
-_BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,12 @@ class Settings:
     port: int = 9092
     node_id: int = 1
     static: Mapping[str, str] = field(default_factory=dict)
+    listeners: Sequence[Listener] = ()  # where there are none: a plain one on `host` and `port`
+
+    @property
+    def doors(self) -> Sequence[Listener]:
+        plain = Listener("PLAINTEXT", SecurityProtocol.PLAINTEXT, Address(self.host, self.port))
+        return self.listeners or (plain,)
 
 
 class Server:
@@ -49,7 +60,10 @@ class Server:
         self._retention = Retention.of(settings.static)
         self.settings = settings
         self.statistics = Statistics()
+        self._failed_logins = Sparingly(log)
+        self.doors: list[Door] = []
         self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def __aenter__(self) -> Server:
@@ -63,13 +77,16 @@ class Server:
             self.largest_frame = ladder.number("socket.request.max.bytes")
             self._idle = ladder.number("connections.max.idle.ms") / 1000
             self.context = Context.over(service, self.now, self._policies)
-            host, port = self.settings.host, self.settings.port
-            with naming(host, port):
-                self._listener = await self._loop.create_server(lambda: Connection(self), host, port, backlog=_BACKLOG)
+            for listener in self.settings.doors:
+                door = Door(listener, service, self.context.authorizer)
+                self.doors.append(door)
+                await door.open(lambda door: Connection(self, door))
         except BaseException:
+            self._shut()
             await service.stop()
             raise
-        self.port = self._listener.sockets[0].getsockname()[1]
+        self.port = self.doors[0].port
+        service.subscribe(self._follow_certificates)
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
         self._keeper = asyncio.create_task(keep(self._retention, service)) if self._retention else None
         return self
@@ -80,7 +97,7 @@ class Server:
         self._sweeper.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
-        self._listener.close()
+        self._shut()
         self.context.feed.rest()
         for connection in tuple(self._connections):
             connection.stop()
@@ -98,10 +115,25 @@ class Server:
         while not condition() and self.now() < deadline:
             await asyncio.sleep(0.005)
 
-    def advertised(self, transport: asyncio.BaseTransport) -> tuple[str, int]:
-        """The address that a client is told: the one by which it reached us."""
-        host, port = transport.get_extra_info("sockname")[:2]
-        return host, port
+    def _shut(self) -> None:
+        for door in self.doors:
+            door.close()
+
+    def _follow_certificates(self, revisions: Sequence[Revision]) -> None:
+        """A change of a listener's own `ssl.` keys here, a repeated one too, makes it read its stores again."""
+        here = Resource.broker(self.settings.node_id)
+        keys = {change.key for each in revisions for change in each.changes if change.resource == here}
+        for door in self.doors:
+            if any(key.startswith(door.listener.prefixed("ssl.")) for key in keys):
+                task = self._loop.create_task(self._renew(door), name="certificates")
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _renew(self, door: Door) -> None:
+        try:
+            await door.renew()
+        except (ConfigurationError, OSError) as error:
+            log.error("listener %s keeps its old certificates: %s", door.listener, error)
 
     def opened(self, connection: Connection) -> None:
         if self._stopping:
@@ -124,6 +156,10 @@ class Server:
         if self.context.quotas.limiting:
             return throttling.answer(self.context, self.statistics, peer, frame)
         return answer(self.context, self.statistics, peer, frame)
+
+    def login_failed(self, peer: Peer, why: str) -> None:
+        self.statistics.failed_logins += 1
+        self._failed_logins.say("login failed peer=%s reason=%r", peer.host, why)
 
     def refused(self, peer: Peer, why: str) -> None:
         self.statistics.refused += 1

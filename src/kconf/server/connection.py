@@ -13,12 +13,15 @@ from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
-from kconf.server.dispatch import Peer, is_served
+from kconf.server.dispatch import is_served
+from kconf.server.doors import TurnedAway
 from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
 from kconf.wire.frames import LENGTH
 
 if TYPE_CHECKING:
     from kconf.server.app import Server
+    from kconf.server.doors import Door
+    from kconf.server.gate import Gate
 
 _SMALLEST = 8  # bytes of a request: key, version, correlation id
 _PIECE = 1 << 18  # bytes handed over at once
@@ -29,8 +32,10 @@ _LINGER = 1.0  # seconds: a peer heard of since then may still be sending, and o
 class Connection(asyncio.Protocol):
     """Reads frames, writes answers. `Server` keeps the set of open ones."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, door: Door) -> None:
         self._server = server
+        self._door = door
+        self._gate: Gate | None = None  # where one has to log in, until that is done for good
         self._now = server.now
         self._service = server.context.service
         self._quotas = server.context.quotas
@@ -49,10 +54,15 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=1 << 20)
-        host = (transport.get_extra_info("peername") or ("?",))[0]
-        self.peer = Peer(host, *self._server.advertised(transport))
         self.last_seen = self._now()
-        self._server.opened(self)
+        try:
+            self.peer, self._gate = self._door.meet(transport, self._now)
+        except TurnedAway as refusal:
+            self.peer = refusal.peer
+            self._server.refused(self.peer, str(refusal))
+            self.abort()
+        else:
+            self._server.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._let_go()
@@ -83,7 +93,7 @@ class Connection(asyncio.Protocol):
             return False
         self._linger = False
         self._end()
-        return True
+        return self._transport.can_write_eof()
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -122,7 +132,7 @@ class Connection(asyncio.Protocol):
         data, self._data = self._data, b""
         out: list[bytes] = []
         try:
-            position = self._answer_frames(data, out)
+            position = self._answer_frames(data, out) if self._gate is None else self._guarded(self._gate, data, out)
         except ProtocolError as error:
             self._server.refused(self.peer, str(error))
             self._write(out)
@@ -150,7 +160,7 @@ class Connection(asyncio.Protocol):
                 waiting += hit[0]
             else:
                 self._check(data[start : start + 4], size)
-                if stop > end:
+                if stop > end or (self._gate is not None and self._gate.wants(data, position)):
                     break
                 turn += 1
                 if turn > _TURN:
@@ -175,6 +185,41 @@ class Connection(asyncio.Protocol):
                 if self._is_behind():
                     break
         return position
+
+    def _guarded(self, gate: Gate, data: bytes, out: list[bytes]) -> int:
+        """As `_answer_frames`, where one has to log in first, and perhaps again."""
+        position = 0
+        while not self._is_behind():
+            if gate.is_open:
+                gate.check_alive()
+                if not gate.wants(data, position):
+                    went = self._answer_frames(data[position:], out)
+                    if not went:
+                        break
+                    position += went
+                    continue
+            frame = gate.frame(data, position)
+            if frame is None:
+                break
+            position += 4 + len(frame)
+            if not self._at_gate(gate, frame, out):
+                return len(data)
+            if gate.is_final:
+                self._gate = None
+        return position
+
+    def _at_gate(self, gate: Gate, frame: bytes, out: list[bytes]) -> bool:
+        """Whether they may go on."""
+        step = gate.take(frame)
+        if step.refused is not None:
+            self._server.login_failed(self.peer, step.refused)
+            self._wait(_after(gate.delay, step.answer or b""))
+            self._end()
+            return False
+        made = self._server.answer(self.peer, frame) if step.answer is None else step.answer
+        assert isinstance(made, bytes)  # ApiVersions is
+        out.append(made)
+        return True
 
     def _check(self, head: bytes, size: int) -> None:
         """Refuse a frame by its size, and by its key and version as soon as they are there."""
@@ -293,7 +338,7 @@ class Connection(asyncio.Protocol):
 
     def _part(self) -> None:
         """All is said. To close with bytes unread would throw away answers that are on their way."""
-        if self._linger:
+        if self._linger and self._transport.can_write_eof():  # TLS cannot
             self._let_go()
             self._transport.write_eof()
             self._transport.resume_reading()
@@ -305,3 +350,8 @@ class Connection(asyncio.Protocol):
         self._data = b""
         self._buffer.clear()
         self._unsent = None
+
+
+async def _after(seconds: float, answer: bytes) -> bytes:
+    await asyncio.sleep(seconds)
+    return answer

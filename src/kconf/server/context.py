@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4
 
+from kconf.engine.acls import Authorizer
 from kconf.engine.alter import Node
 from kconf.engine.topics import Cluster
 from kconf.errors import ErrorCode, Failure
@@ -16,6 +17,7 @@ from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
 from kconf.server.policies import Policies
 from kconf.server.quota_manager import QuotaManager
+from kconf.server.rights import authorizer_of
 from kconf.service import Service, State
 
 UNAVAILABLE = Failure(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
@@ -34,6 +36,7 @@ class Context:
     attempts: Attempts
     quotas: QuotaManager
     policies: Policies = field(default_factory=Policies)
+    authorizer: Authorizer | None = None
     new_id: Callable[[], UUID] = uuid4
 
     @classmethod
@@ -49,6 +52,7 @@ class Context:
             Attempts(service, clock),
             QuotaManager.over(service, clock),
             policies or Policies(),
+            authorizer_of(service),
         )
 
     def node(self, state: State) -> Node:

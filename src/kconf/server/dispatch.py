@@ -27,6 +27,7 @@ from kconf.server import (
     list_config_changes,
     list_config_entities,
     listings,
+    logins,
     metadata,
     quotas_248,
     topics,
@@ -47,6 +48,7 @@ DESCRIBE_CONFIGS: Final = 32
 HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     3: metadata.handle,
     16: listings.handle_groups,
+    17: logins.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: topics.handle_create,
     20: topics.handle_delete,
@@ -55,6 +57,7 @@ HANDLERS: Final[dict[int, Callable[[Context, Any, Call], Any]]] = {
     31: acls.handle_delete,
     DESCRIBE_CONFIGS: describe_configs.handle,
     33: alter_configs.handle_replace,
+    36: logins.handle_authenticate,
     37: topics.handle_grow,
     44: alter_configs.handle_incremental,
     48: client_quotas.handle_describe,

@@ -28,69 +28,73 @@ from kconf.wire.metadata import MetadataTopic
 
 _CODE: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 
-_FIELDS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
-    "ApiVersions": lambda request: {"error_code": _CODE, "api_keys": ()},
-    "Metadata": lambda request: {
-        "topics": [MetadataTopic(_CODE, each.name or "", each.topic_id) for each in request.topics or ()],
-        "error_code": _CODE,
+_FIELDS: Final[Mapping[str, Callable[[Any, int], dict[str, Any]]]] = {
+    "ApiVersions": lambda request, code: {"error_code": code, "api_keys": ()},
+    "Metadata": lambda request, code: {
+        "topics": [MetadataTopic(code, each.name or "", each.topic_id) for each in request.topics or ()],
+        "error_code": code,
     },
-    "CreateTopics": lambda request: {
-        "topics": [CreatableTopicResult(each.name, error_code=_CODE) for each in request.topics]
+    "SaslHandshake": lambda request, code: {"error_code": code, "mechanisms": ()},
+    "SaslAuthenticate": lambda request, code: {"error_code": code, "error_message": None, "auth_bytes": b""},
+    "CreateTopics": lambda request, code: {
+        "topics": [CreatableTopicResult(each.name, error_code=code) for each in request.topics]
     },
-    "DeleteTopics": lambda request: {
+    "DeleteTopics": lambda request, code: {
         "responses": [
-            *(DeletableTopicResult(each.name, each.topic_id, _CODE) for each in request.topics),
-            *(DeletableTopicResult(name, error_code=_CODE) for name in request.topic_names),
+            *(DeletableTopicResult(each.name, each.topic_id, code) for each in request.topics),
+            *(DeletableTopicResult(name, error_code=code) for name in request.topic_names),
         ]
     },
-    "CreatePartitions": lambda request: {
-        "results": [CreatePartitionsTopicResult(each.name, _CODE) for each in request.topics]
+    "CreatePartitions": lambda request, code: {
+        "results": [CreatePartitionsTopicResult(each.name, code) for each in request.topics]
     },
-    "DescribeTopicPartitions": lambda request: {
-        "topics": [DescribedTopic(_CODE, each.name) for each in request.topics]
+    "DescribeTopicPartitions": lambda request, code: {
+        "topics": [DescribedTopic(code, each.name) for each in request.topics]
     },
-    "DescribeConfigs": lambda request: {
-        "results": [DescribeConfigsResult(_CODE, None, *_named(each)) for each in request.resources]
+    "DescribeConfigs": lambda request, code: {
+        "results": [DescribeConfigsResult(code, None, *_named(each)) for each in request.resources]
     },
-    "AlterConfigs": lambda request: {"responses": _altered(request)},
-    "IncrementalAlterConfigs": lambda request: {"responses": _altered(request)},
-    "CreateAcls": lambda request: {"results": [AclCreationResult(_CODE, None) for _ in request.creations]},
-    "DeleteAcls": lambda request: {"filter_results": [DeleteAclsFilterResult(_CODE, None) for _ in request.filters]},
-    "AlterClientQuotas": lambda request: {
-        "entries": [AlteredQuotaResult(_CODE, None, each.entity) for each in request.entries]
+    "AlterConfigs": lambda request, code: {"responses": _altered(request, code)},
+    "IncrementalAlterConfigs": lambda request, code: {"responses": _altered(request, code)},
+    "CreateAcls": lambda request, code: {"results": [AclCreationResult(code, None) for _ in request.creations]},
+    "DeleteAcls": lambda request, code: {
+        "filter_results": [DeleteAclsFilterResult(code, None) for _ in request.filters]
     },
-    "DescribeQuotas": lambda request: {
-        "resources": [DescribedQuotas(each.quota_resources, _CODE) for each in request.resources]
+    "AlterClientQuotas": lambda request, code: {
+        "entries": [AlteredQuotaResult(code, None, each.entity) for each in request.entries]
     },
-    "AlterQuotas": lambda request: {
+    "DescribeQuotas": lambda request, code: {
+        "resources": [DescribedQuotas(each.quota_resources, code) for each in request.resources]
+    },
+    "AlterQuotas": lambda request, code: {
         "resources": [
-            AlteredQuotas(each.quota_resources, [AlteredQuotaType(_CODE, None, one.quota_type) for one in each.quotas])
+            AlteredQuotas(each.quota_resources, [AlteredQuotaType(code, None, one.quota_type) for one in each.quotas])
             for each in request.resources
         ]
     },
-    "AlterUserScramCredentials": lambda request: {
+    "AlterUserScramCredentials": lambda request, code: {
         "results": [
-            AlteredScramUser(name, _CODE)
+            AlteredScramUser(name, code)
             for name in dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))
         ]
     },
-    "AlterConfig": lambda request: {
-        "entities": [AlteredEntityResult(each.entity_type, each.entity_name, _CODE) for each in request.entities]
+    "AlterConfig": lambda request, code: {
+        "entities": [AlteredEntityResult(each.entity_type, each.entity_name, code) for each in request.entities]
     },
-    "DescribeConfig": lambda request: {
-        "entities": [DescribedEntityResult(each.entity_type, each.entity_name, _CODE, ()) for each in request.entities]
+    "DescribeConfig": lambda request, code: {
+        "entities": [DescribedEntityResult(each.entity_type, each.entity_name, code, ()) for each in request.entities]
     },
 }
 
 
-def failed(api: Api, request: Any) -> Any:
-    """The answer to a request that could not be carried out."""
+def failed(api: Api, request: Any, code: int = _CODE) -> Any:
+    """The answer to a request that could not be carried out, or may not be here."""
     fields = _FIELDS.get(api.name)
-    return api.response(error_code=_CODE) if fields is None else api.response(**fields(request))
+    return api.response(error_code=code) if fields is None else api.response(**fields(request, code))
 
 
-def _altered(request: Any) -> list[AlterConfigsResourceResponse]:
-    return [AlterConfigsResourceResponse(_CODE, None, *_named(each)) for each in request.resources]
+def _altered(request: Any, code: int) -> list[AlterConfigsResourceResponse]:
+    return [AlterConfigsResourceResponse(code, None, *_named(each)) for each in request.resources]
 
 
 def _named(resource: Any) -> tuple[int, str]:

@@ -1,9 +1,7 @@
-"""Logging in: what a SASL listener asks of a connection before anything else.
+"""Who may log in at a listener, and the steps of a login. gate.py carries them over the wire.
 
-The gate reads frames until someone is known. Only ApiVersions and SaslHandshake are answered before that; after a
-handshake of version 0 the tokens travel bare, behind a length. A failed login is told in one sentence that never says
-whether the user exists, after a pause, and ends the connection. Unknown users are led through the same steps, with a
-credential that nothing fits, so that time does not tell them apart either.
+Unknown users are led through the same steps as others, with a credential that nothing fits, and a refusal never says
+whether the user exists: neither by its words nor by its time.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_bytes, token_urlsafe
-from typing import Protocol
+from typing import Final, Protocol
 
 from kconf.engine.credentials import credential_of
 from kconf.engine.scram import MIN_ITERATIONS, ScramError, ScramServer, credential, read_client_first
@@ -21,9 +19,10 @@ from kconf.errors import KconfError
 from kconf.model.scram import Credential, Mechanism
 from kconf.model.snapshot import Snapshot
 
-PLAIN = "PLAIN"
-SCRAMS: Mapping[str, Mechanism] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
-MECHANISMS = (PLAIN, *SCRAMS)
+PLAIN: Final = "PLAIN"
+SCRAMS: Final[Mapping[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
+MECHANISMS: Final = (PLAIN, *SCRAMS)
+_SALT_BYTES: Final = 20
 
 
 class LoginFailed(KconfError):
@@ -36,8 +35,11 @@ class Realm:
 
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)  # name → password
-    snapshot: Callable[[], Snapshot]
-    max_reauth_ms: int = 0
+    snapshot: Callable[[], Snapshot] = field(repr=False)
+    lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: for good
+    delay: float = 0.1  # seconds between a failed login and its answer
+    largest: int = 524288  # bytes of a frame before anyone is known
+    salt_key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)  # salts of users that do not exist
 
 
 class Exchange(Protocol):
@@ -64,22 +66,25 @@ class PlainExchange:
 
     def step(self, token: bytes) -> bytes:
         parts = token.split(b"\0")
-        failed = LoginFailed("Authentication failed: wrong user name or password")
         if len(parts) != 3:
             raise LoginFailed("Authentication failed: a PLAIN token has three parts")
+        failed = LoginFailed("Authentication failed: invalid user name or password")
         try:
             authzid, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             raise failed from None
         expected = self._users.get(user)
-        same = hmac.compare_digest(password.encode(), (expected if expected is not None else token_urlsafe()).encode())
+        same = _equal(password, token_urlsafe() if expected is None else expected)
         if not user or not password or expected is None or not same or authzid not in ("", user):
             raise failed
         self.user = user
         return b""
 
 
-_UNKNOWN_SALT = token_bytes(32)
+def _equal(one: str, other: str) -> bool:
+    """In a time that does not depend on where they differ, nor on the length of the one that is kept."""
+    key = token_bytes(32)
+    return hmac.compare_digest(*(hmac.digest(key, each.encode(), sha256) for each in (one, other)))
 
 
 class ScramExchange:
@@ -96,21 +101,21 @@ class ScramExchange:
         try:
             return self._first(token) if self._server is None else self._final(self._server, token)
         except ScramError:
-            raise LoginFailed(f"Authentication failed during {self._mechanism.word} exchange") from None
+            raise LoginFailed(f"Authentication failed: invalid credentials for {self._mechanism.word}") from None
 
     def _first(self, token: bytes) -> bytes:
         opened = read_client_first(token)
         kept = credential_of(self._realm.snapshot(), opened.user, self._mechanism)
+        nobody = self._nobody(opened.user)  # made for those who exist too: it takes time
         self._known = kept is not None and kept.iterations >= MIN_ITERATIONS
         self._name = opened.user
-        self._server = ScramServer(
-            self._mechanism, opened, kept if kept and self._known else self._nobody(opened.user), token_urlsafe(24)
-        )
+        used = kept if kept is not None and self._known else nobody
+        self._server = ScramServer(self._mechanism, opened, used, token_urlsafe(24))
         return self._server.first()
 
     def _nobody(self, user: str) -> Credential:
         """A credential for a user that does not exist: the same salt each time it is asked for, as a real one has."""
-        salt = hmac.digest(_UNKNOWN_SALT, user.encode(), sha256)[:20]
+        salt = hmac.digest(self._realm.salt_key, user.encode(), sha256)[:_SALT_BYTES]
         return credential(self._mechanism, token_bytes(32), salt, MIN_ITERATIONS)
 
     def _final(self, server: ScramServer, token: bytes) -> bytes:

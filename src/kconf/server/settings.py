@@ -15,8 +15,10 @@ from kconf.keys.broker import BROKER
 from kconf.keys.checked import check
 from kconf.keys.properties import read_properties
 from kconf.server.policies import ALTER, CREATE
+from kconf.server.rights import check_authorizer
 
-_UNABLE = {"authorizer.class.name": "an authorizer"}
+_UNABLE = {"principal.builder.class": "a principal builder"}
+_KAFKAS_OWN = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 _OURS = frozenset([ALTER, CREATE])  # Python classes: server/policies.py finds them, or says why not
 
 
@@ -68,8 +70,9 @@ def node_id(static: Mapping[str, str]) -> int:
 
 def check_static(static: Mapping[str, str]) -> None:
     """Refuse what cannot be honoured, and values that their keys do not take."""
+    check_authorizer(static)
     for name, what in _UNABLE.items():
-        if static.get(name, "").strip():
+        if static.get(name, "").strip() not in ("", *_KAFKAS_OWN):
             raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")
     for name, text in static.items():
         key = BROKER.get(name)
