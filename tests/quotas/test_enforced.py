@@ -1,0 +1,243 @@
+"""Quotas enforced by a real kconf process, as its clients see it.
+
+Nothing sleeps: a line that is muted answers late, and that is what is measured. A quota of a millionth of a
+percent is passed by any request at all; the wait is a window, one second, at most.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from kafka import KafkaAdminClient
+
+from kconf.errors import ErrorCode
+from kconf.wire.apis import APIS, BY_NAME
+from kconf.wire.create_partitions import CreatePartitionsTopic
+from kconf.wire.delete_topics import DeleteTopicState
+from kconf.wire.describe_configs import DescribeConfigsResource
+from kconf.wire.fields import fields_of
+from tests.support.admin import TOPIC, new_topic
+from tests.support.process import KconfProcess
+from tests.support.quotas import QuotaAdmin
+
+NEXT_TO_NOTHING = 1e-6
+SLOW = {"client-id": "slow"}
+
+
+@pytest.fixture
+def slow(server: KconfProcess) -> Iterator[QuotaAdmin]:
+    """A client that can be limited while the other goes on."""
+    with QuotaAdmin(server.bootstrap, client_id="slow") as connection:
+        yield connection
+
+
+@contextmanager
+def timed() -> Iterator[list[float]]:
+    seconds: list[float] = []
+    began = time.monotonic()
+    yield seconds
+    seconds.append(time.monotonic() - began)
+
+
+def delay(connection: QuotaAdmin) -> int:
+    told: int = connection.ask("ListGroups", 3).throttle_time_ms
+    return told
+
+
+def test_a_limited_client_is_answered_at_once_and_then_not_listened_to(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    """A change acts on open connections, in both directions."""
+    assert delay(slow) == 0
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+
+    with timed() as first:
+        told = delay(slow)
+    with timed() as second:
+        delay(slow)
+
+    assert 0 < told <= 1000
+    assert first[0] < second[0]
+    assert second[0] >= told / 1000 - 0.05
+    assert delay(admin) == 0
+    admin.set_quotas(SLOW, request_percentage=None)
+    assert delay(slow) == 0
+    with timed() as last:
+        assert delay(slow) == 0
+    assert last[0] < 0.9
+
+
+def test_a_muted_line_still_ends_with_its_server(server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+    assert delay(slow) > 0
+
+    assert server.stop(timeout=15) == 0
+
+
+def requests(name: str) -> dict[str, Any]:
+    """The fields of a request that asks for as little as possible."""
+    return {
+        each.name: () if not each.may_be_null(0) else None for each in fields_of(BY_NAME[name].request) if each.required
+    }
+
+
+THROTTLED = [
+    (name, version)
+    for name in ("ApiVersions", "Metadata", "DescribeConfigs", "ListGroups", "DescribeClientQuotas", "DescribeCluster")
+    for version in range(APIS[BY_NAME[name].key].min, APIS[BY_NAME[name].key].max + 1)
+    if any(each.name == "throttle_time_ms" and each.present(version) for each in fields_of(BY_NAME[name].response))
+]
+
+
+def test_every_answer_that_can_tells_the_throttle_time(server: KconfProcess, admin: QuotaAdmin) -> None:
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+    assert len(THROTTLED) > 20
+
+    for name, version in THROTTLED:
+        fields = (
+            {"client_software_name": "x", "client_software_version": "1"} if name == "ApiVersions" else requests(name)
+        )
+        with QuotaAdmin(server.bootstrap, client_id="slow") as fresh:
+            answer = fresh.ask(name, version, **fields)
+        assert 0 < answer.throttle_time_ms <= 1000, (name, version)
+        assert getattr(answer, "error_code", 0) == 0
+
+
+def test_the_short_way_of_a_describe_tells_it_too(server: KconfProcess, admin: QuotaAdmin) -> None:
+    admin.create("orders")
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+
+    for version in range(5):
+        plain = admin.describe((TOPIC, "orders"), version=version)
+        with QuotaAdmin(server.bootstrap, client_id="slow") as fresh:
+            told = fresh.ask("DescribeConfigs", version, resources=[_orders()], include_synonyms=True)
+        assert told.throttle_time_ms > 0
+        assert list(told.results) == plain
+
+
+def _orders() -> Any:
+    return DescribeConfigsResource(TOPIC, "orders")
+
+
+def test_mutations_are_refused_where_the_version_knows_the_code(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    """KIP-599: strict from CreateTopics 6, DeleteTopics 5, CreatePartitions 3; eleven windows of a second."""
+    admin.set_quotas(SLOW, controller_mutation_rate=1.0)
+    slow.create("bulk", partitions=20)  # 11 tokens, less 20
+
+    answer = slow.ask("CreateTopics", 7, topics=[_topic("more")])
+
+    (refused,) = answer.topics
+    assert (refused.error_code, refused.error_message) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
+    assert 8000 < answer.throttle_time_ms <= 9000
+
+
+@pytest.mark.parametrize(
+    ("api", "fields"),
+    [
+        ("DeleteTopics", lambda: {"topics": [_doomed("bulk")]}),
+        ("CreatePartitions", lambda: {"topics": [_grown("bulk", 21)]}),
+    ],
+)
+def test_deletions_and_growth_are_mutations(admin: QuotaAdmin, slow: QuotaAdmin, api: str, fields: Any) -> None:
+    admin.set_quotas(SLOW, controller_mutation_rate=1.0)
+    slow.create("bulk", partitions=20)
+
+    answer = slow.ask(api, BY_NAME[api].max, **fields())
+
+    (refused,) = answer.responses if api == "DeleteTopics" else answer.results
+    assert refused.error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert answer.throttle_time_ms > 0
+
+
+def test_older_versions_are_granted_and_told_to_wait(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    admin.set_quotas(SLOW, controller_mutation_rate=100.0)
+
+    answer = slow.ask("CreateTopics", 5, topics=[_topic("a", 1100), _topic("b", 50)])
+
+    assert [each.error_code for each in answer.topics] == [0, 0]
+    assert 300 < answer.throttle_time_ms <= 500
+    with timed() as after:
+        delay(slow)
+    assert after[0] >= answer.throttle_time_ms / 1000 - 0.05
+
+
+def test_who_has_no_mutation_quota_goes_on(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    admin.set_quotas(SLOW, controller_mutation_rate=1.0)
+    slow.create("bulk", partitions=20)
+
+    (made,) = admin.create("other", partitions=100)
+
+    assert made.error_code == 0
+
+
+def _topic(name: str, partitions: int = 1) -> Any:
+    return new_topic(name, partitions, 1)
+
+
+def _doomed(name: str) -> Any:
+    return DeleteTopicState(name)
+
+
+def _grown(name: str, count: int) -> Any:
+    return CreatePartitionsTopic(name, count)
+
+
+def test_connections_beyond_the_quota_of_an_address_are_closed_unserved(
+    server: KconfProcess, admin: QuotaAdmin
+) -> None:
+    admin.set_quotas({"ip": "127.0.0.1"}, connection_creation_rate=1.0)
+    served = 0
+
+    for _ in range(15):
+        try:
+            with QuotaAdmin(server.bootstrap) as fresh, timed() as seconds:
+                delay(fresh)
+            served += 1
+        except ConnectionError:
+            break
+
+    assert 5 < served <= 11
+    assert delay(admin) == 0  # those that are open stay so
+    assert not seconds or seconds[0] < 1.5
+
+
+def test_a_quota_for_a_host_holds_for_its_address(server: KconfProcess, admin: QuotaAdmin) -> None:
+    assert admin.set_quotas({"ip": "localhost"}, connection_creation_rate=1.0) == 0
+
+    with pytest.raises(ConnectionError):
+        _connect_often(server)
+
+
+def _connect_often(server: KconfProcess) -> None:
+    for _ in range(30):
+        with QuotaAdmin(server.bootstrap) as fresh:
+            delay(fresh)
+
+
+def test_metrics_tell_who_waited(server: KconfProcess, admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+    admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
+    delay(slow)
+
+    with urlopen(f"{server.metrics_url}") as answer:
+        text = answer.read().decode()
+
+    labels = 'client_id="slow",ip="",quota="request_percentage",user=""'
+    assert f"kconf_quota_throttles_total{{{labels}}} 1.0" in text
+    assert f"kconf_quota_limit{{{labels}}} 1e-06" in text
+    assert "kconf_quota_entities 1.0" in text
+
+
+def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
+    """kafka-python waits by itself for as long as it is told, and says so."""
+    admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
+
+    with caplog.at_level(logging.WARNING, "kafka"):
+        client = KafkaAdminClient(bootstrap_servers=server.bootstrap, client_id="python")
+        client.list_topics()
+        client.close()
+
+    assert "throttled by broker" in caplog.text
