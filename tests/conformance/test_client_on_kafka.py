@@ -263,6 +263,11 @@ def test_the_cluster_is_described(admin: Any, broker: KafkaBroker) -> None:
     assert found.controller.id == 1
     assert Operation.ALTER in found.authorized_operations
     assert admin.list_groups() == []
+    if broker.version == "3.9.2":
+        with pytest.raises(UnsupportedVersion, match=r"from Kafka 4\.0 on"):
+            admin.describe_cluster(fenced=True)
+    else:
+        assert not admin.describe_cluster(fenced=True).nodes[1].fenced
 
 
 def test_config_resources_are_listed(admin: Any, broker: KafkaBroker, topic: str) -> None:
