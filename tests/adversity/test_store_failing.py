@@ -1,0 +1,271 @@
+"""A store that cannot be written: changes are told so at once, reads go on, nothing is half done, and it passes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from kconf.errors import ErrorCode, RevisionConflict, StoreError, StoreUnavailable
+from kconf.keys.catalogue import kafka_43
+from kconf.model.journal import Caller, Revision
+from kconf.model.plan import Draft, Plan
+from kconf.server import dispatch
+from kconf.server.context import Context
+from kconf.server.dispatch import Peer
+from kconf.server.statistics import Statistics
+from kconf.service import Service, State
+from kconf.store.memory import MemoryStore
+from tests.adversity.lines import Line, read
+from tests.adversity.wishes import (
+    ALTER,
+    BROKERS,
+    CREATE,
+    DELETE,
+    DESCRIBE,
+    altering,
+    creating,
+    deleting,
+    describing,
+    topic,
+    values,
+)
+from tests.support.process import KconfProcess
+
+TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
+GROW = ("CreatePartitions", 3)
+
+
+class Moody(MemoryStore):
+    """A memory that refuses to be written while it has a reason to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mood: Exception | None = None
+
+    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+        if self.mood is not None:
+            raise self.mood
+        return super().commit(batch)
+
+
+def _with_service(test: Callable[[Moody, Service, Context], Awaitable[None]]) -> None:
+    async def run() -> None:
+        store = Moody()
+        service = Service(store, node_id=1, catalogue=kafka_43(), static={})
+        await service.start()
+        try:
+            await test(store, service, Context.over(service, time.monotonic))
+        finally:
+            await service.stop()
+
+    asyncio.run(run())
+
+
+async def _ask(context: Context, asked: bytes) -> bytes:
+    made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), asked[4:])
+    if isinstance(made, Awaitable):
+        return (await made)[4:]
+    return (b"".join(made) if isinstance(made, list) else made)[4:]
+
+
+def _codes(results: Any) -> list[ErrorCode]:
+    return [ErrorCode(each.error_code) for each in results]
+
+
+@pytest.mark.parametrize(
+    "mood",
+    [StoreUnavailable("the disk is full"), StoreError("the file is damaged"), RuntimeError("a bug of the store")],
+    ids=["unavailable", "damaged", "a bug"],
+)
+def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Exception) -> None:
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        await _ask(context, creating("orders", "gone"))
+        before = service.state
+        store.mood = mood
+
+        altered = read(
+            *ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}}))
+        )
+        created = read(*CREATE, await _ask(context, creating("more", "most")))
+        deleted = read(*DELETE, await _ask(context, deleting("orders", "gone")))
+        grown = read(*GROW, await _ask(context, growth))
+
+        assert _codes(altered.responses) == [TIMED_OUT, TIMED_OUT]
+        assert _codes(created.topics) == [TIMED_OUT, TIMED_OUT]
+        assert _codes(deleted.responses) == [TIMED_OUT, TIMED_OUT]
+        assert _codes(grown.results) == [TIMED_OUT]
+        assert service.state is before
+        assert service.failed_commits == 4
+        assert not service.writable
+        described = read(*DESCRIBE, await _ask(context, describing(topic("orders"))))
+        assert values(described)["retention.ms"] == "604800000"
+
+        store.mood = None
+        again = read(*ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}})))
+
+        assert _codes(again.responses) == [ErrorCode.NONE]
+        assert service.writable
+        assert store.load() == service.state.snapshot
+
+    _with_service(test)
+
+
+def test_what_needs_no_commit_is_answered_as_ever() -> None:
+    """Refusals, dry runs, and alterations that change nothing."""
+
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        store.mood = StoreUnavailable("the disk is full")
+
+        refused = read(*ALTER, await _ask(context, altering({topic("none"): {"retention.ms": "1"}})))
+        nothing = read(*ALTER, await _ask(context, altering({BROKERS: {"log.retention.ms": None}})))
+
+        assert _codes(refused.responses) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert _codes(nothing.responses) == [ErrorCode.NONE]
+
+    _with_service(test)
+
+
+def test_a_planner_with_a_bug_fails_alone() -> None:
+    """The others of its group are committed, and the writer goes on."""
+
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        def broken(_: State) -> Plan[None]:
+            raise ZeroDivisionError
+
+        async def bug() -> None:
+            await service.change(broken, Caller())
+
+        answers = await asyncio.gather(
+            _ask(context, creating("first")), bug(), _ask(context, creating("second")), return_exceptions=True
+        )
+
+        assert isinstance(answers[1], ZeroDivisionError)
+        assert set(service.state.snapshot.topics) == {"first", "second"}
+
+    _with_service(test)
+
+
+def test_a_follower_with_a_bug_ends_the_writer_and_everyone_is_told() -> None:
+    """What was committed may not be visible everywhere; so nothing more is changed, and nobody waits for ever."""
+
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        def broken(_: object) -> None:
+            raise ZeroDivisionError
+
+        service.subscribe(broken)
+
+        async with asyncio.timeout(5):
+            first, second = await asyncio.gather(_ask(context, creating("a")), _ask(context, creating("b")))
+            third = await _ask(context, creating("c"))
+
+        for answer in (first, second, third):
+            assert _codes(read(*CREATE, answer).topics) == [TIMED_OUT]
+        assert not service.writable
+
+    _with_service(test)
+
+
+def test_who_stops_waiting_does_not_stop_the_change() -> None:
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        task = asyncio.create_task(_ask(context, creating("orders")))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await _ask(context, creating("more"))
+
+        assert set(service.state.snapshot.topics) == {"orders", "more"}
+
+    _with_service(test)
+
+
+def test_a_stopping_service_commits_what_waits_and_takes_no_more() -> None:
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        waiting = [asyncio.create_task(_ask(context, creating(f"topic-{number}"))) for number in range(700)]
+        await asyncio.sleep(0)
+        await service.stop()
+
+        async with asyncio.timeout(5):
+            answers = await asyncio.gather(*waiting)
+            late = await _ask(context, creating("late"))
+
+        assert {code for each in answers for code in _codes(read(*CREATE, each).topics)} == {ErrorCode.NONE}
+        assert len(service.state.snapshot.topics) == 700
+        assert _codes(read(*CREATE, late).topics) == [TIMED_OUT]
+
+    async def run() -> None:
+        store = Moody()
+        service = Service(store, node_id=1, catalogue=kafka_43(), static={})
+        await service.start()
+        await test(store, service, Context.over(service, time.monotonic))
+
+    asyncio.run(run())
+
+
+@contextmanager
+def _full_disk(kconf: KconfProcess) -> Iterator[None]:
+    """No file of the process may grow beyond 64 KB, as if the disk were full there (Linux)."""
+    before = resource.prlimit(kconf.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(kconf.pid, resource.RLIMIT_FSIZE, (65536, before[1]))
+    yield
+    if kconf.is_running:
+        resource.prlimit(kconf.pid, resource.RLIMIT_FSIZE, before)
+
+
+def _alter(line: Line, number: int) -> list[ErrorCode]:
+    wish = {"retention.ms": str(number), "segment.ms": str(number)}
+    line.send(altering({topic("a"): wish, topic("b"): wish}))
+    return _codes(read(*ALTER, line.receive()).responses)
+
+
+def _found(line: Line) -> set[str | None]:
+    found = set()
+    for name in "ab":
+        line.send(describing(topic(name), keys=["retention.ms", "segment.ms"]))
+        found |= set(values(read(*DESCRIBE, line.receive())).values())
+    return found
+
+
+def _health(kconf: KconfProcess) -> str:
+    assert kconf.metrics_url is not None
+    with urllib.request.urlopen(kconf.metrics_url.replace("/metrics", "/health")) as answer:
+        status: str = json.loads(answer.read())["status"]
+    return status
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
+def test_a_full_disk_refuses_changes_at_once_and_passes() -> None:
+    with KconfProcess(args=["--metrics", "127.0.0.1:0"]) as kconf, Line(kconf) as line:
+        line.send(creating("a", "b"))
+        line.receive()
+        for number in range(1, 41):  # so that the write-ahead log is longer than the limit
+            assert _alter(line, number) == [ErrorCode.NONE] * 2
+        assert (kconf.directory / "kconf.db-wal").stat().st_size > 65536
+
+        with _full_disk(kconf):
+            for number in range(100, 110):
+                began = time.perf_counter()
+                assert _alter(line, number) == [TIMED_OUT] * 2
+                assert time.perf_counter() - began < 1
+                assert _found(line) == {"40"}
+            assert _health(kconf) == "read-only"
+
+        assert _alter(line, 200) == [ErrorCode.NONE] * 2
+        assert _found(line) == {"200"}
+        assert _health(kconf) == "ok"
+        assert "a commit failed: cannot use" in kconf.log()
+
+        with _full_disk(kconf):
+            assert _alter(line, 300) == [TIMED_OUT] * 2
+            kconf.kill()
+        kconf.start()
+        with Line(kconf) as again:
+            assert _found(again) == {"200"}
+            assert _alter(again, 400) == [ErrorCode.NONE] * 2
