@@ -91,9 +91,9 @@ def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Ex
         before = service.state
         store.mood = mood
 
-        altered = read(
-            *ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}}))
-        )
+        wishes = altering({topic("orders"): {"retention.ms": "1"}, BROKERS: {"x": "y"}})
+        growth = frame(*GROW, CreatePartitionsRequest([CreatePartitionsTopic("orders", 5)]))
+        altered = read(*ALTER, await _ask(context, wishes))
         created = read(*CREATE, await _ask(context, creating("more", "most")))
         deleted = read(*DELETE, await _ask(context, deleting("orders", "gone")))
         grown = read(*GROW, await _ask(context, growth))
