@@ -23,7 +23,8 @@ from kconf.server.dispatch import Peer
 from kconf.server.statistics import Statistics
 from kconf.service import Service, State
 from kconf.store.memory import MemoryStore
-from tests.adversity.lines import Line, read
+from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from tests.adversity.lines import Line, frame, read
 from tests.adversity.wishes import (
     ALTER,
     BROKERS,
