@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from kconf.client.calls import Answer
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Line, Opened, Tokens, hello, is_tls, reason
+from kconf.client.line import Frames, Line, Opened, Tokens, hello, hint, is_tls, reason
 from kconf.client.settings import Address, Settings
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, ProtocolError, RequestTimedOut
 
@@ -90,8 +90,7 @@ class Wire(asyncio.Protocol):
                     raise self._why
                 if is_tls(self._why):  # with TLS 1.3 a missing certificate is told after the handshake
                     raise AuthenticationFailed(f"no TLS with {self._address}: {reason(self._why)}")  # type: ignore[arg-type]
-                hint = "" if self._settings.tls is not None else " (does this listener expect TLS?)"
-                raise ConnectionFailed(f"{self._address} closed the connection{hint}")
+                raise ConnectionFailed(f"{self._address} closed the connection{hint(self._settings)}")
             try:
                 frame = talk.send(answer)
             except StopIteration as done:

@@ -138,6 +138,13 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def hint(settings: Settings) -> str:
+    """What may be wrong where a broker hangs up without a word."""
+    if settings.tls is None:
+        return " (does this listener expect TLS?)"
+    return " (does it ask for a certificate?)" if settings.tls.certificate is None else ""
+
+
 def _sentence(fact: str, advice: str) -> str:
     return f"{fact}; {advice}" if advice else fact
 

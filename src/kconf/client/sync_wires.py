@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kconf.client.conduct import Ask, Reply
-from kconf.client.line import Frames, Opened, Tokens, hello, is_tls, reason
+from kconf.client.line import Frames, Opened, Tokens, hello, hint, is_tls, reason
 from kconf.client.settings import Address, Settings
 from kconf.client.sync_exchange import SyncExchange
 from kconf.client.sync_wire import CHUNK, Wire
@@ -87,7 +87,7 @@ class Wires:
             sock.close()
             if is_tls(error):  # with TLS 1.3 a missing certificate is told after the handshake
                 raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
-            raise ConnectionFailed(f"{address}: {reason(error)}{_hint(settings)}") from error
+            raise ConnectionFailed(f"{address}: {reason(error)}{hint(settings)}") from error
         except BaseException:
             sock.close()
             raise
@@ -127,9 +127,3 @@ def _greet(
         except StopIteration as done:
             opened: Opened = done.value
             return opened
-
-
-def _hint(settings: Settings) -> str:
-    if settings.tls is None:
-        return " (does this listener expect TLS?)"
-    return ""
