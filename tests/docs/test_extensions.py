@@ -1,0 +1,78 @@
+"""docs/extensions.md: its bytes are what the codec writes and reads, and every extension has some."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kconf.server.dispatch import HANDLERS
+from kconf.wire.apis import APIS, BY_NAME
+from kconf.wire.codec import decode, encode
+from kconf.wire.fields import fields_of
+from kconf.wire.frames import request
+from kconf.wire.list_config_changes import ListConfigChangesRequest
+from tests.docs import extensions
+from tests.docs.extensions import MESSAGES, PAGE
+
+BLOCKS = extensions.blocks()
+
+
+def golden(name: str) -> bytes:
+    """The bytes of a block, without what is said about them."""
+    return b"".join(bytes.fromhex(line[:47]) for line in BLOCKS[name].splitlines())
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_bytes_of_the_page_are_those_of_the_codec(name: str) -> None:
+    version, message = MESSAGES[name]
+    flexible = extensions.is_flexible(name, version)
+
+    assert golden(name) == encode(message, version, flexible)
+    again: Any = decode(type(message), version, flexible, golden(name))
+    assert encode(again, version, flexible) == golden(name)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_every_piece_is_named_as_it_is_declared(name: str) -> None:
+    """`python -m tests.docs.extensions` writes the page anew."""
+    version, _ = MESSAGES[name]
+
+    assert f"{name} v{version}\n{BLOCKS[name]}" == extensions.block(name)
+
+
+def test_the_frame_of_the_page_is_a_whole_request() -> None:
+    (text,) = re.findall(r"^```hex\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    frame = b"".join(bytes.fromhex(line[:26]) for line in text.splitlines())
+
+    assert frame == request(BY_NAME["ListConfigChanges"], 0, 7, "tool", ListConfigChangesRequest(41))
+
+
+def test_every_extension_has_its_bytes_on_the_page() -> None:
+    ours = [api.name for key, api in APIS.items() if key > 1000 and key in HANDLERS]
+
+    assert {f"{name}{side}" for name in ours for side in ("Request", "Response")} <= set(BLOCKS)
+    assert set(BLOCKS) == set(MESSAGES)
+
+
+def test_every_tag_of_ours_is_on_the_page() -> None:
+    tags = {
+        field.tag
+        for api in BY_NAME.values()
+        for message in (api.request, api.response)
+        for field in _all_fields(message)
+        if field.tag is not None and field.tag >= 10_000
+    }
+
+    assert {tag for tag in tags if f"tag {tag}\n" not in PAGE.read_text("utf-8")} == set()
+
+
+def _all_fields(cls: Any) -> list[Any]:
+    found = []
+    for field in fields_of(cls):
+        found.append(field)
+        inner = getattr(field.type, "of", field.type)
+        if isinstance(inner, type):
+            found += _all_fields(inner)
+    return found
