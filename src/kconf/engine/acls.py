@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from kconf.errors import Failure, InvalidRequest, KafkaError
@@ -87,6 +88,17 @@ def binding_of(pattern: Pattern, key: str) -> AclBinding:
     )
 
 
+def same_host(text: str) -> str:
+    """An address in the one spelling that is compared: Java writes 0:0:0:0:0:0:0:1 where others write ::1."""
+    if ":" not in text:
+        return text
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
 class AclIndex:
     """All ACLs, found by what they are about. A change of one pattern replaces what is known of it."""
 
@@ -106,8 +118,8 @@ class AclIndex:
         if overrides:
             entries: dict[str, list[_Entry]] = {}
             for key in overrides:
-                principal, *entry = json.loads(key)
-                entries.setdefault(principal, []).append(_Entry(*entry))
+                principal, host, operation, permission = json.loads(key)
+                entries.setdefault(principal, []).append(_Entry(same_host(host), operation, permission))
             self._entries[pattern] = entries
 
     def _count(self, pattern: Pattern, by: int) -> None:

@@ -16,6 +16,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from kconf.client.jaas import parse
+from kconf.engine.acls import same_host
 from kconf.errors import ConfigurationError, RemoteProtocolError
 from kconf.model.journal import Caller, Change, ChangeKind, Revision
 from kconf.model.resource import Resource
@@ -100,7 +101,7 @@ class Door:
 
     def meet(self, transport: asyncio.BaseTransport, now: Callable[[], float]) -> tuple[Peer, Gate | None]:
         """Who is there, as far as is known, and the gate that they have to pass. Raises `TurnedAway`."""
-        host = (transport.get_extra_info("peername") or ("?",))[0].removeprefix("::ffff:")
+        host = same_host((transport.get_extra_info("peername") or ("?",))[0])
         told = self.listener.advertised or transport.get_extra_info("sockname")[:2]
         peer = Peer(host, *told)
         peer.authorise = _nothing
