@@ -60,6 +60,7 @@ def test_the_java_client_is_refused_as_by_a_real_broker(probe: AdminProbe) -> No
 
 
 FORMS = [
+    ("--user jane", "user-principal 'jane'"),
     ("--client app", "client-id 'app'"),
     ("--client-defaults", "the default client-id"),
     ("--user jane --client app", "user-principal 'jane', client-id 'app'"),
@@ -84,7 +85,8 @@ def test_kafka_configs_knows_every_form(server: KconfProcess, tools: ToolServer,
     again = tools.kafka_configs(address, "--alter", *who, "--delete-config", "consumer_byte_rate")
 
     assert (added.returncode, added.stderr) == (0, "")
-    assert f"Quota configs for {shown} are consumer_byte_rate=20000.0, request_percentage=5.0\n" in told.stdout
+    assert told.stdout == f"Quota configs for {shown} are consumer_byte_rate=20000.0, request_percentage=5.0\n"
+    assert (told.returncode, told.stderr) == (0, "")
     assert gone.returncode == 0
     assert again.returncode == 1
     assert "consumer_byte_rate" in again.stdout + again.stderr

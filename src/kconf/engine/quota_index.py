@@ -209,15 +209,13 @@ def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
 
 def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | None:
     """The level at which an entity's quotas stand for a user with a client id; None: they do not apply."""
-    for source in QuotaSource:
-        if source.entity(user, client_id) == entity:
-            return source if _applies(source, user, client_id) else None
-    return None
-
-
-def _applies(source: QuotaSource, user: Name, client_id: Name) -> bool:
-    kinds = {kind for kind, _ in source.entity(user, client_id).parts}
-    return not ((USER in kinds and user == "") or (CLIENT_ID in kinds and client_id == ""))
+    place = []
+    for kind, name in entity.parts:
+        own = user if kind == USER else client_id
+        if kind == IP or own == "" or name not in (own, None):
+            return None
+        place.append((kind, name is not None))
+    return _LEVELS.get(tuple(place))
 
 
 def number(text: str) -> float:
@@ -251,6 +249,10 @@ _DEFAULT_USER: Final = QuotaSource.DEFAULT_USER
 _CLIENT: Final = QuotaSource.CLIENT
 _DEFAULT_CLIENT: Final = QuotaSource.DEFAULT_CLIENT
 _DEFAULTS: Final = (None, None)
+_LEVELS: Final = {
+    tuple((kind, name is not None) for kind, name in source.entity("a user", "a client").parts): source
+    for source in QuotaSource
+}
 _SHARES: Final = (
     *((True, True), (True, True), (True, False)),
     *((True, True), (True, True), (True, False)),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kconf.engine.quota_index import Candidate, Name, QuotaIndex, level
-from kconf.model.quota import QuotaAlterations
+from kconf.model.quota import QuotaAlterations, QuotaSource
 
 
 class Shift(NamedTuple):
@@ -20,32 +20,27 @@ class Shift(NamedTuple):
 
 
 def what_if(
-    index: QuotaIndex, wishes: Iterable[QuotaAlterations], seen: Iterable[tuple[Name, Name]]
+    index: QuotaIndex, wishes: Sequence[QuotaAlterations], seen: Iterable[tuple[Name, Name]]
 ) -> Iterator[Shift]:
     """The pairs out of `seen` for whom something would shift."""
-    asked = list(wishes)
-    keys = list(dict.fromkeys(each.key for wish in asked for each in wish.alterations))
     for user, client_id in seen:
-        for key in keys:
+        wanted: dict[str, dict[QuotaSource, float | None]] = {}
+        for entity, alterations in wishes:
+            source = level(entity, user, client_id)
+            if source is not None:
+                for key, value in alterations:
+                    wanted.setdefault(key, {})[source] = value
+        for key, levels in wanted.items():
             before = index.ladder(key, user, client_id)
-            after = _after(before, key, asked, user, client_id)
-            one, other = before[0] if before else None, after[0] if after else None
+            one, other = next(iter(before), None), _holding({**dict(before), **levels})
             if one != other:
                 yield Shift(user, client_id, key, one, other)
 
 
-def _after(
-    before: list[Candidate], key: str, wishes: list[QuotaAlterations], user: Name, client_id: Name
-) -> list[Candidate]:
-    """The ladder with the wishes granted: a level is replaced, comes in, or goes."""
-    levels = dict(before)
-    for entity, alterations in wishes:
-        source = level(entity, user, client_id)
-        if source is None:
-            continue
-        for alteration in alterations:
-            if alteration.key == key:
-                levels.pop(source, None)
-                if alteration.value is not None:
-                    levels[source] = alteration.value
-    return [Candidate(source, levels[source]) for source in sorted(levels)]
+def _holding(levels: Mapping[QuotaSource, float | None]) -> Candidate | None:
+    """What holds once the wishes are granted: a level is replaced, comes in, or goes."""
+    for source in sorted(levels):
+        value = levels[source]
+        if value is not None:
+            return Candidate(source, value)
+    return None

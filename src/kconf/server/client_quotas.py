@@ -7,7 +7,7 @@ row, so that describing all of 100,000 entities is joining them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 from kconf.engine.quota_filter import matching
@@ -43,9 +43,12 @@ from kconf.wire.describe_client_quotas import (
 )
 
 _FLEXIBLE = 1
+_TURN = 2000  # entities encoded before others get their turn
 
 
-def handle_describe(context: Context, request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
+def handle_describe(
+    context: Context, request: DescribeClientQuotasRequest, call: Call
+) -> DescribeClientQuotasResponse | Awaitable[DescribeClientQuotasResponse]:
     try:
         if not call.authorise(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
@@ -55,7 +58,22 @@ def handle_describe(context: Context, request: DescribeClientQuotasRequest, call
         failure = error.failure()
         return DescribeClientQuotasResponse(error_code=failure.code, error_message=failure.message)
     flexible = call.version >= _FLEXIBLE
-    return DescribeClientQuotasResponse(error_message="", entries=cast(Any, [_bytes(row, flexible) for row in rows]))
+    if len(rows) > _TURN:
+        return _describe_many(rows, flexible)
+    return _described([_bytes(row, flexible) for row in rows])
+
+
+async def _describe_many(rows: Sequence[QuotaRow], flexible: bool) -> DescribeClientQuotasResponse:
+    """Rows do not change, so that others can have their turn in between."""
+    entries: list[bytes] = []
+    for start in range(0, len(rows), _TURN):
+        entries += [_bytes(row, flexible) for row in rows[start : start + _TURN]]
+        await asyncio.sleep(0)
+    return _described(entries)
+
+
+def _described(entries: list[bytes]) -> DescribeClientQuotasResponse:
+    return DescribeClientQuotasResponse(error_message="", entries=cast(Any, entries))
 
 
 def _bytes(row: QuotaRow, flexible: bool) -> bytes:

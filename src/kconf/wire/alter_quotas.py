@@ -9,7 +9,8 @@
 
 Types are those of DescribeQuotas. NaN removes a quota; quotas that are not mentioned stay. The quotas of a resource are
 granted together or not at all, so that all carry the same error. The tag is ours and answers validate_only: which users
-with which client ids, out of those seen lately, would get another quota (source -1 and NaN: none).
+with which client ids, out of those seen lately, would get another quota (source -1 and NaN: none); it is left out of a
+request for more than 20 resources.
 """
 
 from __future__ import annotations
