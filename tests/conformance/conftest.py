@@ -15,6 +15,12 @@ from tests.conformance.tooling import Pair, pair
 pytest_plugins = ["lab.pytest_plugin"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    lab = parser.getgroup("differential lab")
+    lab.addoption("--differential-requests", type=int, default=2000, metavar="N", help="ask at least N requests")
+    lab.addoption("--differential-scenario", metavar="NAME", help="play one scenario, by its name in a report")
+
+
 @pytest.fixture(scope="session")
 def beside() -> Iterator[Pair]:
     with pair() as both:

@@ -75,14 +75,44 @@ Rule = Callable[[Ladder, Ladder, set[str]], None]
 
 
 def _threads(now: Ladder, then: Ladder, moved: set[str]) -> None:
-    for name in THREAD_POOLS & moved:
-        old, new = now.number(name), then.number(name)
-        if new == old:
+    for name in THREAD_POOLS & moved - {_NETWORK}:
+        _check_pool(name, now.number(name), then.number(name))
+
+
+def _check_pool(name: str, old: int, new: int) -> None:
+    if new == old:
+        return
+    if new < 1:
+        raise InvalidRequest(f"{name} must be at least 1: {new}")
+    if not old // 2 <= new <= old * 2:
+        raise InvalidRequest(f"{name} is {old} and may at most be halved or doubled in one step: {new}")
+
+
+_NETWORK = "num.network.threads"  # each listener has a pool of its own
+
+
+def _listener_limits(now: Ladder, then: Ladder, moved: set[str]) -> None:
+    """What holds for each listener that carries data: its own prefixed setting, else the one for all."""
+    if not any(name.endswith((_NETWORK, *ABOVE_ZERO)) for name in moved):
+        return
+    controllers = {name.upper() for name in _items(now.value("controller.listener.names"))}
+    for listener in _listener_names(now.value("listeners")):
+        if listener in controllers:
             continue
-        if new < 1:
-            raise InvalidRequest(f"{name} must be at least 1: {new}")
-        if not old // 2 <= new <= old * 2:
-            raise InvalidRequest(f"{name} is {old} and may at most be halved or doubled in one step: {new}")
+        prefix = f"listener.name.{listener.lower()}."
+        if moved & {_NETWORK, prefix + _NETWORK}:
+            _check_pool(prefix + _NETWORK, *(_listener_number(each, prefix, _NETWORK) for each in (now, then)))
+        for name in ABOVE_ZERO:
+            if prefix + name in moved and _listener_number(then, prefix, name) < 1:
+                raise InvalidRequest(f"{prefix}{name} must be at least 1")
+
+
+def _listener_number(ladder: Ladder, prefix: str, name: str) -> int:
+    own = ladder.effective.get(prefix + name)
+    try:
+        return ladder.number(name) if own is None else int(own)
+    except ValueError:  # server.properties may hold anything behind a listener's name
+        return ladder.number(name)
 
 
 def _cleaner(_now: Ladder, then: Ladder, moved: set[str]) -> None:
@@ -246,6 +276,7 @@ def _items(text: str | None) -> list[str]:
 _RULES: tuple[Rule, ...] = (
     _cleaner,
     _threads,
+    _listener_limits,
     _retention,
     _rolls,
     _remote,

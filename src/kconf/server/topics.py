@@ -163,7 +163,7 @@ async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Ca
 
     if not context.service.state.ladder.flag("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
-        results = [Deleted(each.name, each.id, Failure(code, "delete.topic.enable is false")) for each in wishes]
+        results = [Deleted(each.name, each.id, Failure(code)) for each in wishes]
     else:
         try:
             if request.timeout_ms <= 0 and any(well_formed(wishes)):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from kconf.engine.topics import MOST_PARTITIONS
 from kconf.wire.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
 from tests.conformance.differential.compare import MISSING, Difference
-from tests.conformance.differential.draw import BROKER_LOGGER
+from tests.conformance.differential.draw import BROKER, BROKER_LOGGER
 
 _COMPARED = frozenset(BY_NAME[name].key for name in SERVED)
+OWN_LEVEL = 2  # DYNAMIC_BROKER_CONFIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def _empty_name(found: Difference) -> bool:
 def _growth_beyond(found: Difference) -> bool:
     return (
         found.ask.name == "CreatePartitions"
-        and any(each.count > MOST_PARTITIONS for each in found.ask.message.topics)
+        and sum(each.count for each in found.ask.message.topics) > MOST_PARTITIONS
         and found.kafka_answer["results"][found.path[1]]["error_code"] == -1
     )
 
@@ -81,35 +83,56 @@ def _repeated(found: Difference) -> bool:
     )
 
 
+class _Altered(NamedTuple):
+    """One resource of an alteration, and the codes that it got."""
+
+    configs: Sequence[Any]
+    kafka: int
+    kconf: int
+
+
+def _altered(found: Difference) -> _Altered | None:
+    if found.ask.name not in ("AlterConfigs", "IncrementalAlterConfigs") or found.path[:1] != ("responses",):
+        return None
+    index = found.path[1]
+    codes = (answer["responses"][index]["error_code"] for answer in (found.kafka_answer, found.kconf_answer))
+    return _Altered(found.ask.message.resources[index].configs, *codes)
+
+
 def _unknown_operation(found: Difference) -> bool:
-    if found.ask.name != "IncrementalAlterConfigs" or found.path[:1] != ("responses",):
+    if found.ask.name != "IncrementalAlterConfigs" or (about := _altered(found)) is None or about.kafka != -1:
         return False
-    wishes = found.ask.message.resources
-    return (
-        any(op.config_operation not in range(4) for wish in wishes for op in wish.configs)
-        and found.kafka_answer["responses"][found.path[1]]["error_code"] == -1
-    )
+    return any(op.config_operation not in range(4) for wish in found.ask.message.resources for op in wish.configs)
 
 
 def _broken_providers(found: Difference) -> bool:
-    if found.path[:1] != ("responses",):
-        return False
-    configs = found.ask.message.resources[found.path[1]].configs
+    about = _altered(found)
     return (
-        any(each.name == "config.providers" and "" in _items(each.value) for each in configs)
-        and found.kafka_answer["responses"][found.path[1]]["error_code"] == 0
-        and found.kconf_answer["responses"][found.path[1]]["error_code"] == 42
+        about is not None
+        and (about.kafka, about.kconf) == (0, 42)
+        and any(each.name == "config.providers" and "" in _items(each.value) for each in about.configs)
     )
 
 
 def _foreign_class(found: Difference) -> bool:
-    if found.path[:1] != ("responses",):
-        return False
-    configs = found.ask.message.resources[found.path[1]].configs
+    about = _altered(found)
     return (
-        any(each.name.endswith(".class") and each.value == "java.lang.String" for each in configs)
-        and found.kafka_answer["responses"][found.path[1]]["error_code"] == 0
-        and found.kconf_answer["responses"][found.path[1]]["error_code"] == 42
+        about is not None
+        and (about.kafka, about.kconf) == (0, 42)
+        and any(each.name.endswith(".class") and each.value == "java.lang.String" for each in about.configs)
+    )
+
+
+def _other_spelling(found: Difference) -> bool:
+    if found.ask.name != "DescribeConfigs" or found.path[:1] != ("results",) or found.path[2] != "configs":
+        return False
+    theirs, ours = (answer["results"][found.path[1]] for answer in (found.kafka_answer, found.kconf_answer))
+    key = found.path[3]
+    return (
+        ours["resource_type"] == BROKER
+        and ours["resource_name"] in ("01", "+1")
+        and ours["configs"][key]["config_source"] == OWN_LEVEL
+        and theirs["configs"][key]["config_source"] != OWN_LEVEL
     )
 
 
@@ -180,6 +203,12 @@ ACCEPTED: tuple[Accepted, ...] = (
         "Kafka takes any class that its JVM can load. kconf has no JVM, takes those that Kafka ships, and refuses "
         "others with 42.",
         _foreign_class,
+    ),
+    Accepted(
+        "a broker by another spelling of its number",
+        "Kafka grants a change of broker 01, and keeps it under that name, where broker 1 never looks: it is lost in "
+        "silence. For kconf 01 is broker 1, as it is for both in DescribeConfigs.",
+        _other_spelling,
     ),
     Accepted(
         "AlterConfigs with a resource twice",

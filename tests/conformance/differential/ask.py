@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import md5
 from typing import Any
@@ -54,6 +54,7 @@ class Ask:
     version: int
     message: Any  # a Struct; mypy sees the class that was declared
     surplus: bytes = b""
+    missing: int = 0  # bytes that the body lacks at its end
     client_id: str | None = "lab"
     patience: float = 30.0
     moving: bool = False
@@ -61,6 +62,12 @@ class Ask:
     @property
     def api(self) -> Api:
         return BY_NAME[self.name]
+
+    def at(self, version: int) -> Ask:
+        return replace(self, version=version)
+
+    def without(self, missing: int) -> Ask:
+        return replace(self, missing=missing)
 
     @property
     def is_read(self) -> bool:

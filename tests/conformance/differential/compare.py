@@ -41,6 +41,9 @@ def _entity(parts: Any) -> str:
     return str(sorted((part.entity_type, part.entity_name or "") for part in parts))
 
 
+# Keyed, as differences read best by name, but their order is compared too.
+_SORTED = frozenset(["CreatableTopicConfigs"])
+
 _WORDS = frozenset(["documentation", "error_message"])
 _OWN = frozenset(["cluster_id", "port"])
 
@@ -104,6 +107,8 @@ def _array(side: Side, values: Any) -> Tree:
         while name in found:
             name += " again"
         found[name] = each
+    if type(values[0]).__name__ in _SORTED:
+        found["(order)"] = [*found]
     return found
 
 

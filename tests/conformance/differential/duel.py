@@ -34,12 +34,9 @@ _OWN_NAME = re.compile(r"[a-z-]+-\d+-")
 
 
 @dataclass(slots=True)
-class Duel:
-    """Kafka and kconf, and the score."""
+class Score:
+    """What was asked, which accepted differences were met, and those that are not accepted."""
 
-    kafka: Side
-    kconf: Side
-    accepted: tuple[Accepted, ...] = ACCEPTED
     asked: Counter[tuple[str, int]] = field(default_factory=Counter)
     used: Counter[str] = field(default_factory=Counter)
     found: list[tuple[str, Difference]] = field(default_factory=list)
@@ -47,6 +44,16 @@ class Duel:
     @property
     def total(self) -> int:
         return self.asked.total()
+
+
+@dataclass(slots=True)
+class Duel:
+    """Kafka and kconf, and what came of it."""
+
+    kafka: Side
+    kconf: Side
+    score: Score = field(default_factory=Score)
+    accepted: tuple[Accepted, ...] = ACCEPTED
 
     def play(self, scenario: str, asks: Iterable[Ask]) -> None:
         for ask in asks:
@@ -59,7 +66,7 @@ class Duel:
         self.kconf.close()
 
     def _ask(self, scenario: str, ask: Ask) -> None:
-        self.asked[ask.name, ask.version] += 1
+        self.score.asked[ask.name, ask.version] += 1
         ours = self.kconf.ask(ask)
         theirs = self.kafka.ask(ask)
         until = time.monotonic() + _BOUND
@@ -71,8 +78,8 @@ class Duel:
             theirs = self.kafka.ask(ask)
             if ask.moving:
                 ours = self.kconf.ask(ask)
-        self.used += used
-        self.found += [(scenario, each) for each in left]
+        self.score.used += used
+        self.score.found += [(scenario, each) for each in left]
 
     def _judged(self, found: list[Difference]) -> tuple[list[Difference], Counter[str]]:
         left, used = [], Counter[str]()
@@ -88,7 +95,7 @@ class Duel:
 def _checks(ask: Ask) -> Iterator[Ask]:
     """What to read after a change, whether it was granted or not."""
     message = ask.message
-    if getattr(message, "validate_only", False):
+    if getattr(message, "validate_only", False) or ask.missing or not ask.api.serves(ask.version):
         return
     match message:
         case AlterConfigsRequest() | IncrementalAlterConfigsRequest():
@@ -134,7 +141,8 @@ def report(found: list[tuple[str, Difference]]) -> str:
 def _told(scenario: str, parts: list[Difference]) -> Iterator[str]:
     ask = parts[0].ask
     about = frozenset(step for each in parts for step in each.path)
-    yield f"== {ask.name} v{ask.version} in scenario {scenario}"
+    wrong = f", {ask.missing} bytes cut off" if ask.missing else ""
+    yield f"== {ask.name} v{ask.version} in scenario {scenario}{wrong}"
     yield f"request: {shown(ask.message, about)}"
     for each in parts[:MOST_PLACES]:
         yield f"  {each.where}   kafka: {_short(each.kafka)}   kconf: {_short(each.kconf)}"

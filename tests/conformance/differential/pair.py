@@ -7,18 +7,64 @@ from contextlib import contextmanager
 
 from kconf.keys.properties import read_properties
 from lab.broker import KafkaBroker
-from tests.conformance.differential.duel import Duel
+from tests.conformance.differential.duel import Duel, Score
 from tests.conformance.differential.side import Side
 from tests.support.process import KconfProcess
 
+SETTINGS: Mapping[str, str] = {
+    # aliases with and without the key itself, and other spellings
+    "log.retention.hours": "24",
+    "log.retention.minutes": "90",
+    "log.roll.ms": "3600000",
+    "log.roll.hours": "2",
+    "log.roll.jitter.hours": "1",
+    "log.flush.scheduler.interval.ms": "5000",
+    "log.local.retention.ms": "4000000",
+    "log.cleaner.delete.retention.ms": "007",
+    "log.cleaner.min.cleanable.ratio": "0.50",
+    "log.cleanup.policy": "compact , delete ",
+    "log.message.timestamp.type": "LogAppendTime",
+    "background.threads": "+8",
+    "compression.lz4.level": "12 ",
+    "compression.type": "lz4",
+    "message.max.bytes": "2000000 ",
+    "min.insync.replicas": "2",
+    "num.io.threads": "4",
+    "unclean.leader.election.enable": "TRUE",
+    "group.consumer.session.timeout.ms": "50000",
+    "group.share.record.lock.duration.ms": "20000",
+    # what Kafka does not know, or knows for topics only
+    "my.custom.key": "secret",
+    "retention.ms": "5",
+    "zookeeper.connect": "nowhere",
+    "metrics.jmx.include": ".*",
+    # listeners and passwords
+    "listener.name.plaintext.max.connections": "100000",
+    "listener.name.plaintext.ssl.keystore.password": "x",
+    "listener.name.plaintext.plain.sasl.jaas.config": "a.Login required;",
+    "listener.name.nowhere.ssl.truststore.type": "PEM",
+    "ssl.keystore.password": "y",
+    "ssl.truststore.password": "z",
+    # what changes other answers
+    "auto.create.topics.enable": "false",
+    "broker.rack": "r1",
+    "delete.topic.enable": "false",
+    "max.request.partition.size.limit": "3",
+    "num.partitions": "3",
+}
+"""A server.properties in which much is set, so that sources, synonyms and other defaults show."""
+
 
 @contextmanager
-def duel(properties: Mapping[str, str] | None = None, *, version: str = "4.3.1") -> Iterator[Duel]:
+def duel(
+    properties: Mapping[str, str] | None = None, *, score: Score | None = None, version: str = "4.3.1"
+) -> Iterator[Duel]:
     """Both, fresh and empty; `properties` has the last word in the file that they share."""
     with KafkaBroker(version, properties=properties) as broker:
         shared = read_properties(broker.properties_path.read_text())
         with KconfProcess(properties=shared, node_id=broker.node_id) as process:
-            pair = Duel(Side("kafka", broker.host, broker.port), Side("kconf", process.host, process.port))
+            sides = Side("kafka", broker.host, broker.port), Side("kconf", process.host, process.port)
+            pair = Duel(*sides, score or Score())
             try:
                 yield pair
             finally:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 
 from kconf.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kconf.wire.apis import BY_NAME
@@ -16,8 +15,10 @@ from tests.conformance.differential.draw import Draw
 from tests.conformance.differential.duel import Duel
 from tests.conformance.differential.scenarios import (
     broker_configs,
+    frames,
     groups,
     metadata,
+    mixed,
     others,
     stalls,
     topic_configs,
@@ -25,6 +26,7 @@ from tests.conformance.differential.scenarios import (
 )
 from tests.conformance.differential.side import Side
 
+Versions = Mapping[str, Sequence[int]]
 Scenario = Callable[[Draw], Iterable[Ask]]
 
 DRAWN: Mapping[str, Scenario] = {
@@ -44,10 +46,18 @@ DRAWN: Mapping[str, Scenario] = {
     "lists": others.lists,
     "loggers": others.loggers,
     "acls": others.acls,
-    "surplus": others.surplus,
+    "mixed": mixed.resources,
+    "surplus": frames.surplus,
+    "cut": frames.cut,
+    "beyond": frames.beyond,
 }
 
-LAST: Mapping[str, Scenario] = {"repeated": stalls.repeated, "unknown-operation": stalls.unknown_operation}
+LAST: Mapping[str, Scenario] = {
+    "huge": stalls.huge,
+    "spelling": stalls.spelling,
+    "repeated": stalls.repeated,
+    "unknown-operation": stalls.unknown_operation,
+}
 
 
 def sweeps() -> Iterator[tuple[str, Scenario]]:
@@ -61,19 +71,31 @@ def sweeps() -> Iterator[tuple[str, Scenario]]:
             yield f"group-key/{kind}/{name}", partial(groups.sweep_key, kind=kind, name=name)
 
 
-def drawn(families: Sequence[str] = tuple(DRAWN)) -> Iterator[tuple[str, Scenario]]:
-    """The families in turn, for ever."""
-    for number in count(1):
-        for family in families:
+def drawn(rounds: Iterable[int], families: Iterable[str] = tuple(DRAWN)) -> Iterator[tuple[str, Scenario]]:
+    """The families in turn, once per round; the number of the round is in the seed."""
+    chosen = tuple(families)
+    for number in rounds:
+        for family in chosen:
             yield f"{family}/{number}", DRAWN[family]
 
 
-def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Mapping[str, Sequence[int]]) -> None:
+def last() -> Iterator[tuple[str, Scenario]]:
+    return ((f"{name}/1", each) for name, each in LAST.items())
+
+
+def named(name: str) -> Scenario:
+    """The scenario that a report names."""
+    family = name.rpartition("/")[0]
+    known = {**DRAWN, **LAST}
+    return known[family] if family in known else dict(sweeps())[name]
+
+
+def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Versions) -> None:
     for name, scenario in scenarios:
         duel.play(name, scenario(Draw(name, versions)))
 
 
-def common_versions(duel: Duel) -> dict[str, Sequence[int]]:
+def common_versions(duel: Duel) -> dict[str, range]:
     """The versions that both sides say they serve."""
     one, other = _served(duel.kafka), _served(duel.kconf)
     return {

@@ -35,8 +35,9 @@ class Side:
         self._correlation += 1
         message = with_ids(ask.message, self.ids)
         frame = request(ask.api, ask.version, self._correlation, ask.client_id, message)
-        if ask.surplus:
-            frame = struct.pack(">i", len(frame) - 4 + len(ask.surplus)) + frame[4:] + ask.surplus
+        if ask.surplus or ask.missing:
+            body = frame[4 : len(frame) - ask.missing] + ask.surplus
+            frame = struct.pack(">i", len(body)) + body
         outcome = self._exchange(frame, ask)
         if isinstance(outcome, Struct):
             self._learn(ask, outcome)
@@ -62,7 +63,9 @@ class Side:
         answer = self.send(frame, ask.patience)
         if isinstance(answer, Ending):
             return answer
-        correlation, body = read_response(ask.api, ask.version, answer)
+        # A version that is not served is answered in version 0, and only to ApiVersions.
+        version = ask.version if ask.api.serves(ask.version) else 0
+        correlation, body = read_response(ask.api, version, answer)
         assert correlation == self._correlation, f"{self.name} answered another request"
         assert isinstance(body, Struct)
         return body

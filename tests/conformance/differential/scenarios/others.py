@@ -1,4 +1,4 @@
-"""What is small: lists, loggers, ACLs without an authorizer, versions, and bytes that nobody asked for."""
+"""What is small: lists, loggers, ACLs without an authorizer, and versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from tests.conformance.differential.draw import (
     GROUP,
     SET,
     SUBTRACT,
-    TOPIC,
     Draw,
     Op,
     topic,
@@ -119,19 +118,3 @@ def _acl(draw: Draw, nothing: str | None = None) -> tuple[Any, ...]:
         draw.one((1, 2, 3, 8, 14, 100, *zero)),
         draw.one((1, 2, 3, *zero)),
     )
-
-
-def surplus(draw: Draw) -> Iterator[Ask]:
-    """Bytes behind a body, a client id that is null or strange."""
-    name = draw.name()
-    more: dict[str, Any] = {
-        "surplus": draw.random.randbytes(draw.random.randint(1, 40)),
-        "client_id": draw.one((None, "", "ä ", "x" * 1000)),
-    }
-    yield draw.create(topic(name, 1, 1), **more)
-    yield draw.describe((TOPIC, name), **more)
-    yield draw.incremental((TOPIC, name, [(SET, "retention.ms", "1")]), **more)
-    yield draw.ask("ListConfigResources", ListConfigResourcesRequest([]), **more)
-    yield draw.ask("ListGroups", ListGroupsRequest(), **more)
-    yield draw.ask("ApiVersions", ApiVersionsRequest("lab", "1"), **more)
-    yield draw.delete(name)

@@ -1,13 +1,33 @@
-"""What a real broker does not get over at once. Few, and last."""
+"""What does harm to a real broker, or to who trusts it. Few, and last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import BROKER, CLIENT_METRICS, GROUP, SET, TOPIC, Draw, topic
 
 _SHORT = 2.0
+
+
+def huge(draw: Draw) -> Iterator[Ask]:
+    """More partitions than a request may ask for. Without doing it: Kafka would stop in the middle."""
+    names = [draw.name() for _ in range(2)]
+    yield draw.create(*(topic(each, 1, 1) for each in names))
+    for counts in ((10_001, 2), (10_002, 2), (9_000, 9_000)):
+        wishes = [CreatePartitionsTopic(name, number) for name, number in zip(names, counts, strict=True)]
+        yield draw.ask("CreatePartitions", CreatePartitionsRequest(wishes, 30_000, True))
+    yield draw.create(topic(draw.name(), 2147483647, 1), validate_only=True)
+    yield draw.create(topic(draw.name(), 10_000, 1), topic(draw.name(), 1, 1), validate_only=True)
+    yield draw.delete(*names)
+
+
+def spelling(draw: Draw) -> Iterator[Ask]:
+    """Broker 1 by another spelling of its number: Kafka says yes and keeps it where nobody looks."""
+    for name in ("01", "+1"):
+        yield draw.incremental((BROKER, name, [(SET, "log.cleaner.backoff.ms", "20000")]))
+        yield draw.replace((BROKER, name, []))
 
 
 def repeated(draw: Draw) -> Iterator[Ask]:

@@ -1,0 +1,64 @@
+"""Frames that are not as they should be: with bytes behind the body, without its end, in versions not served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kconf.wire.acls import DescribeAclsRequest
+from kconf.wire.api_versions import ApiVersionsRequest
+from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.wire.describe_cluster import DescribeClusterRequest
+from kconf.wire.list_config_resources import ListConfigResourcesRequest
+from kconf.wire.list_groups import ListGroupsRequest
+from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
+from tests.conformance.differential.ask import Ask
+from tests.conformance.differential.draw import SET, TOPIC, Draw, topic
+
+
+def surplus(draw: Draw) -> Iterator[Ask]:
+    """Bytes behind a body, a client id that is null or strange."""
+    name = draw.name()
+    more: dict[str, Any] = {
+        "surplus": draw.random.randbytes(draw.random.randint(1, 40)),
+        "client_id": draw.one((None, "", "ä ", "x" * 1000)),
+    }
+    yield draw.create(topic(name, 1, 1), **more)
+    yield draw.describe((TOPIC, name), **more)
+    yield draw.incremental((TOPIC, name, [(SET, "retention.ms", "1")]), **more)
+    yield draw.ask("ListConfigResources", ListConfigResourcesRequest([]), **more)
+    yield draw.ask("ListGroups", ListGroupsRequest(), **more)
+    yield draw.ask("ApiVersions", ApiVersionsRequest("lab", "1"), **more)
+    yield draw.delete(name)
+
+
+def cut(draw: Draw) -> Iterator[Ask]:
+    """A body without its last bytes cannot be read: the line is closed, and nothing is done."""
+    name = draw.name()
+    yield draw.create(topic(name, 2, 1))
+    for ask in draw.some(_requests(draw, name), 4):
+        yield ask.without(draw.random.randint(1, 6))
+    yield draw.describe((TOPIC, name))
+    yield draw.delete(name)
+
+
+def beyond(draw: Draw) -> Iterator[Ask]:
+    """One version more than both serve, or many: the line is closed, but ApiVersions is answered."""
+    for ask in draw.some(_requests(draw, draw.name()), 3):
+        newest = max(draw.versions[ask.name])
+        yield ask.at(newest + draw.one((1, 2, 100)))
+    yield draw.ask("ApiVersions", ApiVersionsRequest("lab", "1"), draw.one((5, 6, 99, 32767)))
+
+
+def _requests(draw: Draw, name: str) -> tuple[Ask, ...]:
+    return (
+        draw.create(topic(draw.name(), 1, 1, configs=[("retention.ms", "1")])),
+        draw.delete(name),
+        draw.describe((TOPIC, name), names=["retention.ms"]),
+        draw.incremental((TOPIC, name, [(SET, "retention.ms", "1")])),
+        draw.replace((TOPIC, name, [("retention.ms", "1")])),
+        draw.ask("CreatePartitions", CreatePartitionsRequest([CreatePartitionsTopic(name, 4)])),
+        draw.ask("DescribeCluster", DescribeClusterRequest(False)),
+        draw.ask("DescribeAcls", DescribeAclsRequest(2, "x")),
+        draw.ask("Metadata", MetadataRequest([MetadataRequestTopic(name=name)], False)),
+    )

@@ -1,0 +1,97 @@
+"""The differential lab: a real Kafka 4.3.1 and kconf are asked the same, and answer the same.
+
+    pytest tests/conformance/test_differential.py --differential-requests 20000      ask more
+    pytest tests/conformance/test_differential.py --differential-scenario topics/7   play one scenario only
+
+What may differ is in differential/accepted.py, with its reason; everything else fails.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import count
+
+import pytest
+
+from tests.conformance.differential.accepted import ACCEPTED
+from tests.conformance.differential.ask import SERVED
+from tests.conformance.differential.duel import Score, report
+from tests.conformance.differential.pair import SETTINGS, duel
+from tests.conformance.differential.programme import common_versions, drawn, last, named, play, sweeps
+
+pytestmark = pytest.mark.timeout(1800)
+
+LEAST = 2000
+ROUNDS = 10  # with a bare server.properties
+WITH_SETTINGS = range(1001, 1006)  # rounds with a full one
+
+
+@dataclass
+class Run:
+    """What was asked in all, and what came of it."""
+
+    score: Score = field(default_factory=Score)
+    versions: dict[str, range] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest) -> Run:
+    """Two pairs, one with a bare server.properties and one with a full one, share a score."""
+    option = request.config.getoption
+    wanted, only = option("--differential-requests", LEAST), option("--differential-scenario", None)
+    done, began = Run(), time.monotonic()
+    if only is not None:
+        with_settings = only.rpartition("/")[2].isdecimal() and int(only.rpartition("/")[2]) in WITH_SETTINGS
+        with duel(SETTINGS if with_settings else None, score=done.score) as pair:
+            play(pair, [(only, named(only))], common_versions(pair))
+        return done
+    with duel(score=done.score) as pair:
+        done.versions = common_versions(pair)
+        play(pair, sweeps(), done.versions)
+        for number in count(1):
+            play(pair, drawn([number]), done.versions)
+            if number >= ROUNDS and done.score.total >= wanted:
+                break
+        play(pair, last(), done.versions)
+    with duel(SETTINGS, score=done.score) as pair:
+        play(pair, drawn(WITH_SETTINGS), done.versions)
+    done.seconds = time.monotonic() - began
+    return done
+
+
+def test_the_answers_differ_only_where_they_may(run: Run) -> None:
+    if run.score.found:
+        pytest.fail(report(run.score.found), pytrace=False)
+
+
+def test_enough_was_asked(run: Run, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+    _whole(request)
+    apis = {name: sum(number for (api, _), number in run.score.asked.items() if api == name) for name in SERVED}
+    told = ", ".join(f"{name} {number}" for name, number in apis.items())
+    with capsys.disabled():
+        sys.stdout.write(f"\n{run.score.total} requests in {run.seconds:.0f} s: {told}\n")
+
+    assert run.score.total >= LEAST
+    assert min(apis.values()) >= 20
+
+
+def test_every_version_that_both_serve_was_asked(run: Run, request: pytest.FixtureRequest) -> None:
+    _whole(request)
+    both = {(name, version) for name, versions in run.versions.items() for version in versions}
+
+    assert both - run.score.asked.keys() == set()
+
+
+def test_every_accepted_difference_was_met(run: Run, request: pytest.FixtureRequest) -> None:
+    """A line of the list that nothing needs is a line too many."""
+    _whole(request)
+
+    assert [line.name for line in ACCEPTED if not line.rare and line.name not in run.score.used] == []
+
+
+def _whole(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--differential-scenario", None) is not None:
+        pytest.skip("one scenario only")
