@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from kconf.cli.kafka_configs.arguments import Arguments, Refused
 from kconf.cli.kafka_configs.entities import (
     BROKERS,
@@ -27,7 +25,7 @@ def check(arguments: Arguments) -> Entities:
     """The entities that are meant; `Refused` for the first thing that is wrong."""
     _action(arguments)
     given = entities(arguments)
-    twice = [kind for kind, count in Counter(given.types).items() if count > 1]
+    twice = [kind for place, kind in enumerate(given.types) if kind in given.types[:place]]
     if twice:
         raise Refused(f"Duplicate entity type(s) specified: {','.join(twice)}")
     _connection(arguments)

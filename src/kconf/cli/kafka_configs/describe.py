@@ -120,7 +120,9 @@ class _Run:
                 return True
             plain = name.isascii() and name.isdecimal() and name == str(int(name))
             return plain and (not self.options.strict or int(name) in self.admin.describe_cluster().nodes)
-        return self.options.all or self.kind != TOPICS or not self.options.strict or name in self._list()
+        if self.options.all:
+            return True
+        return bool(name) and (self.kind != TOPICS or not self.options.strict or name in self._list())
 
     def _describe(self, resources: Sequence[Resource], *, check: bool) -> set[str]:
         """Describe and tell; gives the names of what was told. `check`: what is not there is not told."""

@@ -114,7 +114,7 @@ def _complain(arguments: Arguments, given: Entities, error: KconfError) -> None:
 
         said = scrubbed(said, given.head, parse_pairs(inline, strict=True))
     if arguments.has("strict-compat"):
-        shown = masked(arguments.argv, given.head)
+        shown = masked([each for each in arguments.argv if each != "--strict-compat"], given.head)
         print(f"Error while executing config command with args '{shown}'", file=sys.stderr)
         if isinstance(error, KafkaError):
             said = f"java.util.concurrent.ExecutionException: {PACKAGE}{said}"

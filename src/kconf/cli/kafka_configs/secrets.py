@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 HIDDEN = "[hidden]"
-_SECRET = r"(?i)SCRAM-.*|.*(?:password|passwd|secret|credential|token|jaas|\.key$|apikey|api\.key|private|passphrase).*"
+_SECRET = (
+    r"(?i)SCRAM-.*|"
+    r".*(?:password|passwd|passphrase|secret|credential|token|jaas|keystore\.key|api\.?key|private).*"
+)
 _WITH_VALUES = ("add-config",)
 
 

@@ -1,0 +1,306 @@
+"""Our kafka-configs beside the real one: the same command lines on the same clusters, a real broker and a kconf.
+
+Every story is told twice, once by the real tool and once by ours, on both servers. Whatever is read is read by both
+tools. What they print must be equal, line by line, and so must exit codes, first lines of stderr, and errors with the
+words of the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kconf.cli.kafka_configs.main import main
+from lab.tools import CONFIGS, Done, ToolServer
+from tests.conformance.test_kafka_configs import STORIES
+from tests.conformance.tooling import Pair, Said
+
+OURS = {
+    "scram": """
+        configs --describe --user NAME
+        configs --alter --user NAME --add-config SCRAM-SHA-256=[iterations=8192,password=secret]
+        configs --describe --user NAME
+        configs --describe --user NAME --all
+        configs --describe --entity-type users
+        configs --alter --user NAME --add-config consumer_byte_rate=12345678,request_percentage=0x1p3
+        configs --describe --user NAME
+        configs --alter --user NAME --add-config SCRAM-SHA-512=[iterations=-1,password=a=b]
+        configs --describe --entity-type users --entity-name NAME
+        configs --alter --user NAME --add-config SCRAM-SHA-256=[iterations=4,password=x]
+        configs --alter --user NAME --add-config SCRAM-SHA-256=[iterations=20000,password=secret]
+        configs --alter --user NAME --add-config SCRAM-SHA-256=[password=]
+        configs --alter --user NAME --add-config SCRAM-SHA-256=[password=x],consumer_byte_rate=1
+        configs --alter --user NAME --add-config consumer_byte_rate=1 --delete-config SCRAM-SHA-256
+        configs --alter --user NAME --add-config SCRAM-SHA-1=[password=x]
+        configs --alter --user NAME --add-config bad=1,worse=2
+        configs --alter --user NAME --delete-config bad
+        configs --alter --user NAME --delete-config producer_byte_rate,controller_mutation_rate
+        configs --alter --user NAME --add-config producer_byte_rate=abc
+        configs --alter --user NAME --add-config producer_byte_rate=
+        configs --alter --user-defaults --add-config SCRAM-SHA-256=[password=x]
+        configs --alter --entity-type users --entity-default --delete-config SCRAM-SHA-256
+        configs --alter --client NAME --add-config SCRAM-SHA-256=[password=x]
+        configs --alter --user a --client NAME --delete-config SCRAM-SHA-256,bad
+        configs --alter --user NAME --delete-config consumer_byte_rate,request_percentage
+        configs --describe --user NAME
+        configs --alter --user NAME --delete-config SCRAM-SHA-256
+        configs --describe --user NAME
+        configs --alter --user NAME --delete-config SCRAM-SHA-256
+        configs --alter --user NAME --delete-config SCRAM-SHA-512
+        configs --describe --user NAME
+        configs --describe --user 'CN=a, O=b'
+        configs --describe --user-defaults
+    """,
+    "typed": """
+        configs --desc
+        configs --bootstrap-server x:1 --describe --topic x
+        configs --describe --topic
+        configs --describe --topic --all
+        configs --alter --topic x --add-config a=b --add-config c=d
+        configs --describe --topic x --topic y
+        configs -describe -topic=x
+        configs --describe ---topic x
+        configs -describe -topic x -nope
+        configs --describe=no --topic x
+        configs --describe --topic=
+        configs --describe --entity-type topics --entity-name ''
+        configs extra --describe --topic x
+        configs - --describe --topic x
+        configs -- --describe --topic x
+        configs -x
+        configs --describe --topic x --delete-config a
+        configs --describe --topic x --add-config-file /nope
+        configs --describe --entity-type topics --topic x
+        configs --describe --entity-type users --entity-type topics --entity-type topics --entity-type users
+        configs --describe --entity-type topics --entity-type users
+        configs --describe --entity-type users --client x
+        configs --describe --topic x --entity-default
+        configs --describe --entity-name y
+        configs --describe --entity-default
+        configs --bootstrap-controller x:1 --describe --topic x
+        configs --describe --user-defaults --user x
+        configs --describe --describe --topic x
+        configs --entity-type=topics --describe --entity-name=x
+        configs --command-config x --command-config y --describe --topic x
+    """,
+    "entities": """
+        configs --describe --broker 99999999999
+        configs --describe --broker +1
+        configs --describe --broker=-1
+        configs --describe --broker 01
+        configs --describe --broker 9
+        configs --describe --broker ''
+        configs --describe --broker-logger x
+        configs --describe --broker-logger 9
+        configs --describe --ip a,b
+        configs --describe --ip RFC2606.invalid
+        configs --alter --ip RFC2606.invalid --add-config connection_creation_rate=1
+        configs --alter --ip 1.2.3.4 --add-config connection_creation_rate=1,bad=2,worse=3
+        configs --alter --ip 1.2.3.4 --delete-config bad
+        configs --describe --ip localhost
+        configs --describe --ip ::1
+        configs --describe --ip ''
+        configs --describe --entity-type client-metrics --entity-default
+        configs --describe --entity-type groups --entity-default
+        configs --describe --group ''
+        configs --describe --group NAME
+        configs --describe --group NAME --all
+        configs --describe --client-metrics NAME
+        configs --describe --client-metrics NAME --all
+        configs --describe --topic NAME --all
+        configs --describe --topic .
+        configs --describe --topic ..
+        configs --alter --entity-type users --add-config a=b
+        configs --alter --entity-type brokers --add-config a=b
+        configs --alter --entity-type topics --entity-default --add-config a=b
+        configs --alter --topic '' --add-config a=b
+        configs --alter --broker-logger '' --add-config a=b
+        configs --alter --entity-type users --entity-type clients --entity-name a --add-config consumer_byte_rate=1
+        configs --alter --entity-type topics --entity-name x --entity-name y --add-config a=b
+        configs --describe --entity-type topics --entity-name x --entity-name y
+        configs --describe --entity-type brokers --entity-name 1 --entity-name 2
+        configs --describe --entity-type users --entity-name a --entity-name b
+        configs --describe --entity-type clients --entity-type users --entity-name A
+        configs --alter --topic x --add-config a=b --add-config-file /nope
+        configs --alter --topic x --add-config ''
+        configs --alter --topic x --add-config ,a=b
+        configs --alter --topic x --add-config a=[b,c,d=e
+        configs --alter --topic x --add-config '=b'
+        configs --alter --topic x --add-config ,
+        configs --alter --topic x --delete-config ''
+        configs --alter --topic x --delete-config a --delete-config b
+    """,
+}
+ALL = {**STORIES, **OURS}
+
+_WORDS = re.compile(r"org\.apache\.kafka\.common\.errors\.\w+.*")
+_PASSWORD = re.compile(r"=\[[^]]*password=[^]]*\]")
+_PATIENCE = 10.0
+
+
+def ours(bootstrap: str, *args: str) -> Done:
+    """Our tool, to the letter of Kafka's. In this process: a story has many lines."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["--strict-compat", "--bootstrap-server", bootstrap, *args])
+    return subprocess.CompletedProcess(args, status, out.getvalue(), err.getvalue())
+
+
+def words(done: Done) -> str:
+    """The error that the server sent, in its own words."""
+    found = _WORDS.search(done.stderr)
+    return found[0].strip() if found else ""
+
+
+class Stage:
+    """Both servers and both tools; a line gives what was said on kconf and on Kafka, in this order."""
+
+    def __init__(self, pair: Pair, tools: ToolServer) -> None:
+        self.pair, self.tools = pair, tools
+        self.addresses = (pair.kconf.bootstrap, pair.kafka.bootstrap)
+
+    def real(self, address: str, line: str) -> Done:
+        tool, *args = shlex.split(line)
+        return {"configs": self.tools.kafka_configs, "topics": self.tools.kafka_topics}[tool](address, *args)
+
+    def ours(self, address: str, line: str) -> Done:
+        tool, *args = shlex.split(line)
+        return ours(address, *args) if tool == "configs" else self.real(address, line)
+
+    def said(self, done: Done) -> Said:
+        """Quotas and credentials come in the order of the server, which is none. Secrets are ours alone to hide."""
+        said = self.pair._normal(done)
+        complaint = _PASSWORD.sub("=[hidden]", said.complaint)
+        return replace(said, lines=tuple(_in_order(line) for line in said.lines), complaint=complaint)
+
+    def tell(self, line: str, *, ours_acts: bool) -> tuple[Said, ...]:
+        """Run a line; one that reads is read by both tools, until they have seen the same."""
+        kconf, kafka = self.addresses
+        act, other = (self.ours, self.real) if ours_acts else (self.real, self.ours)
+        first = act(kconf, line)
+        expected = self.said(first)
+        heard = [expected]
+        if _reads(line):
+            heard += [
+                self.said(other(kconf, line)),
+                self._patiently(act, kafka, line, expected),
+                self._patiently(other, kafka, line, expected),
+            ]
+        else:
+            heard.append(self.said(act(kafka, line)))
+        return tuple(heard)
+
+    def _patiently(self, tool: object, address: str, line: str, expected: Said) -> Said:
+        deadline = time.monotonic() + _PATIENCE
+        while (said := self.said(tool(address, line))) != expected and time.monotonic() < deadline:  # type: ignore[operator]
+            time.sleep(0.05)
+        return said
+
+
+def _in_order(line: str) -> str:
+    head, are, tail = line.partition(" are ")
+    return head + are + ", ".join(sorted(tail.split(", "))) if head.startswith(("Quota", "SCRAM")) else line
+
+
+def _reads(line: str) -> bool:
+    return "--describe" in line or "--list" in line
+
+
+def lines(story: str) -> list[str]:
+    return [line.strip().replace("NAME", f"ours-{story}") for line in ALL[story].strip().splitlines()]
+
+
+@pytest.mark.parametrize("story", ALL)
+def test_our_tool_says_what_kafkas_tool_says(beside: Pair, tools: ToolServer, story: str) -> None:
+    stage = Stage(beside, tools)
+    told = []
+    for line in lines(story):
+        said = stage.tell(line, ours_acts=False)
+        assert set(said) == {said[0]}, line
+        told.append(said[0])
+
+    for line, expected in zip(lines(story), told, strict=True):
+        for each in stage.tell(line, ours_acts=True):
+            assert each == expected, f"{line} (ours first)"
+
+
+REFUSALS = """
+    --alter --topic ours-missing --add-config segment.ms=1
+    --alter --topic ours-missing --add-config no.such.key=1
+    --alter --broker 1 --add-config security.inter.broker.protocol=PLAINTEXT
+    --alter --broker 1 --add-config broker.id=5
+    --alter --broker-defaults --add-config listener.name.x.ssl.keystore.location=/x
+    --alter --broker 1 --add-config log.retention.ms=soon
+    --alter --user ours-missing --delete-config SCRAM-SHA-256
+    --alter --client-metrics ours-missing --add-config interval.ms=1
+    --alter --group ours-missing --add-config consumer.session.timeout.ms=5
+    --alter --broker-logger 1 --add-config root=SILENT
+    --alter --client ours-missing --add-config producer_byte_rate=-1
+"""
+
+
+@pytest.mark.parametrize("line", [each.strip() for each in REFUSALS.strip().splitlines()])
+@pytest.mark.parametrize("server", ["kafka", "kconf"])
+def test_a_refusal_has_the_servers_own_words(beside: Pair, tools: ToolServer, server: str, line: str) -> None:
+    address = getattr(beside, server).bootstrap
+    theirs = tools.kafka_configs(address, *shlex.split(line))
+    mine = ours(address, *shlex.split(line))
+
+    assert (mine.returncode, mine.stdout, words(mine)) == (theirs.returncode, theirs.stdout, words(theirs))
+    assert words(mine)
+    assert mine.stderr.splitlines()[0] == theirs.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("server", ["kafka", "kconf"])
+def test_lines_come_in_the_same_order(beside: Pair, tools: ToolServer, server: str) -> None:
+    address = getattr(beside, server).bootstrap
+    for line in ("--describe --broker 1 --all", "--describe --broker-logger 1", "--describe --entity-type brokers"):
+        assert ours(address, *line.split()).stdout == tools.kafka_configs(address, *line.split()).stdout
+
+
+def test_help_and_version_leave_as_the_original_does(tools: ToolServer) -> None:
+    for option in ("--help", "--version"):
+        theirs = tools.run_class(CONFIGS, option)
+        mine = subprocess.run(
+            [sys.executable, "-m", "kconf", "kafka-configs", option, "--strict-compat"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert mine.returncode == theirs.returncode
+        assert bool(mine.stdout) == bool(theirs.stdout)
+    assert mine.stdout == theirs.stdout
+
+
+def test_help_lists_the_same_config_names(tools: ToolServer) -> None:
+    theirs = re.sub(r" *\n {41}(?=\S)", "", tools.run_class(CONFIGS, "--help").stderr)
+    names = [line.strip() for line in theirs.splitlines() if re.match(r" +\t", line)]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        main(["--help"])
+
+    assert [line.strip() for line in out.getvalue().splitlines() if line.startswith("\t")] == names
+
+
+def test_values_come_from_a_file(beside: Pair, tools: ToolServer, tmp_path: Path) -> None:
+    file = tmp_path / "wishes.properties"
+    file.write_text('my.json = {"key": "val"}\nmy.nested = [[1, 2], [3, 4]]\nmy.plain: a b \n')
+    address = beside.kafka.bootstrap
+    done = ours(address, "--alter", "--broker", "1", "--add-config-file", str(file))
+    names = "my.json,my.nested,my.plain"
+
+    assert (done.returncode, done.stdout) == (0, "Completed updating config for broker 1.\n")
+    assert tools.kafka_configs(address, "--alter", "--broker", "1", "--delete-config", names).returncode == 0
+
+
+def test_there_are_more_than_sixty_command_lines() -> None:
+    assert sum(line.startswith("configs") for story in ALL for line in lines(story)) > 200
