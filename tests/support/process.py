@@ -23,13 +23,15 @@ HOST = "127.0.0.1"
 _READY = re.compile(
     r"^kconf \S+ ready: listening on \S+:(?P<port>\d+) .*?(?:metrics=(?P<metrics>\S+))?\n", re.MULTILINE
 )
+_NAMED = re.compile(r"\b([A-Z_]+)://[^\s,]+:(\d+)")
 
 
 class KconfProcess:
     """A server that has said that it is ready by the time `with` hands it over.
 
     `properties` becomes its server.properties, `args` go to `kconf serve` as they are, `environment` is laid over ours,
-    and `store` is a URL; without one the store is `kconf.db` in `directory`.
+    and `store` is a URL; without one the store is `kconf.db` in `directory`. `listeners` names what is opened in place
+    of one plain port (see `address`); `port` is that of the first.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class KconfProcess:
         *,
         properties: Mapping[str, str] | None = None,
         args: Sequence[str] = (),
+        listeners: Sequence[str] = (),
         node_id: int = 1,
         store: str | None = None,
         environment: Mapping[str, str] | None = None,
@@ -48,6 +51,7 @@ class KconfProcess:
         self.metrics_url: str | None = None
         self._properties = dict(properties or {})
         self._args = tuple(args)
+        self._ports = dict.fromkeys(listeners, 0)
         self._store = store
         self._environment = dict(environment or {})
         self._timeout = timeout
@@ -64,6 +68,10 @@ class KconfProcess:
     @property
     def bootstrap(self) -> str:
         return f"{HOST}:{self.port}"
+
+    def address(self, listener: str) -> str:
+        """`host:port` of a listener by its name."""
+        return f"{HOST}:{self._ports[listener]}"
 
     @property
     def directory(self) -> Path:
@@ -165,14 +173,22 @@ class KconfProcess:
                 raise RuntimeError(f"kconf was not ready in {self._timeout:.0f} s:\n{self.log()}")
             time.sleep(0.01)
         self.port = int(ready["port"])
+        for name, port in _NAMED.findall(ready[0]):
+            if name in self._ports:
+                self._ports[name] = int(port)
         self.metrics_url = ready["metrics"]
 
     def _command(self) -> list[str]:
         return [
             *(sys.executable, "-m", "kconf", "serve"),
-            *("--listen", f"{HOST}:{self.port}"),
+            *self._listen(),
             *("--store", self.store),
             *("--node-id", str(self.node_id)),
             *("--config", str(self.directory / "server.properties")),
             *self._args,
         ]
+
+    def _listen(self) -> list[str]:
+        if not self._ports:
+            return ["--listen", f"{HOST}:{self.port}"]
+        return [part for name, port in self._ports.items() for part in ("--listen", f"{name}://{HOST}:{port}")]

@@ -1,0 +1,368 @@
+"""The steps of a login, raw over sockets: what is answered, with which code, and when the line is closed (spec 7.5)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kconf import Mechanism, SyncAdminClient, scram_upsertion
+from kconf.engine.scram import ScramClient
+from kconf.wire.apis import BY_NAME
+from kconf.wire.frames import LENGTH, request
+from tests.security.realm import ALICE, BOB, PLAIN_MODULE
+from tests.support.process import KconfProcess
+from tests.support.wire import Wire
+
+UNSUPPORTED, ILLEGAL, FAILED = 33, 34, 58
+GOOD = b"\0alice\0alice-secret"
+BAD = b"\0alice\0wr0ng"
+DELAY = 0.3
+BRIEF = "BRIEF"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[KconfProcess]:
+    users = " ".join(f'user_{each.name}="{each.password}"' for each in (ALICE, BOB))
+    properties = {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
+        "connection.failed.authentication.delay.ms": str(int(DELAY * 1000)),
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,BRIEF:SASL_PLAINTEXT",
+        "listener.name.brief.connections.max.reauth.ms": "2500",
+    }
+    with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL", BRIEF)) as made:
+        with SyncAdminClient(made.address("PLAINTEXT")) as admin:
+            admin.alter_user_scram_credentials(
+                [scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password)]
+            ).raise_for_failures()
+        yield made
+
+
+class Line(Wire):
+    """A connection to the SASL listener, with the steps of a login."""
+
+    def shake(self, mechanism: str = "PLAIN", version: int = 1) -> Any:
+        return self.ask("SaslHandshake", version, mechanism=mechanism)
+
+    def token(self, token: bytes, version: int = 2) -> Any:
+        return self.ask("SaslAuthenticate", version, auth_bytes=token)
+
+    def bare(self, token: bytes) -> bytes:
+        self._socket.sendall(LENGTH.pack(len(token)) + token)
+        return self.receive()
+
+    def metadata(self) -> Any:
+        return self.ask("Metadata", 9, topics=[])
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def is_closed(self) -> bool:
+        self._socket.settimeout(5)
+        try:
+            return self._socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
+@pytest.fixture
+def line(server: KconfProcess) -> Iterator[Line]:
+    with Line(server.address("SASL")) as made:
+        yield made
+
+
+@pytest.fixture
+def brief(server: KconfProcess) -> Iterator[Line]:
+    """Sessions there last 2.5 s."""
+    with Line(server.address(BRIEF)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_login_by_plain(line: Line, version: int) -> None:
+    shaken = line.shake()
+    assert (shaken.error_code, list(shaken.mechanisms)) == (0, ["PLAIN", "SCRAM-SHA-256"])
+    answer = line.token(GOOD, version)
+    assert (answer.error_code, answer.auth_bytes, answer.session_lifetime_ms) == (0, b"", 0)
+    assert line.metadata().brokers
+
+
+def test_versions_may_be_asked_first_and_more_than_once(line: Line) -> None:
+    assert line.ask("ApiVersions", 3, client_software_name="x", client_software_version="1").error_code == 0
+    assert line.say(18, 99)[:2] == struct.pack(">h", 35)
+    assert line.ask("ApiVersions", 0).error_code == 0
+    assert line.shake().error_code == 0
+
+
+@pytest.mark.parametrize("api", [name for name in BY_NAME if name not in ("ApiVersions", "SaslHandshake")])
+def test_anything_else_before_a_login_closes_the_line_without_a_word(line: Line, api: str) -> None:
+    line.send(struct.pack(">ihhih", 10, BY_NAME[api].key, 0, 1, -1))
+    assert line.is_closed()
+
+
+def test_a_mechanism_that_is_not_enabled(line: Line) -> None:
+    shaken = line.shake("SCRAM-SHA-512")
+    assert (shaken.error_code, list(shaken.mechanisms)) == (UNSUPPORTED, ["PLAIN", "SCRAM-SHA-256"])
+    assert line.is_closed()
+
+
+def test_a_failed_login_is_answered_after_a_pause_and_ends_the_connection(line: Line) -> None:
+    line.shake()
+    began = time.monotonic()
+    answer = line.token(BAD)
+    assert time.monotonic() - began >= DELAY * 0.9
+    assert (answer.error_code, answer.auth_bytes) == (FAILED, b"")
+    assert line.is_closed()
+
+
+def test_what_is_sent_behind_a_failed_login_is_not_looked_at(line: Line) -> None:
+    line.shake()
+    metadata = request(BY_NAME["Metadata"], 9, 99, "x", BY_NAME["Metadata"].request(topics=[]))
+    token = BY_NAME["SaslAuthenticate"].request(auth_bytes=BAD)
+    line.send(request(BY_NAME["SaslAuthenticate"], 2, 7, "x", token) + metadata)
+    assert line.receive()[:4] == LENGTH.pack(7)
+    assert line.is_closed()
+
+
+TOKENS = {
+    "wrong password": BAD,
+    "unknown user": b"\0nobody\0wr0ng",
+    "no password": b"\0alice\0",
+    "no user": b"\0\0alice-secret",
+    "another's name": b"bob\0alice\0alice-secret",
+    "two parts": b"alice\0alice-secret",
+    "four parts": b"\0alice\0alice-secret\0",
+    "not UTF-8": b"\0alice\0\xff\xfe",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
+def test_plain_tokens_that_do_not_get_in(line: Line, token: bytes) -> None:
+    line.shake()
+    answer = line.token(token)
+    assert answer.error_code == FAILED
+    assert "alice" not in answer.error_message
+    assert line.is_closed()
+
+
+def test_an_authorization_id_that_is_the_user(line: Line) -> None:
+    line.shake()
+    assert line.token(b"alice\0alice\0alice-secret").error_code == 0
+
+
+def test_an_unknown_user_and_a_wrong_password_get_the_same_words(server: KconfProcess) -> None:
+    said = []
+    for token in (BAD, b"\0nobody\0wr0ng"):
+        with Line(server.address("SASL")) as line:
+            line.shake()
+            said.append(line.token(token).error_message)
+    assert said[0] == said[1]
+
+
+def test_another_request_in_the_middle_of_a_login(line: Line) -> None:
+    line.shake()
+    answer = line.ask("Metadata", 9, topics=[_topic("t")])
+    assert [each.error_code for each in answer.topics] == [ILLEGAL]
+    assert line.is_closed()
+
+
+def _topic(name: str) -> Any:
+    from kconf.wire.metadata import MetadataRequestTopic
+
+    return MetadataRequestTopic(name=name)
+
+
+def test_a_second_handshake_in_the_middle_of_a_login(line: Line) -> None:
+    line.shake()
+    assert line.shake().error_code == ILLEGAL
+    assert line.is_closed()
+
+
+def test_who_is_in_may_not_shake_hands_again_where_sessions_have_no_end(line: Line) -> None:
+    line.shake()
+    line.token(GOOD)
+    assert line.shake().error_code == ILLEGAL
+    assert line.token(GOOD).error_code == ILLEGAL
+    assert line.metadata().brokers, "and the connection stays"
+
+
+def test_a_plain_listener_has_no_logins(server: KconfProcess) -> None:
+    with Line(server.address("PLAINTEXT")) as line:
+        assert line.shake().error_code == ILLEGAL
+        assert line.token(GOOD).error_code == ILLEGAL
+        assert line.metadata().brokers
+
+
+def test_version_0_carries_bare_tokens(line: Line) -> None:
+    assert line.shake(version=0).error_code == 0
+    assert line.bare(GOOD) == b""
+    assert line.metadata().brokers
+
+
+def test_version_0_and_requests_right_behind_the_token(line: Line) -> None:
+    """As kafka-python 2.0 does it: ApiVersions and Metadata of version 0 without waiting."""
+    line.shake(version=0)
+    line.send(LENGTH.pack(len(GOOD)) + GOOD + struct.pack(">ihhih", 10, 18, 0, 1, -1))
+    line.send(struct.pack(">ihhihi", 14, 3, 0, 2, -1, 0))
+    assert line.receive() == b""
+    assert line.receive()[:4] == LENGTH.pack(1)
+    assert line.receive()[:4] == LENGTH.pack(2)
+
+
+def test_version_0_closes_on_failure_after_the_pause(line: Line) -> None:
+    line.shake(version=0)
+    began = time.monotonic()
+    line.send(LENGTH.pack(len(BAD)) + BAD)
+    assert line.is_closed()
+    assert time.monotonic() - began >= DELAY * 0.9
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_login_by_scram(line: Line, version: int) -> None:
+    client = ScramClient(Mechanism.SCRAM_SHA_256, ALICE.name, ALICE.password, "nonce")
+    line.shake("SCRAM-SHA-256", version)
+
+    def say(token: bytes) -> bytes:
+        if version == 0:
+            return line.bare(token)
+        answer = line.token(token)
+        assert answer.error_code == 0
+        return bytes(answer.auth_bytes)
+
+    client.verify(say(client.final(say(client.first()))))
+    assert line.metadata().brokers
+
+
+def test_scram_leads_an_unknown_user_through_the_same_steps(server: KconfProcess) -> None:
+    salts = []
+    for name in ("alice", "nobody", "nobody"):
+        with Line(server.address("SASL")) as line:
+            client = ScramClient(Mechanism.SCRAM_SHA_256, name, "wr0ng", "nonce")
+            line.shake("SCRAM-SHA-256")
+            first = line.token(client.first())
+            assert first.error_code == 0
+            salts.append(bytes(first.auth_bytes).partition(b",s=")[2])
+            refused = line.token(client.final(first.auth_bytes))
+            assert refused.error_code == FAILED
+            assert "SCRAM-SHA-256" in refused.error_message
+            assert name not in refused.error_message
+    assert salts[1] == salts[2], "a salt that changed would tell that there is no such user"
+
+
+@pytest.mark.parametrize("size", [-1, 7, 524289, 2**31 - 1])
+def test_frames_of_a_wrong_size_before_a_login(line: Line, size: int) -> None:
+    line.send(LENGTH.pack(size))
+    assert line.is_closed()
+
+
+def test_a_token_as_large_as_may_be(line: Line) -> None:
+    line.shake(version=0)
+    line.send(LENGTH.pack(524288) + b"x" * 524288)
+    assert line.is_closed()
+
+
+def test_a_token_that_arrives_byte_by_byte(line: Line) -> None:
+    line.shake(version=0)
+    for byte in LENGTH.pack(len(GOOD)) + GOOD:
+        line.send(bytes([byte]))
+    assert line.receive() == b""
+
+
+def test_after_the_login_frames_may_be_larger(line: Line) -> None:
+    line.shake()
+    line.token(GOOD)
+    assert line.ask("Metadata", 9, topics=[_topic("t" * 200) for _ in range(4000)]).topics
+
+
+def test_a_session_tells_its_lifetime_and_can_be_renewed(brief: Line) -> None:
+    brief.shake()
+    assert brief.token(GOOD).session_lifetime_ms == 2500
+    time.sleep(1.5)
+    assert brief.shake().error_code == 0
+    assert brief.token(GOOD).session_lifetime_ms == 2500
+    time.sleep(1.5)
+    assert brief.metadata().brokers, "3 s after the first login"
+
+
+def test_a_session_that_was_not_renewed_is_closed_at_the_next_request(brief: Line) -> None:
+    brief.shake()
+    brief.token(GOOD)
+    time.sleep(2.7)
+    with pytest.raises(ConnectionError):
+        brief.metadata()
+
+
+def test_a_session_is_not_renewed_twice_in_a_second(brief: Line) -> None:
+    brief.shake()
+    brief.token(GOOD)
+    assert brief.shake().error_code == 0
+    assert brief.token(GOOD).error_code == 0
+    assert brief.shake().error_code == ILLEGAL
+    assert brief.metadata().brokers
+
+
+def test_a_renewal_may_not_change_the_principal(brief: Line) -> None:
+    brief.shake()
+    brief.token(GOOD)
+    brief.shake()
+    assert brief.token(b"\0bob\0bob-secret").error_code == FAILED
+    assert brief.is_closed()
+
+
+def test_a_renewal_may_not_change_the_mechanism(brief: Line) -> None:
+    brief.shake()
+    brief.token(GOOD)
+    assert brief.shake("SCRAM-SHA-256").error_code == 0
+    client = ScramClient(Mechanism.SCRAM_SHA_256, ALICE.name, ALICE.password, "nonce")
+    assert brief.token(client.first()).error_code == FAILED
+    assert brief.is_closed()
+
+
+def test_a_renewal_among_other_requests(brief: Line) -> None:
+    """Requests right behind it are answered after it, in order."""
+    brief.shake()
+    brief.token(GOOD)
+    rows = BY_NAME["SaslHandshake"], BY_NAME["SaslAuthenticate"], BY_NAME["Metadata"]
+    shake, token, metadata = (
+        request(rows[0], 1, 71, "x", rows[0].request(mechanism="PLAIN")),
+        request(rows[1], 2, 72, "x", rows[1].request(auth_bytes=GOOD)),
+        request(rows[2], 9, 73, "x", rows[2].request(topics=[])),
+    )
+    brief.send(metadata + shake + token + metadata)
+    assert [brief.receive()[:4] for _ in range(4)] == [LENGTH.pack(each) for each in (73, 71, 72, 73)]
+
+
+def test_failed_logins_are_counted_and_logged_sparingly(server: KconfProcess) -> None:
+    before = server.log().count("login failed")
+    lines = []
+    for _ in range(60):
+        line = Line(server.address("SASL"))
+        lines.append(line)
+        line.shake()
+        line.send(_failing())
+    for line in lines:
+        line.receive()
+        line.close()
+    assert 5 <= server.log().count("login failed") - before <= 40
+    assert "alice" not in server.log()
+
+
+def _failing() -> bytes:
+    row = BY_NAME["SaslAuthenticate"]
+    return request(row, 2, 1, "x", row.request(auth_bytes=BAD))
+
+
+def test_a_peer_that_goes_away_during_the_pause_does_no_harm(server: KconfProcess) -> None:
+    line = Line(server.address("SASL"))
+    line.shake()
+    line.send(_failing())
+    line._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    line.close()
+    time.sleep(DELAY * 1.5)
+    assert "Traceback" not in server.log()
