@@ -312,7 +312,8 @@ def load_policies(static: Mapping[str, str], catalogue: Catalogue) -> Policies:
     if path and RULES not in named.values():
         raise ConfigurationError(f"{FILE} is set, but neither {ALTER} nor {CREATE} is {RULES}")
     if not path and RULES in named.values():
-        raise ConfigurationError(f"{RULES} needs {FILE}, the path of the rules")
+        setting = next(each for each in named if named[each] == RULES)
+        raise ConfigurationError(f"{setting}: {RULES} needs {FILE}, the path of the rules")
     rules = RulesFile(path, catalogue) if path else None
     made: dict[str, Any] = {}
     for setting, method in ((ALTER, "check_alter"), (CREATE, "check_create")):

@@ -1,0 +1,175 @@
+"""A refusal is 44, its resource's alone, after every other check; and it is written nowhere but in the attempts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.policies.conftest import Asked
+from tests.policies.recorder import REFUSED_VALUE
+from tests.support.admin import (
+    APPEND,
+    BROKER,
+    CLIENT_METRICS,
+    DELETE,
+    GROUP,
+    SET,
+    TOPIC,
+    Admin,
+    Place,
+    codes,
+    new_topic,
+)
+
+REFUSED = "alter.REFUSE"
+LOUD = ("flush.ms", SET, "8")
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_refused_topic_is_44_and_its_siblings_go_on(admin: Admin, topic: str, version: int, dry: bool) -> None:
+    names = [f"{topic}-1", f"{topic}.{REFUSED}", f"{topic}-2"]
+    admin.create(*names)
+
+    said = admin.alter_all([((TOPIC, name), [LOUD]) for name in names], version=version, dry=dry)
+
+    assert codes(said) == [0, 44, 0]
+    assert [each.error_message for each in said] == [None, f"no: {names[1]}", None]
+    left = {} if dry else {"flush.ms": "8"}
+    assert [admin.overrides(name) for name in names] == [left, {}, left]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_refused_replacement_leaves_what_was_there(admin: Admin, topic: str, version: int, dry: bool) -> None:
+    names = [f"{topic}.{REFUSED}", f"{topic}-1"]
+    admin.create(names[1], configs={"retention.ms": "5"})
+    admin.create(names[0])
+
+    said = admin.replace([((TOPIC, name), {"flush.ms": "8"}) for name in names], version=version, dry=dry)
+
+    assert codes(said) == [44, 0]
+    assert admin.overrides(names[0]) == {}
+    assert admin.overrides(names[1]) == ({"retention.ms": "5"} if dry else {"flush.ms": "8"})
+
+
+@pytest.mark.parametrize("op", [LOUD, ("cleanup.policy", APPEND, "compact"), ("flush.ms", DELETE, None)])
+def test_every_operation_can_be_refused(admin: Admin, topic: str, op: tuple[str, int, str | None]) -> None:
+    name = f"{topic}.{REFUSED}"
+    admin.create(name)
+
+    assert admin.alter((TOPIC, name), op).error_code == 44
+    assert admin.overrides(name) == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        ((BROKER, "1"), "log.cleaner.backoff.ms"),
+        ((BROKER, ""), "log.cleaner.backoff.ms"),
+        ((GROUP, f"g.{REFUSED}"), "consumer.session.timeout.ms"),
+        ((CLIENT_METRICS, f"m.{REFUSED}"), "interval.ms"),
+    ],
+)
+def test_brokers_groups_and_client_metrics_can_be_refused(admin: Admin, place: Place, key: str) -> None:
+    value = REFUSED_VALUE if place[0] == BROKER else "50000"
+
+    assert admin.alter(place, (key, SET, value)).error_code == 44
+    assert codes(admin.replace([(place, {key: value})])) == [44]
+    assert value not in [entry.value for entry in admin.entries(place).values()]
+
+
+def test_a_policy_is_asked_after_validation_and_not_about_what_failed_before(admin: Admin, asked: Asked) -> None:
+    """3.21, and the spec's cases: 42 for a bare truststore password, 40 for -1, 3 for a missing topic, 42 for twins."""
+    names = [f"order-{number}.{REFUSED}" for number in range(3)]
+    admin.create(*names)
+    asked()
+
+    said = admin.alter_all(
+        [
+            ((TOPIC, names[0]), [("min.insync.replicas", SET, "-1")]),
+            ((TOPIC, names[1]), [("no.such.key", SET, "1")]),
+            ((TOPIC, names[2]), [LOUD, LOUD]),
+            ((TOPIC, f"missing.{REFUSED}"), [LOUD]),
+            ((TOPIC, f"not/a/name.{REFUSED}"), [LOUD]),
+            ((BROKER, "1"), [("ssl.truststore.password", SET, REFUSED_VALUE)]),
+            ((BROKER, "7"), [("log.cleaner.backoff.ms", SET, REFUSED_VALUE)]),
+            ((GROUP, f"g.{REFUSED}"), [("no.such.key", SET, "1")]),
+            ((CLIENT_METRICS, f"m.{REFUSED}"), [("interval.ms", SET, "-1")]),
+        ]
+    )
+
+    assert codes(said) == [40, 40, 42, 3, 17, 42, 42, 40, 42]
+    assert asked() == []
+
+
+def test_a_deletion_asks_no_policy(admin: Admin, asked: Asked) -> None:
+    name = f"mortal.{REFUSED}"
+    admin.create(name)
+    asked()
+
+    assert codes(admin.delete(name)) == [0]
+    assert asked() == []
+
+
+# -- new topics ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dry", [False, True])
+@pytest.mark.parametrize("version", [1, 4, 5, 7])
+def test_a_refused_topic_is_not_made_and_its_siblings_are(admin: Admin, topic: str, version: int, dry: bool) -> None:
+    names = [f"{topic}-1", f"{topic}.create.REFUSE", f"{topic}-2"]
+
+    said = admin.create(*names, partitions=1, factor=1, version=version, dry=dry)
+
+    assert codes(said) == [0, 44, 0]
+    assert said[1].error_message == f"no: {names[1]}"
+    made = [0, 3, 0] if not dry else [3, 3, 3]
+    assert codes(admin.describe(*[(TOPIC, name) for name in names])) == made
+
+
+def test_configs_that_the_alter_policy_refuses_are_not_shown_to_the_create_policy(
+    admin: Admin, asked: Asked, topic: str
+) -> None:
+    name = f"{topic}.{REFUSED}"
+
+    (said,) = admin.create(name, configs={"flush.ms": "8"})
+
+    assert (said.error_code, said.num_partitions, said.configs) == (44, -1, [])
+    assert [each["kind"] for each in asked()] == ["alter"]
+    assert codes(admin.create(name)) == [0]  # without configs it is none of the alter policy's business
+
+
+def test_creation_is_judged_after_validation(admin: Admin, asked: Asked) -> None:
+    refused = "late.create.REFUSE"
+    admin.create("there")
+    asked()
+
+    said = admin.create_topics(
+        [
+            new_topic("there"),
+            new_topic(f"{refused}-1", 0, 1),
+            new_topic(f"{refused}-2", 1, 2),
+            new_topic(f"{refused}-3", configs={"no.such.key": "1"}),
+            new_topic(f"not/a/name.{refused}"),
+        ]
+    )
+
+    assert codes(said) == [36, 37, 38, 40, 17]
+    assert asked() == []
+
+
+def test_a_bad_count_is_found_between_the_two_policies(admin: Admin, asked: Asked, topic: str) -> None:
+    """As in Kafka: the alter policy has seen the configs when the replication factor is looked at."""
+    assert codes(admin.create_topics([new_topic(topic, 1, 2, {"flush.ms": "8"})])) == [38]
+    assert [each["kind"] for each in asked()] == ["alter"]
+
+
+def test_a_thousand_topics_in_a_request_are_judged_one_by_one(admin: Admin, asked: Asked) -> None:
+    names = [f"many-{number}{'.alter.REFUSE' if number % 10 == 0 else ''}" for number in range(1000)]
+    admin.create(*names, partitions=1, factor=1)
+    asked()
+
+    said = admin.alter_all([((TOPIC, name), [LOUD]) for name in names])
+
+    assert codes(said) == [44 if number % 10 == 0 else 0 for number in range(1000)]
+    assert [each["resource"] for each in asked()] == [f"topic:{name}" for name in names]
