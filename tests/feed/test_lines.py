@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
 from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
 from kconf.wire.apis import BY_NAME
 from kconf.wire.create_topics import CreateTopicsRequest
+from kconf.wire.describe_client_quotas import QuotaEntityPart
+from kconf.wire.describe_configs_at import ResourceAt
 from kconf.wire.frames import request
 from kconf.wire.list_config_changes import ChangeFilter
 from tests.feed.reading import changes, set_key
@@ -200,3 +204,25 @@ def test_a_reason_has_its_limit(admin: Admin, topic: str) -> None:
     assert set_key(admin, topic, "5", reason="x" * 4096) == 0
     assert set_key(admin, topic, "6", reason="x" * 4097) == 42
     assert admin.overrides(topic) == {"segment.ms": "5"}
+
+
+def test_credentials_and_quotas_are_lines_too(own_server: KconfProcess, own_admin: Admin) -> None:
+    """What a credential is made of is sealed; what a quota is, is told."""
+    upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"salted-password-of-alice-is-here")
+    own_admin.ask("AlterUserScramCredentials", 0, upsertions=[upsertion])
+    entry = AlteredQuota([QuotaEntityPart("user", "alice")], [QuotaOp("producer_byte_rate", 1024.0, False)])
+    own_admin.ask("AlterClientQuotas", 1, entries=[entry], validate_only=False)
+    own_admin.ask("AlterUserScramCredentials", 0, deletions=[ScramCredentialDeletion("alice", 1)])
+
+    answer = changes(own_admin)
+    made, quota, gone = ((each.api, *each.changes) for each in answer.revisions)
+
+    assert (made[0], made[1].resource_type, made[1].resource_name) == ("AlterUserScramCredentials", 1001, "alice")
+    assert made[1].sensitive
+    assert made[1].after.startswith("hmac:")
+    assert (quota[0], quota[1].resource_type, quota[1].key) == ("AlterClientQuotas", 1000, "producer_byte_rate")
+    assert (quota[1].before, float(quota[1].after)) == (None, 1024.0)
+    assert (gone[1].before, gone[1].after) == (made[1].after, None)
+    past = own_admin.ask("DescribeConfigsAt", 0, revision=1, resources=[ResourceAt(1001, "alice")]).results[0]
+    assert [(each.value, each.is_sensitive) for each in past.overrides] == [(None, True)]
+    assert "salted" not in repr(answer)
