@@ -1,12 +1,16 @@
 """KIP-133, DescribeConfigs and AlterConfigs. Numbers are those of its lists of request semantics.
 
-Authorization and the policy come with their own issues; until then a file that asks for either stops the start.
+Authorization comes with its own issue; a file that asks for an authorizer or a policy that is not to be had stops the
+start.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.policies import recorder
 from tests.support.admin import (
     BROKER,
     BROKER_LOGGER,
@@ -265,11 +269,38 @@ def test_an_empty_request_is_answered_with_nothing(admin: Admin) -> None:
 
 # -- Policy ----------------------------------------------------------------------------------------------------------
 
+_POLICY = f"{recorder.__file__}:Alter"
 
-@pytest.mark.parametrize(
-    "key", ["alter.config.policy.class.name", "create.topic.policy.class.name", "authorizer.class.name"]
-)
-def test_a_policy_or_authorizer_that_cannot_be_honoured_stops_the_start(key: str) -> None:
-    """Policy, ACLs: until kconf has them, a file that asks for one must not be served without it."""
+
+@pytest.fixture(scope="module")
+def judged() -> Iterator[Admin]:
+    properties = {"alter.config.policy.class.name": _POLICY}
+    with KconfProcess(properties=properties) as server, Admin(server.bootstrap) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
+    """Policy: POLICY_VIOLATION with the policy's message, for the resource concerned; others are still processed."""
+    names = [f"before-{dry}", f"topic-{dry}.alter.REFUSE", f"after-{dry}"]
+    judged.create(*names)
+
+    said = judged.replace([((TOPIC, name), {"segment.ms": "5"}) for name in names], dry=dry)
+
+    assert [(each.error_code, each.error_message) for each in said] == [(0, None), (44, f"no: {names[1]}"), (0, None)]
+    done = {} if dry else {"segment.ms": "5"}
+    assert [judged.overrides(name) for name in names] == [done, {}, done]
+
+
+@pytest.mark.parametrize("key", ["alter.config.policy.class.name", "create.topic.policy.class.name"])
+def test_a_policy_that_cannot_be_honoured_stops_the_start(key: str) -> None:
+    """Policy: a class that is not there, or is Java's, must not be served without."""
+    with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
+        pass
+
+
+def test_an_authorizer_that_cannot_be_honoured_stops_the_start() -> None:
+    """ACLs: a file that asks for an authorizer that kconf does not have must not be served without it."""
+    key = "authorizer.class.name"
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
         pass

@@ -5,11 +5,14 @@ What a caller without DESCRIBE_CONFIGS gets (-1, -1, nothing, and a code as tag 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.policies import recorder
 from tests.support.admin import BROKER, SET, TOPIC, Admin, codes, new_topic
+from tests.support.process import KconfProcess
 
 
 def rows(made: Any) -> dict[str, tuple[str | None, int]]:
@@ -120,3 +123,21 @@ def test_newer_versions_carry_all_of_it(admin: Admin, topic: str, version: int) 
     (made,) = admin.create(topic, version=version)
 
     assert (made.error_code, made.num_partitions, len(made.configs)) == (0, 1, 33)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_policies_judge_the_defaults_that_would_be_used_and_a_dry_run_too(dry: bool) -> None:
+    """Motivation: a dry run shows what the real one makes, so it is refused where that would be."""
+    names = ("alter.config.policy.class.name", "create.topic.policy.class.name")
+    properties = {"num.partitions": "4", **dict.fromkeys(names, f"{recorder.__file__}:Both")}
+    with KconfProcess(properties=properties) as server, Admin(server.bootstrap) as admin:
+        said = admin.create("fine", "t.create.REFUSE", configs={"segment.ms": "5"}, dry=dry)
+
+        assert [(each.error_code, each.num_partitions, len(each.configs)) for each in said] == [(0, 4, 33), (44, -1, 0)]
+        asked = [json.loads(line) for line in (server.directory / recorder.FILE).read_text().splitlines()]
+        assert [(each["kind"], each["partitions"], each["validate_only"]) for each in asked] == [
+            ("alter", None, dry),
+            ("alter", None, dry),
+            ("create", 4, dry),
+            ("create", 4, dry),
+        ]
