@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
@@ -28,7 +29,7 @@ def test_our_client(secured: Secured, listener: str, mechanism: str) -> None:
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_confluent_kafka(secured: Secured, listener: str, mechanism: str) -> None:
-    admin = RdKafkaAdmin(secured.librdkafka(listener, mechanism))
+    admin = RdKafkaAdmin({**secured.librdkafka(listener, mechanism)})
     found = admin.list_topics(timeout=10)
     (broker,) = found.brokers.values()
     assert f"{broker.host}:{broker.port}" == secured.server.address(listener)
@@ -78,7 +79,7 @@ def test_other_clients_are_told_so_too(secured: Secured, mechanism: str) -> None
             **{"bootstrap_timeout_ms": 2000} if _knows("bootstrap_timeout_ms") else {},
         )
     said: list[str] = []
-    quiet = {"log_level": 0, "error_cb": lambda error: said.append(str(error))}
+    quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: said.append(str(error))}
     admin = RdKafkaAdmin({**secured.librdkafka("SASL_PLAINTEXT", mechanism, WRONG), **quiet})
     with pytest.raises(KafkaException):
         admin.list_topics(timeout=1)

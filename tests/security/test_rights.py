@@ -1,0 +1,325 @@
+"""API × operation × resource × allow / deny / none: every API asks for exactly what the spec says (8.11).
+
+The oracle below decides by the words of spec 8.10, one ACL after the other, and knows nothing of kconf's index. Each
+row of the table names a request, what it needs, and the code of a refusal; it is tried with every operation on every
+kind of resource: allowed alone, denied beside ALL, and with no ACL at all.
+"""
+
+# ruff: noqa: E501 – a row of the table is a line
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+
+from kconf.engine.acls import AclIndex, Authorizer, key_of, pattern_of
+from kconf.keys.catalogue import kafka_43
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, Permission
+from kconf.model.journal import Caller
+from kconf.server import dispatch
+from kconf.server.context import Context
+from kconf.server.dispatch import HANDLERS, Peer
+from kconf.server.quick import quick_answer
+from kconf.server.rights import rights_of
+from kconf.server.statistics import Statistics
+from kconf.service import Service
+from kconf.store.memory import MemoryStore
+from kconf.wire.acls import AclCreation, DeleteAclsFilter
+from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion
+from kconf.wire.apis import APIS, BY_NAME
+from kconf.wire.create_partitions import CreatePartitionsTopic
+from kconf.wire.create_topics import CreatableTopic
+from kconf.wire.delete_topics import DeleteTopicState
+from kconf.wire.describe_client_quotas import QuotaEntityPart
+from kconf.wire.describe_config import DescribedEntity
+from kconf.wire.describe_configs import DescribeConfigsResource
+from kconf.wire.describe_configs_at import ResourceAt
+from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.wire.describe_topic_partitions import TopicRequest
+from kconf.wire.frames import read_response, request
+from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.wire.list_config_entities import WantedConfigEntity
+from kconf.wire.metadata import MetadataRequestTopic
+
+T, NEW, G = "orders", "new", "group"
+TOPIC, GROUP, CLUSTER = 29, 30, 31
+ALICE, HOST = "User:alice", "10.1.2.3"
+
+May = Callable[[Operation, AclType, str], bool]
+
+
+def on_cluster(operation: Operation) -> Callable[[May], bool]:
+    return lambda may: may(operation, AclType.CLUSTER, CLUSTER_NAME)
+
+
+def on_topic(operation: Operation, name: str = T) -> Callable[[May], bool]:
+    return lambda may: may(operation, AclType.TOPIC, name)
+
+
+def on_group(operation: Operation) -> Callable[[May], bool]:
+    return lambda may: may(operation, AclType.GROUP, G)
+
+
+@dataclass(frozen=True)
+class Row:
+    api: str
+    fields: Callable[[Any], dict[str, Any]]
+    needs: Callable[[May], bool]
+    refusal: int
+    codes: Callable[[Any], Iterable[int]]
+    kind: AclType = AclType.CLUSTER
+    name: str = CLUSTER_NAME
+    what: str = ""
+
+
+def each(field: str) -> Callable[[Any], Iterable[int]]:
+    return lambda answer: [one.error_code for one in getattr(answer, field)]
+
+
+def top(answer: Any) -> Iterable[int]:
+    return [answer.error_code]
+
+
+def describe(kind: int, name: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda _: {"resources": [DescribeConfigsResource(kind, name, None)]}
+
+
+def alter(kind: int, name: str, key: str, value: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda _: {"resources": [AlterConfigsResource(kind, name, [AlterableConfig(key, value)])]}
+
+
+def incremental(kind: int, name: str, key: str, value: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda _: {
+        "resources": [IncrementalAlterConfigsResource(kind, name, [IncrementalAlterableConfig(key, 0, value)])]
+    }
+
+
+def create_topic_may(may: May) -> bool:
+    return on_cluster(Operation.CREATE)(may) or on_topic(Operation.CREATE, NEW)(may)
+
+
+def delete_topic_may(may: May) -> bool:
+    visible = on_topic(Operation.DESCRIBE)(may) and on_topic(Operation.DELETE)(may)
+    return on_cluster(Operation.DELETE)(may) or visible
+
+
+ON_TOPIC: dict[str, Any] = {"kind": AclType.TOPIC, "name": T}
+ON_NEW: dict[str, Any] = {"kind": AclType.TOPIC, "name": NEW}
+ON_GROUP: dict[str, Any] = {"kind": AclType.GROUP, "name": G}
+QUOTA = [QuotaEntityPart("user", "u")]
+READ, DESCRIBE, ALTER = Operation.READ, Operation.DESCRIBE, Operation.ALTER
+DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
+
+ROWS = [
+    Row("Metadata", lambda _: {"topics": [MetadataRequestTopic(name=T)]}, on_topic(DESCRIBE), TOPIC, each("topics"), **ON_TOPIC),
+    Row("DescribeTopicPartitions", lambda _: {"topics": [TopicRequest(T)]}, on_topic(DESCRIBE), TOPIC, each("topics"), **ON_TOPIC),
+    Row("CreateTopics", lambda _: {"topics": [CreatableTopic(NEW, 1, 1, (), ())], "timeout_ms": 1000}, create_topic_may, TOPIC, each("topics"), **ON_NEW),
+    Row("CreateTopics", lambda _: {"topics": [CreatableTopic(NEW, 1, 1, (), ())], "timeout_ms": 1000}, create_topic_may, TOPIC, each("topics"), what="by cluster"),
+    Row("DeleteTopics", lambda _: {"topics": [DeleteTopicState(T)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), **ON_TOPIC),
+    Row("DeleteTopics", lambda _: {"topics": [DeleteTopicState(T)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), what="by cluster"),
+    Row("DeleteTopics", lambda id: {"topics": [DeleteTopicState(None, id)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), what="by id", **ON_TOPIC),
+    Row("CreatePartitions", lambda _: {"topics": [CreatePartitionsTopic(T, 2)], "timeout_ms": 1000}, on_topic(ALTER), TOPIC, each("results"), **ON_TOPIC),
+    Row("DescribeConfigs", describe(2, T), on_topic(DESCRIBE_CONFIGS), TOPIC, each("results"), **ON_TOPIC),
+    Row("DescribeConfigs", describe(2, T), on_topic(DESCRIBE_CONFIGS), TOPIC, each("results"), what="topic by cluster"),
+    Row("DescribeConfigs", describe(4, "1"), on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("results"), what="broker"),
+    Row("DescribeConfigs", describe(4, ""), on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("results"), what="brokers"),
+    Row("DescribeConfigs", describe(8, "1"), on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("results"), what="loggers"),
+    Row("DescribeConfigs", describe(16, "m"), on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("results"), what="client metrics"),
+    Row("DescribeConfigs", describe(32, G), on_group(DESCRIBE_CONFIGS), GROUP, each("results"), what="group", **ON_GROUP),
+    Row("AlterConfigs", alter(2, T, "retention.ms", "1"), on_topic(ALTER_CONFIGS), TOPIC, each("responses"), **ON_TOPIC),
+    Row("AlterConfigs", alter(2, T, "retention.ms", "1"), on_topic(ALTER_CONFIGS), TOPIC, each("responses"), what="topic by cluster"),
+    Row("AlterConfigs", alter(4, "", "log.retention.ms", "1"), on_cluster(ALTER_CONFIGS), CLUSTER, each("responses"), what="brokers"),
+    Row("AlterConfigs", alter(16, "m", "interval.ms", "100"), on_cluster(ALTER_CONFIGS), CLUSTER, each("responses"), what="client metrics"),
+    Row("AlterConfigs", alter(32, G, "consumer.session.timeout.ms", "50000"), on_group(ALTER_CONFIGS), GROUP, each("responses"), what="group", **ON_GROUP),
+    Row("IncrementalAlterConfigs", incremental(2, T, "retention.ms", "1"), on_topic(ALTER_CONFIGS), TOPIC, each("responses"), **ON_TOPIC),
+    Row("IncrementalAlterConfigs", incremental(2, T, "retention.ms", "1"), on_topic(ALTER_CONFIGS), TOPIC, each("responses"), what="topic by cluster"),
+    Row("IncrementalAlterConfigs", incremental(4, "1", "log.retention.ms", "1"), on_cluster(ALTER_CONFIGS), CLUSTER, each("responses"), what="broker"),
+    Row("IncrementalAlterConfigs", incremental(8, "1", "kconf", "INFO"), on_cluster(ALTER_CONFIGS), CLUSTER, each("responses"), what="loggers"),
+    Row("IncrementalAlterConfigs", incremental(16, "m", "interval.ms", "100"), on_cluster(ALTER_CONFIGS), CLUSTER, each("responses"), what="client metrics"),
+    Row("IncrementalAlterConfigs", incremental(32, G, "consumer.session.timeout.ms", "50000"), on_group(ALTER_CONFIGS), GROUP, each("responses"), what="group", **ON_GROUP),
+    Row("DescribeClientQuotas", lambda _: {"components": [], "strict": False}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("AlterClientQuotas", lambda _: {"entries": [AlteredQuota(QUOTA, [QuotaOp("producer_byte_rate", 1.0, False)])], "validate_only": False}, on_cluster(ALTER_CONFIGS), CLUSTER, each("entries")),
+    Row("DescribeUserScramCredentials", lambda _: {"users": None}, on_cluster(DESCRIBE), CLUSTER, top),
+    Row("AlterUserScramCredentials", lambda _: {"deletions": [ScramCredentialDeletion("u", 1)], "upsertions": []}, on_cluster(ALTER), CLUSTER, each("results")),
+    Row("DescribeAcls", lambda _: {"resource_type_filter": 1, "resource_name_filter": None}, on_cluster(DESCRIBE), CLUSTER, top),
+    Row("CreateAcls", lambda _: {"creations": [AclCreation(2, "x", 3, "User:x", "*", 3, 3)]}, on_cluster(ALTER), CLUSTER, each("results")),
+    Row("DeleteAcls", lambda _: {"filters": [DeleteAclsFilter(2, "y")]}, on_cluster(ALTER), CLUSTER, each("filter_results")),
+    Row("ListConfigResources", lambda _: {"resource_types": []}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("AlterConfig", lambda _: {"entities": [AlteredEntity("topic", T, [AddedConfigEntry("retention.ms", "1")], [])]}, on_topic(ALTER_CONFIGS), TOPIC, each("entities"), **ON_TOPIC),
+    Row("AlterConfig", lambda _: {"entities": [AlteredEntity("client", "c", [AddedConfigEntry("producer_byte_rate", "1")], [])]}, on_cluster(ALTER_CONFIGS), CLUSTER, each("entities"), what="client"),
+    Row("DescribeConfig", lambda _: {"entities": [DescribedEntity("topic", T)]}, on_topic(DESCRIBE_CONFIGS), TOPIC, each("entities"), **ON_TOPIC),
+    Row("DescribeConfig", lambda _: {"entities": [DescribedEntity("client", "c")]}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("entities"), what="client"),
+    Row("DescribeQuotas", lambda _: {"resources": [DescribedQuotaResource([QuotaResource(5, "u")])]}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, each("resources")),
+    Row("AlterQuotas", lambda _: {"validate_only": False, "resources": [AlteredQuotaResource([QuotaResource(5, "u")], [WantedQuota(0, 1.0)])]}, on_cluster(ALTER_CONFIGS), CLUSTER, lambda answer: [one.error_code for one in answer.resources[0].quotas]),
+    Row("ListConfigEntities", lambda _: {"entities": [WantedConfigEntity(5, None)]}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("ListConfigChanges", lambda _: {"after": 0}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("DescribeConfigsAt", lambda _: {"revision": 1, "resources": [ResourceAt(2, T)]}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("ListAttempts", lambda _: {"after": 0}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+]  # fmt: skip
+
+FREE = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster", "ListGroups"}
+
+
+def test_every_api_has_a_row() -> None:
+    assert {APIS[key].name for key in HANDLERS} == {row.api for row in ROWS} | FREE
+
+
+class Case(NamedTuple):
+    name: str
+    acls: tuple[AclBinding, ...]
+
+
+OPERATIONS = [each for each in Operation if each > Operation.ANY]
+
+
+def cases(row: Row) -> Iterable[Case]:
+    yield Case("no ACL", ())
+    places = {
+        (row.kind, row.name),
+        (row.kind, "*"),
+        (AclType.CLUSTER, CLUSTER_NAME),
+        (AclType.TOPIC, "another"),
+        (AclType.USER, row.name),
+    }
+    for kind, name in sorted(places):
+        for operation in OPERATIONS:
+            word = f"{operation.name} on {kind.name}:{name}"
+            yield Case(f"allow {word}", (AclBinding(kind, name, ALICE, operation),))
+            everything = AclBinding(kind, name, ALICE, Operation.ALL)
+            deny = AclBinding(kind, name, "User:*", operation, Permission.DENY)
+            yield Case(f"deny {word} beside ALL", (everything, deny))
+            yield Case(f"allow {word} to another", (AclBinding(kind, name, "User:bob", operation),))
+            yield Case(f"allow {word} elsewhere", (AclBinding(kind, name, ALICE, operation, host="10.9.9.9"),))
+
+
+def oracle(acls: Iterable[AclBinding]) -> May:
+    """Spec 8.10, word by word."""
+    implied = {
+        Operation.DESCRIBE: {Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER},
+        Operation.DESCRIBE_CONFIGS: {Operation.ALTER_CONFIGS},
+    }
+
+    def may(operation: Operation, kind: AclType, name: str) -> bool:
+        applicable = [
+            acl
+            for acl in acls
+            if acl.resource_type == kind
+            and acl.name in (name, "*")
+            and acl.principal in (ALICE, "User:*")
+            and acl.host in (HOST, "*")
+        ]
+        if any(acl.permission == Permission.DENY and acl.operation in (operation, Operation.ALL) for acl in applicable):
+            return False
+        enough = {operation, Operation.ALL} | implied.get(operation, set())
+        return any(acl.permission == Permission.ALLOW and acl.operation in enough for acl in applicable)
+
+    return may
+
+
+class World:
+    """A server without sockets, whose ACLs are whatever a case says."""
+
+    def __init__(self) -> None:
+        static = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+        self.service = Service(MemoryStore(), node_id=1, catalogue=kafka_43(), static=static)
+
+    async def start(self) -> None:
+        await self.service.start()
+        self.context = Context.over(self.service, lambda: 0.0)
+
+    async def ask(self, row: Row, case: Case) -> Any:
+        topic = self.service.state.snapshot.topics.get(T)
+        if topic is None:
+            await self._as(None, "CreateTopics", {"topics": [CreatableTopic(T, 1, 1, (), ())], "timeout_ms": 1000})
+            topic = self.service.state.snapshot.topics[T]
+        if NEW in self.service.state.snapshot.topics:
+            await self._as(None, "DeleteTopics", {"topics": [DeleteTopicState(NEW)], "timeout_ms": 1000})
+        if topic.partitions > 1:
+            await self._as(None, "DeleteTopics", {"topics": [DeleteTopicState(T)], "timeout_ms": 1000})
+            await self._as(None, "CreateTopics", {"topics": [CreatableTopic(T, 1, 1, (), ())], "timeout_ms": 1000})
+            topic = self.service.state.snapshot.topics[T]
+        index = AclIndex()
+        patterns = {pattern_of(acl) for acl in case.acls}
+        for pattern in patterns:
+            index.replace(pattern.resource, {key_of(acl): "" for acl in case.acls if pattern_of(acl) == pattern})
+        return await self._as(Authorizer(index), row.api, row.fields(UUID(bytes=topic.id.bytes).bytes))
+
+    async def _as(self, authorizer: Authorizer | None, api: str, fields: dict[str, Any]) -> Any:
+        peer = Peer(HOST, "127.0.0.1", 9092)
+        peer.principal = ALICE
+        peer.authorise = rights_of(authorizer, ALICE, HOST)
+        row = BY_NAME[api]
+        frame = request(row, row.max, 1, "x", row.request(**fields))
+        if api == "DescribeConfigs":
+            quick = quick_answer(self.service.state, frame, 4, len(frame), peer.authorise)
+            if quick is not None:
+                return read_response(row, row.max, b"".join(quick[1])[4:])[1]
+        made = dispatch.answer(self.context, Statistics(), peer, frame[4:])
+        if isinstance(made, Awaitable):
+            made = await made
+        whole = b"".join(made) if isinstance(made, list) else made
+        return read_response(row, row.max, whole[4:])[1]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}{' ' + row.what if row.what else ''}")
+def test_rights(row: Row) -> None:
+    async def story() -> None:
+        world = World()
+        await world.start()
+        wrong = []
+        for case in cases(row):
+            codes = set(row.codes(await world.ask(row, case)))
+            refused = row.refusal in codes
+            assert len(codes) == 1, "one resource, one answer"
+            if refused == row.needs(oracle(case.acls)):
+                wrong.append((case.name, codes))
+        assert wrong == []
+        await world.context.attempts.close()
+        await world.context.feed.close()
+        await world.service.stop()
+
+    asyncio.run(story())
+
+
+def test_a_refusal_is_noted_with_its_code() -> None:
+    async def story() -> None:
+        world = World()
+        await world.start()
+        rows = [
+            row for row in ROWS if row.api in ("IncrementalAlterConfigs", "CreateAcls", "AlterUserScramCredentials")
+        ]
+        for row in rows:
+            await world.ask(row, Case("no ACL", ()))
+        await world.context.attempts.flush()
+        reader = world.service.store.reader()
+        noted = [(each.caller.principal, each.caller.host, each.caller.api, each.code) for each in reader.attempts(0)]
+        assert [(ALICE, HOST, row.api, row.refusal) for row in rows] == noted
+        await world.context.attempts.close()
+        await world.context.feed.close()
+        await world.service.stop()
+
+    asyncio.run(story())
+
+
+def test_the_caller_of_an_accepted_change_is_in_the_journal() -> None:
+    async def story() -> None:
+        world = World()
+        await world.start()
+        row = next(row for row in ROWS if row.api == "CreateAcls")
+        await world.ask(row, Case("allowed", (AclBinding(AclType.CLUSTER, CLUSTER_NAME, ALICE, Operation.ALTER),)))
+        (*_, last) = world.service.store.changes(0)
+        assert last.caller == Caller(ALICE, "x", HOST, "CreateAcls", 1)
+        await world.context.attempts.close()
+        await world.context.feed.close()
+        await world.service.stop()
+
+    asyncio.run(story())
