@@ -70,25 +70,22 @@ def test_a_client_that_never_reads_costs_little_and_gets_all_its_answers_when_it
 
 
 def test_many_clients_that_do_not_read_long_answers_share_them(kconf: KconfProcess) -> None:
-    """2,000 topics in an answer are 3 MB; a hundred clients ask ten times each."""
+    """2,000 topics in an answer are 3 MB; fifty clients ask ten times each."""
     asked = describing(*(topic(f"many-{number}") for number in range(2000)))
     with Line(kconf) as first:
         first.send(asked)
         size = len(first.receive())
     before = memory(kconf)
     with ExitStack() as stack:
-        lines = [stack.enter_context(Line(kconf)) for _ in range(100)]
+        lines = [stack.enter_context(Line(kconf)) for _ in range(50)]
         for line in lines:
-            line.socket.settimeout(0.2)
-            try:
-                line.send(asked * 10)
-            except TimeoutError:
-                continue
+            line.socket.setblocking(False)
+            assert line.socket.send(asked * 10) > len(asked)
         with Line(kconf) as neighbour:
             _delay(neighbour)  # the sockets between take a few answers, too
             assert max(_delay(neighbour) for _ in range(20)) < 0.5
         assert size > 2 * MB
-        assert memory(kconf) < before + 250 * MB  # a piece, what it was cut from and a megabyte each: not 3 GB
+        assert memory(kconf) < before + 150 * MB  # a piece, what it was cut from and a megabyte each: not 1.5 GB
 
 
 def test_alters_and_describes_in_one_pipeline_are_answered_in_order(kconf: KconfProcess) -> None:
