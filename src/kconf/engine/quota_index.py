@@ -1,4 +1,4 @@
-"""All quotas of one snapshot, found by name: resolving a pair is eight look-ups at most, however many there are.
+"""All quotas of one snapshot, found by name: resolving a pair is a handful of look-ups, however many there are.
 
 The index is derived: `refresh` follows what was committed, and `QuotaIndex.of` makes the same one from scratch. It
 shares the snapshot's values. Names: None is the default entity, "" is none at all, so that an empty client id never
@@ -110,8 +110,8 @@ class QuotaIndex:
         self.clients: QuotaRows[Name] = QuotaRows()
         self.pairs: QuotaRows[Pair] = QuotaRows()
         self.ips: QuotaRows[Name] = QuotaRows()
-        self.clients_of: dict[Name, set[Name]] = {}  # the clients that have quotas within a user
-        self.users_of: dict[Name, set[Name]] = {}  # and the other way round
+        self.clients_of: dict[Name, dict[Name, QuotaRow]] = {}  # pairs, by user and client id
+        self.users_of: dict[Name, dict[Name, QuotaRow]] = {}  # and the other way round
         self.uses: dict[str, int] = {}  # by key: how many entities have it
 
     @classmethod
@@ -134,17 +134,17 @@ class QuotaIndex:
         parts: dict[str, Name] = json.loads(resource.name)
         if IP in parts:
             self._replace(self.ips, IP, parts[IP], values)
-        elif CLIENT_ID not in parts:
-            self._replace(self.users, USER, parts[USER], values)
-        elif USER not in parts:
-            self._replace(self.clients, CLIENT_ID, parts[CLIENT_ID], values)
-        else:
+        elif CLIENT_ID in parts and USER in parts:
             pair = user, client = parts[USER], parts[CLIENT_ID]
-            self._replace(self.pairs, _PAIR, pair, values)
-            _note(self.clients_of, user, client, there=bool(values))
-            _note(self.users_of, client, user, there=bool(values))
+            row = self._replace(self.pairs, _PAIR, pair, values)
+            _note(self.clients_of, user, client, row)
+            _note(self.users_of, client, user, row)
+        elif USER in parts:
+            self._replace(self.users, USER, parts[USER], values)
+        elif CLIENT_ID in parts:
+            self._replace(self.clients, CLIENT_ID, parts[CLIENT_ID], values)
 
-    def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> None:
+    def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> QuotaRow | None:
         old = rows.get(name)
         uses = self.uses
         if old is not None:
@@ -153,9 +153,12 @@ class QuotaIndex:
         if values:
             for key in values:
                 uses[key] = uses.get(key, 0) + 1
-            rows.put(name, QuotaRow(kind, name, values))
-        elif old is not None:
+            row = QuotaRow(kind, name, values)
+            rows.put(name, row)
+            return row
+        if old is not None:
             rows.drop(name)
+        return None
 
     # -- who gets what -----------------------------------------------------------------------------------------------
 
@@ -169,26 +172,29 @@ class QuotaIndex:
         return [Candidate(source, number(text)) for source, text in self._found(key, user, client_id)]
 
     def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
-        # The way of every request while someone is limited: eight look-ups, and nothing but them written out.
+        # The way of every request while someone is limited: look-ups by single names, and nothing but them written out.
         found: list[tuple[QuotaSource, str]] = []
-        pairs, users, clients = self.pairs, self.users, self.clients
         if user:
-            if client_id and (row := pairs.get((user, client_id))) is not None and (text := row.values.get(key)):
-                found.append((_CLIENT_IN_USER, text))
-            if client_id != "" and (row := pairs.get((user, None))) is not None and (text := row.values.get(key)):
-                found.append((_DEFAULT_CLIENT_IN_USER, text))
-            if (row := users.get(user)) is not None and (text := row.values.get(key)):
+            own = self.clients_of.get(user)
+            if own is not None and client_id != "":
+                if client_id and (row := own.get(client_id)) is not None and (text := row.values.get(key)):
+                    found.append((_CLIENT_IN_USER, text))
+                if (row := own.get(None)) is not None and (text := row.values.get(key)):
+                    found.append((_DEFAULT_CLIENT_IN_USER, text))
+            if (row := self.users.get(user)) is not None and (text := row.values.get(key)):
                 found.append((_USER, text))
         if user != "":
-            if client_id and (row := pairs.get((None, client_id))) is not None and (text := row.values.get(key)):
-                found.append((_CLIENT_IN_DEFAULT_USER, text))
-            if client_id != "" and (row := pairs.get(_DEFAULTS)) is not None and (text := row.values.get(key)):
-                found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, text))
-            if (row := users.get(None)) is not None and (text := row.values.get(key)):
+            everyone = self.clients_of.get(None)
+            if everyone is not None and client_id != "":
+                if client_id and (row := everyone.get(client_id)) is not None and (text := row.values.get(key)):
+                    found.append((_CLIENT_IN_DEFAULT_USER, text))
+                if (row := everyone.get(None)) is not None and (text := row.values.get(key)):
+                    found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, text))
+            if (row := self.users.get(None)) is not None and (text := row.values.get(key)):
                 found.append((_DEFAULT_USER, text))
-        if client_id and (row := clients.get(client_id)) is not None and (text := row.values.get(key)):
+        if client_id and (row := self.clients.get(client_id)) is not None and (text := row.values.get(key)):
             found.append((_CLIENT, text))
-        if client_id != "" and (row := clients.get(None)) is not None and (text := row.values.get(key)):
+        if client_id != "" and (row := self.clients.get(None)) is not None and (text := row.values.get(key)):
             found.append((_DEFAULT_CLIENT, text))
         return found
 
@@ -231,11 +237,11 @@ def quotas(row: QuotaRow) -> list[tuple[str, float]]:
     return [(key, number(text)) for key, text in sorted(row.values.items())]
 
 
-def _note(index: dict[Name, set[Name]], one: Name, other: Name, *, there: bool) -> None:
-    if there:
-        index.setdefault(one, set()).add(other)
+def _note(index: dict[Name, dict[Name, QuotaRow]], one: Name, other: Name, row: QuotaRow | None) -> None:
+    if row is not None:
+        index.setdefault(one, {})[other] = row
     elif one in index:
-        index[one].discard(other)
+        index[one].pop(other, None)
         if not index[one]:
             del index[one]
 
@@ -248,7 +254,6 @@ _DEFAULT_CLIENT_IN_DEFAULT_USER: Final = QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_U
 _DEFAULT_USER: Final = QuotaSource.DEFAULT_USER
 _CLIENT: Final = QuotaSource.CLIENT
 _DEFAULT_CLIENT: Final = QuotaSource.DEFAULT_CLIENT
-_DEFAULTS: Final = (None, None)
 _LEVELS: Final = {
     tuple((kind, name is not None) for kind, name in source.entity("a user", "a client").parts): source
     for source in QuotaSource
