@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
 from kconf.wire.apis import BY_NAME
 from kconf.wire.describe_configs_at import ResourceAt
 from kconf.wire.frames import request
@@ -260,3 +261,23 @@ def test_who_hangs_up_before_the_answer_is_written_down_all_the_same(own_server:
     with Admin(own_server.bootstrap) as admin:
         set_key(admin, "none", "1")
         until(are_written_down)
+
+
+def test_what_the_kips_own_request_refuses_is_an_attempt_too(own_admin: Admin) -> None:
+    def entity(kind: str, name: str, value: str) -> AlteredEntity:
+        return AlteredEntity(kind, name, [AddedConfigEntry("producer_byte_rate", value)], ())
+
+    entities = [entity("planet", "mars", "1"), entity("client", "a", "fast"), entity("topic", "none", "1")]
+    own_admin.ask("AlterConfig", 0, entities=[*entities, entity("client", "b", "1"), entity("client", "b", "2")])
+
+    tried = own_admin.ask("ListAttempts", 0, after=0).attempts
+
+    assert all((each.api, list(each.keys)) == ("AlterConfig", ["producer_byte_rate"]) for each in tried)
+    assert sorted((each.resource_type, each.outcome) for each in tried) == [
+        (0, 42),
+        (TOPIC, 40),
+        (1000, 40),
+        (1000, 42),
+        (1000, 42),
+    ]
+    assert "fast" not in repr(tried)

@@ -61,6 +61,7 @@ async def handle_incremental(
     ]
     if request.reason is not None:
         if len(request.reason) > LONGEST_REASON:
+            _note(context, call, wishes, [_TOO_LONG] * len(wishes), dry_run=request.validate_only)
             return IncrementalAlterConfigsResponse(0, _responses(wishes, [_TOO_LONG] * len(wishes)))
         call = call.because(request.reason)
     loggers = {index: wish for index, wish in enumerate(wishes) if wish.resource.type == ResourceType.BROKER_LOGGER}
@@ -96,6 +97,11 @@ async def alter(
     except StoreError:
         outcomes = [UNAVAILABLE] * len(wishes)
     _note(context, call, wishes, outcomes, dry_run=validate_only)
+    if not validate_only:
+        # As in Kafka: to set a key store's place again, unchanged, makes the broker read it again.
+        for wish, outcome in zip(wishes, outcomes, strict=True):
+            if outcome is None and wish.resource.type == ResourceType.BROKER:
+                context.certificates.touched({each.key for each in wish.alterations})
     return outcomes
 
 

@@ -18,7 +18,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
 from kconf.model.entry import ValueType
 from kconf.model.quota import CLIENT_ID, QuotaAlteration, QuotaAlterations, QuotaEntity
-from kconf.model.resource import Overrides, Resource
+from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.server.alter_configs import alter
 from kconf.server.client_quotas import alter as alter_quotas
 from kconf.server.context import Call, Context
@@ -51,6 +51,8 @@ async def handle_alter(context: Context, request: AlterConfigRequest, call: Call
             code = clients[entity.entity_name]
         else:
             code = ErrorCode.INVALID_REQUEST
+            unknown = Resource(ResourceType.UNKNOWN, f"{entity.entity_type}:{entity.entity_name}")
+            context.attempts.note(call.caller, [(unknown, _keys(entity), Failure(code))], dry_run=False)
         results.append(AlteredEntityResult(entity.entity_type, entity.entity_name, code))
     return AlterConfigResponse(results)
 
@@ -63,7 +65,7 @@ async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], ca
     for entity in entities:
         if entity.entity_name in repeated:
             continue
-        keys = [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
+        keys = _keys(entity)
         try:
             added = [QuotaAlteration(each.config_key, _whole(each.config_value)) for each in entity.added_configs]
         except ValueError:
@@ -76,6 +78,12 @@ async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], ca
         else:
             deleted = [QuotaAlteration(key, None) for key in entity.deleted_configs]
             wishes.append(QuotaAlterations(_client(entity.entity_name), (*added, *deleted)))
+    refused = [
+        (_client(entity.entity_name).resource, _keys(entity), Failure(ErrorCode(codes[entity.entity_name])))
+        for entity in entities
+        if entity.entity_name in codes
+    ]
+    context.attempts.note(call.caller, refused, dry_run=False)
     outcomes = await alter_quotas(context, wishes, call, validate_only=False) if wishes else {}
     for wish in wishes:
         ((_, name),) = wish.entity.parts
@@ -88,6 +96,10 @@ async def _alter_clients(context: Context, entities: Sequence[AlteredEntity], ca
             code = failure.code
         codes[name or ""] = code
     return codes
+
+
+def _keys(entity: AlteredEntity) -> list[str]:
+    return [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
 
 
 def _whole(text: str) -> float:
@@ -111,7 +123,7 @@ def _code(failure: Failure | None, entity: AlteredEntity) -> int:
         return 0
     if failure.code in _ENTITY or not entity.entity_name:
         return ErrorCode.INVALID_REQUEST
-    keys = [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
+    keys = _keys(entity)
     if failure.code == ErrorCode.INVALID_REQUEST and len(set(keys)) < len(keys):
         return ErrorCode.INVALID_CONFIG
     return failure.code
