@@ -183,7 +183,10 @@ class KafkaBroker:
         elif self._elr_version != 0:
             raise LabError(f"Kafka {self.version} has no eligible leader replicas.")
         wishes = ["--standalone", "-t", self.cluster_id, "-c", str(self.properties_path), *features, *self._format_args]
-        command = java_command(self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK)
+        classes = compiled(self.version, classpath(self.version))  # server.properties may name one of the lab's
+        command = java_command(
+            self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK, classes=classes
+        )
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=self._timeout)
         if done.returncode != 0:
             raise LabError(f"StorageTool {self.version} refused to format:\n{done.stdout}{done.stderr}")
