@@ -126,7 +126,7 @@ ROWS = [
     Row("CreateTopics", lambda _: {"topics": [CreatableTopic(NEW, 1, 1, (), ())], "timeout_ms": 1000}, create_topic_may, TOPIC, each("topics"), what="by cluster"),
     Row("DeleteTopics", lambda _: {"topics": [DeleteTopicState(T)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), **ON_TOPIC),
     Row("DeleteTopics", lambda _: {"topics": [DeleteTopicState(T)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), what="by cluster"),
-    Row("DeleteTopics", lambda id: {"topics": [DeleteTopicState(None, id)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), what="by id", **ON_TOPIC),
+    Row("DeleteTopics", lambda uuid: {"topics": [DeleteTopicState(None, uuid)], "timeout_ms": 1000}, delete_topic_may, TOPIC, each("responses"), what="by id", **ON_TOPIC),
     Row("CreatePartitions", lambda _: {"topics": [CreatePartitionsTopic(T, 2)], "timeout_ms": 1000}, on_topic(ALTER), TOPIC, each("results"), **ON_TOPIC),
     Row("DescribeConfigs", describe(2, T), on_topic(DESCRIBE_CONFIGS), TOPIC, each("results"), **ON_TOPIC),
     Row("DescribeConfigs", describe(2, T), on_topic(DESCRIBE_CONFIGS), TOPIC, each("results"), what="topic by cluster"),

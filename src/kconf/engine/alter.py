@@ -8,7 +8,7 @@ mistake is its own: all or nothing per resource, and never a word about the othe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,10 +44,14 @@ _NO_KEYS: Keys = {}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What a decision needs to know of the server that takes it."""
+    """What a decision needs to know of the server that takes it.
+
+    `check` may refuse what this broker's own overrides, all properties together, would do to it.
+    """
 
     id: int
     ladder: Ladder
+    check: Callable[[Overrides, Collection[str]], None] | None = None
 
 
 def plan_alter(
@@ -155,6 +159,9 @@ class _Decision(NamedTuple):
         resulting = self._resulting(stored, ladder.catalogue.broker)
         check_broker(ladder, resulting, stored, everywhere=not self.resource.name)
         self._cluster_right(authorise)
+        if self.node.check is not None and self.resource.name:
+            moved = {each.key for each in self.alterations}
+            self.node.check(ladder.with_level(resulting, everywhere=False).effective, moved)
         changes = self._settled(stored, resulting)
         return [change._replace(sensitive=ladder.sensitive(change.key)) for change in changes]
 

@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from logging import getLogger
 
-from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import kafka_43
-from kconf.model.journal import Revision
-from kconf.model.resource import Resource
 from kconf.server import throttling
 from kconf.server.connection import Connection
 from kconf.server.context import Context
@@ -63,7 +60,6 @@ class Server:
         self._failed_logins = Sparingly(log)
         self.doors: list[Door] = []
         self._connections: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def __aenter__(self) -> Server:
@@ -81,12 +77,13 @@ class Server:
                 door = Door(listener, service, self.context.authorizer)
                 self.doors.append(door)
                 await door.open(lambda door: Connection(self, door))
+                self.context.certificates.add(door)
         except BaseException:
             self._shut()
             await service.stop()
             raise
         self.port = self.doors[0].port
-        service.subscribe(self._follow_certificates)
+        service.subscribe(self.context.certificates.follow)
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
         self._keeper = asyncio.create_task(keep(self._retention, service)) if self._retention else None
         return self
@@ -118,22 +115,6 @@ class Server:
     def _shut(self) -> None:
         for door in self.doors:
             door.close()
-
-    def _follow_certificates(self, revisions: Sequence[Revision]) -> None:
-        """A change of a listener's own `ssl.` keys here, a repeated one too, makes it read its stores again."""
-        here = Resource.broker(self.settings.node_id)
-        keys = {change.key for each in revisions for change in each.changes if change.resource == here}
-        for door in self.doors:
-            if any(key.startswith(door.listener.prefixed("ssl.")) for key in keys):
-                task = self._loop.create_task(self._renew(door), name="certificates")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-
-    async def _renew(self, door: Door) -> None:
-        try:
-            await door.renew()
-        except (ConfigurationError, OSError) as error:
-            log.error("listener %s keeps its old certificates: %s", door.listener, error)
 
     def opened(self, connection: Connection) -> None:
         if self._stopping:

@@ -13,6 +13,7 @@ from kconf.errors import ErrorCode, Failure
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.attempts import Attempts
+from kconf.server.certificates import Certificates
 from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
 from kconf.server.policies import Policies
@@ -37,6 +38,7 @@ class Context:
     quotas: QuotaManager
     policies: Policies = field(default_factory=Policies)
     authorizer: Authorizer | None = None
+    certificates: Certificates = field(default_factory=lambda: Certificates(0))
     new_id: Callable[[], UUID] = uuid4
 
     @classmethod
@@ -53,10 +55,11 @@ class Context:
             QuotaManager.over(service, clock),
             policies or Policies(),
             authorizer_of(service),
+            Certificates(service.node_id),
         )
 
     def node(self, state: State) -> Node:
-        return Node(self.node_id, state.ladder)
+        return Node(self.node_id, state.ladder, self.certificates.check)
 
     def cluster(self, state: State) -> Cluster:
         return Cluster((self.node_id,), state.ladder, self.new_id)

@@ -1,0 +1,320 @@
+"""TLS listeners: who a certificate is, which stores are read, and certificates that change under open connections."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconf import Alteration, InvalidRequest, Op, Resource, SyncAdminClient, Tls
+from kconf.server.tls import PrincipalRules, subject_of
+from kconf.wire.apis import BY_NAME
+from kconf.wire.frames import LENGTH, read_response, request
+from tests.client.certificates import PASSWORD, Certificates
+from tests.support.process import HOST, KconfProcess
+
+
+def pem(certificates: Certificates, **more: str) -> dict[str, str]:
+    return {
+        "ssl.keystore.location": str(certificates.store("broker")),
+        "ssl.keystore.type": "PEM",
+        "ssl.truststore.location": str(certificates.ca),
+        "ssl.truststore.type": "PEM",
+        **{name.replace("__", ".").replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def context(certificates: Certificates, *, client: bool = False) -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=str(certificates.ca))
+    if client:
+        made.load_cert_chain(certificates.certificate("client"), certificates.key("client"))
+    return made
+
+
+def connect(server: KconfProcess, made: ssl.SSLContext, listener: str = "SSL") -> ssl.SSLSocket:
+    port = int(server.address(listener).rpartition(":")[2])
+    return made.wrap_socket(socket.create_connection((HOST, port), timeout=10), server_hostname="localhost")
+
+
+def ask(line: socket.socket, api: str = "ApiVersions", version: int = 0, **fields: object) -> object:
+    row = BY_NAME[api]
+    line.sendall(request(row, version, 1, "x", row.request(**fields)))
+    (size,) = LENGTH.unpack(_exactly(line, 4))
+    return read_response(row, version, _exactly(line, size))[1]
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = line.recv(size - len(data))
+        if not part:
+            raise ConnectionError("closed")
+        data += part
+    return data
+
+
+def serial(line: ssl.SSLSocket) -> str:
+    return str((line.getpeercert() or {})["serialNumber"])
+
+
+@pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS", "inline"])
+def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> None:
+    if kind == "PEM":
+        properties = pem(certificates, ssl_client_auth="required")
+    elif kind == "inline":
+        text = {
+            "ssl.keystore.key": certificates.key("broker").read_text(),
+            "ssl.keystore.certificate.chain": certificates.certificate("broker").read_text(),
+            "ssl.truststore.certificates": certificates.ca.read_text(),
+        }
+        properties = {key: value.replace("\n", "\\n") for key, value in text.items()}
+        properties |= {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM", "ssl.client.auth": "required"}
+    else:
+        if kind == "PKCS12":
+            pytest.importorskip("cryptography")
+        store = certificates.pkcs12("broker") if kind == "PKCS12" else certificates.jks("broker")
+        properties = {
+            "ssl.keystore.location": str(store),
+            "ssl.keystore.password": PASSWORD,
+            "ssl.keystore.type": kind,
+            "ssl.truststore.location": str(certificates.trust(kind)),
+            "ssl.truststore.password": PASSWORD,
+            "ssl.truststore.type": kind,
+            "ssl.client.auth": "required",
+        }
+    with KconfProcess(properties=properties, listeners=["SSL"]) as server:
+        with connect(server, context(certificates, client=True)) as line:
+            assert ask(line)
+        with pytest.raises((ssl.SSLError, ConnectionError)), connect(server, context(certificates)) as line:
+            ask(line)
+
+
+@pytest.fixture(scope="module")
+def mutual(certificates: Certificates) -> Iterator[KconfProcess]:
+    properties = pem(certificates) | {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,ASKED:SSL,RULED:SSL,STRICT:SSL",
+        "listener.name.ssl.ssl.client.auth": "required",
+        "listener.name.asked.ssl.client.auth": "requested",
+        "listener.name.ruled.ssl.client.auth": "required",
+        "listener.name.ruled.ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1-of-ours/U,DEFAULT",
+        "listener.name.strict.ssl.client.auth": "required",
+        "listener.name.strict.ssl.principal.mapping.rules": "RULE:^CN=nobody$/x/",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:CN=client;User:CLIENT-OF-OURS",
+    }
+    names = ["PLAINTEXT", "SSL", "ASKED", "RULED", "STRICT"]
+    with KconfProcess(properties=properties, listeners=names) as server:
+        yield server
+
+
+def last_author(server: KconfProcess) -> str:
+    with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+        return admin.list_changes().revisions[-1].caller.principal
+
+
+@pytest.mark.parametrize(
+    ("listener", "certified", "principal"),
+    [
+        ("SSL", True, "User:CN=client"),
+        ("ASKED", True, "User:CN=client"),
+        ("ASKED", False, "User:ANONYMOUS"),
+        ("RULED", True, "User:CLIENT-OF-OURS"),
+    ],
+)
+def test_the_principal_of_a_certificate(
+    mutual: KconfProcess, certificates: Certificates, listener: str, certified: bool, principal: str
+) -> None:
+    me = (str(certificates.certificate("client")), str(certificates.key("client"))) if certified else (None, None)
+    with SyncAdminClient(mutual.address(listener), tls=Tls(str(certificates.ca), *me)) as admin:
+        admin.create_topics([f"by-{listener}-{certified}"]).raise_for_failures()
+    assert last_author(mutual) == principal
+
+
+def test_a_certificate_that_no_rule_knows_does_not_get_in(mutual: KconfProcess, certificates: Certificates) -> None:
+    with (
+        pytest.raises((ssl.SSLError, ConnectionError)),
+        connect(mutual, context(certificates, client=True), "STRICT") as line,
+    ):
+        ask(line)
+
+
+def test_tls_before_1_2_is_refused(mutual: KconfProcess, certificates: Certificates) -> None:
+    old = context(certificates, client=True)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.minimum_version = ssl.TLSVersion.TLSv1
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        connect(mutual, old)
+
+
+def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates: Certificates) -> None:
+    port = int(mutual.address("SSL").rpartition(":")[2])
+    with socket.create_connection((HOST, port), timeout=10) as line:
+        line.sendall(request(BY_NAME["ApiVersions"], 0, 1, "x", BY_NAME["ApiVersions"].request()))
+        with pytest.raises(ConnectionError):
+            while line.recv(4096):
+                pass
+            raise ConnectionError
+    with connect(mutual, context(certificates, client=True)) as line:
+        assert ask(line)
+    assert "Traceback" not in mutual.log()
+
+
+def test_certificates_change_under_open_connections(certificates: Certificates, tmp_path: Path) -> None:
+    """A new key store by IncrementalAlterConfigs: new connections see it, old ones go on, nobody is refused."""
+    other = Certificates(tmp_path)
+    properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
+    key = "listener.name.ssl.ssl.keystore.location"
+    with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SSL"]) as server:
+        with SyncAdminClient(server.address("PLAINTEXT")) as admin, connect(server, context(certificates)) as old:
+            before = serial(old)
+
+            def renew(path: str) -> None:
+                change = {Resource.broker(1): [Alteration(Op.SET, key, path)]}
+                admin.incremental_alter_configs(change)[Resource.broker(1)]
+
+            with pytest.raises(InvalidRequest, match="cannot be read"):
+                renew(str(tmp_path / "missing.pem"))
+            renew(str(other.store("broker")))
+            _until(lambda: _serial_now(server, other) != before)
+            assert ask(old), "the connection from before"
+            # The file changes in its place, and the same value is set again.
+            again = _serial_now(server, other)
+            other._issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
+            other.store("broker").write_text(other.key("broker").read_text() + other.certificate("broker").read_text())
+            renew(str(other.store("broker")))
+            _until(lambda: _serial_now(server, other) != again)
+            assert ask(old)
+            # Back to the file's own.
+            change = {Resource.broker(1): [Alteration(Op.DELETE, key)]}
+            admin.incremental_alter_configs(change).raise_for_failures()
+            _until(lambda: _trusts(server, certificates))
+            assert ask(old)
+        renewed = server.log().count("has new certificates")
+        assert renewed >= 3
+        server.restart()
+        with connect(server, context(certificates)) as line:
+            assert ask(line)
+
+
+def test_a_truststore_that_changes_shuts_out_who_was_trusted(certificates: Certificates, tmp_path: Path) -> None:
+    other = Certificates(tmp_path)
+    with KconfProcess(
+        properties=pem(certificates, ssl_client_auth="required"), listeners=["PLAINTEXT", "SSL"]
+    ) as server:
+        with connect(server, context(certificates, client=True)) as line:
+            assert ask(line)
+        with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+            settings = {"type": "PEM", "location": str(other.ca)}
+            wishes = [
+                Alteration(Op.SET, f"listener.name.ssl.ssl.truststore.{key}", value) for key, value in settings.items()
+            ]
+            admin.incremental_alter_configs({Resource.broker(1): wishes}).raise_for_failures()
+
+        def refused() -> bool:
+            try:
+                with connect(server, context(certificates, client=True)) as line:
+                    ask(line)
+            except (ssl.SSLError, ConnectionError):
+                return True
+            return False
+
+        _until(refused)
+
+
+def test_connections_arrive_all_through_a_renewal(certificates: Certificates) -> None:
+    key = "listener.name.ssl.ssl.keystore.location"
+    properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
+    with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SSL"]) as server:
+        with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+            for _ in range(20):
+                change = {Resource.broker(1): [Alteration(Op.SET, key, str(certificates.store("broker")))]}
+                admin.incremental_alter_configs(change).raise_for_failures()
+                for _ in range(3):
+                    with connect(server, context(certificates)) as line:
+                        assert ask(line)
+        assert server.log().count("has new certificates") >= 20
+
+
+def _serial_now(server: KconfProcess, certificates: Certificates) -> str:
+    both = ssl.create_default_context(cafile=str(certificates.ca))
+    try:
+        with connect(server, both) as line:
+            return serial(line)
+    except ssl.SSLError:
+        return ""
+
+
+def _trusts(server: KconfProcess, certificates: Certificates) -> bool:
+    return bool(_serial_now(server, certificates))
+
+
+def _until(condition: object, seconds: float = 5.0) -> None:
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+# -- names ---------------------------------------------------------------------------------------------------------
+
+SUBJECTS = [
+    "/CN=client",
+    "/C=DE/O=Ours, Inc./OU=ops+dev/CN=al\\\\ice",
+    "/DC=org/DC=example/UID=u1/CN=with = and # and ; <x>",
+    '/O= leading and trailing /CN=a"b',
+    "/CN=mail/emailAddress=a@example.org",
+    "/O=Ünïcode/CN=名前",
+    "/serialNumber=5/street=Road 1/L=Town/ST=State/CN=x",
+]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_name_is_written_as_java_writes_it(tmp_path: Path, subject: str) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java")
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-utf8", "-days", "1", "-subj", subject]
+        + ["-keyout", "k.pem", "-out", "c.pem"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "Name.java").write_text(
+        "import java.security.cert.*; import java.io.*; import java.nio.charset.StandardCharsets;"
+        "public class Name { public static void main(String[] a) throws Exception {"
+        'var c = (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(new FileInputStream(a[0]));'
+        'new PrintStream(System.out, true, "UTF-8").print(c.getSubjectX500Principal().getName()); } }'
+    )
+    told = subprocess.run(["java", "Name.java", "c.pem"], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
+    der = ssl.PEM_cert_to_DER_cert((tmp_path / "c.pem").read_text())
+    assert subject_of(der) == told
+
+
+DN = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "expected"),
+    [
+        ("DEFAULT", DN, DN),
+        ("", DN, DN),
+        ("RULE:^CN=(.*?),OU=.*$/$1/,DEFAULT", DN, "Duke"),
+        ("RULE:^CN=(.*?),OU=(.*?),.*$/$1@$2/L,DEFAULT", DN, "duke@javasoft"),
+        ("RULE:^CN=(.*?),OU=.*$/$1/U", DN, "DUKE"),
+        ("RULE:^cn=nobody$/x/,RULE:^.*C=(US)$/$1/", DN, "US"),
+        ("RULE:^CN=nobody$/x/", DN, None),
+        ("RULE:CN=Duke/x/", DN, None),
+        ("RULE:^.*O=Sun Micro(.*?),.*$/a\\/b$1/", DN, "a/bsystems"),
+    ],
+)
+def test_mapping_rules(rules: str, name: str, expected: str | None) -> None:
+    assert PrincipalRules.parse(rules).apply(name) == expected
