@@ -8,9 +8,8 @@ ruins the whole request is an exception. `KafkaError` and its children carry Kaf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 
 class ErrorCode(IntEnum):
@@ -153,8 +152,7 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """An error that belongs to one resource: its code, and a sentence or none."""
 
     code: ErrorCode

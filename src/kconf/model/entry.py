@@ -2,14 +2,14 @@
 
 Entries are shared: two topics without overrides hold the very same objects. `memo` keeps what others derive from an
 entry or a view (its bytes on the wire, say), so that it lives exactly as long as what it was derived from.
+No dataclasses here: every command pays for this module at its start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Source(IntEnum):
@@ -49,31 +49,65 @@ class Synonym(NamedTuple):
     source: Source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """The resolved answer for one key. A sensitive one has no value, here or in its synonyms."""
 
-    name: str
-    value: str | None
-    source: Source
-    type: ValueType = ValueType.UNKNOWN
-    read_only: bool = False
-    sensitive: bool = False
-    synonyms: tuple[Synonym, ...] = ()
-    documentation: str | None = None
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    __slots__ = (  # noqa: RUF023 – in the order of the arguments
+        "name",
+        "value",
+        "source",
+        "type",
+        "read_only",
+        "sensitive",
+        "synonyms",
+        "documentation",
+        "memo",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        value: str | None,
+        source: Source,
+        type: ValueType = ValueType.UNKNOWN,  # noqa: A002
+        read_only: bool = False,
+        sensitive: bool = False,
+        synonyms: tuple[Synonym, ...] = (),
+        documentation: str | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.value: Final = value
+        self.source: Final = source
+        self.type: Final = type
+        self.read_only: Final = read_only
+        self.sensitive: Final = sensitive
+        self.synonyms: Final = synonyms
+        self.documentation: Final = documentation
+        self.memo: Final[dict[Hashable, Any]] = {}
+
+    def __repr__(self) -> str:
+        flags = f"read_only={self.read_only}, sensitive={self.sensitive}"
+        return (
+            f"Entry(name={self.name!r}, value={self.value!r}, source={self.source!r}, type={self.type!r}, {flags}, "
+            f"synonyms={self.synonyms!r})"
+        )
 
     @property
     def is_default(self) -> bool:
         return self.source == Source.DEFAULT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class View:
     """All entries of a resource at a snapshot, in ascending order of their names."""
 
-    entries: tuple[Entry, ...]
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    __slots__ = ("entries", "memo")
+
+    def __init__(self, entries: tuple[Entry, ...]) -> None:
+        self.entries: Final = entries
+        self.memo: Final[dict[Hashable, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"View({self.entries!r})"
 
     def __getitem__(self, name: str) -> Entry:
         for entry in self.entries:

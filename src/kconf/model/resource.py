@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 
 class ResourceType(IntEnum):
@@ -73,8 +74,7 @@ class Resource(NamedTuple):
         return f"{ResourceType(self.type).word}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic as the cluster knows it: its id, and the replicas of each partition (replicas[p] lists broker ids)."""
 
     name: str
