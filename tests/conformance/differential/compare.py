@@ -18,12 +18,12 @@ Tree = Any
 """A plain value, or dicts and lists of them."""
 
 _FREE_ORDER: dict[str, Callable[[Tree], object]] = {
-    "AlteredQuotaResult": lambda each: _entity(each.entity),
+    "AlteredQuotaResult": lambda each: _entity(each["entity"]),
     "ApiVersion": lambda each: each["api_key"],
     "CreatableTopicConfigs": lambda each: each["name"],
     "CreatableTopicResult": lambda each: each["name"],
     "CreatePartitionsTopicResult": lambda each: each["name"],
-    "DescribedQuota": lambda each: _entity(each.entity),
+    "DescribedQuota": lambda each: _entity(each["entity"]),
     "DeletableTopicResult": lambda each: each["name"] or each["topic_id"],
     "DescribeConfigsEntry": lambda each: each["name"],
     "FinalizedFeatureKey": lambda each: each["name"],
@@ -37,8 +37,9 @@ _FREE_ORDER: dict[str, Callable[[Tree], object]] = {
 }
 
 
-def _entity(parts: Any) -> str:
-    return str(sorted((part.entity_type, part.entity_name or "") for part in parts))
+def _entity(parts: Tree) -> str:
+    named = parts.values() if isinstance(parts, dict) else parts
+    return str(sorted((part["entity_type"], part["entity_name"] or "") for part in named))
 
 
 # Keyed, as differences read best by name, but their order is compared too.
