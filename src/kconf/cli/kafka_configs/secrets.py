@@ -62,6 +62,8 @@ def _masked_pairs(text: str, kind: str) -> str:
         pairs = parse_pairs(text, strict=True)
     except ConfigurationError:
         return HIDDEN  # who knows what it was meant to be
+    if text.count("[") != text.count("]"):
+        return HIDDEN  # nor where a secret ends
     if not any(is_secret(kind, key) for key in pairs):
         return text
     return ",".join(f"{key}={shown(kind, key, value)}" for key, value in pairs.items())
