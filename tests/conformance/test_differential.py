@@ -1,5 +1,7 @@
 """The differential lab: a real Kafka 4.3.1 and kconf are asked the same, and answer the same.
 
+Versions that only kconf and older releases serve are held against 3.9.2, by the keys that are the same in both.
+
     pytest tests/conformance/test_differential.py --differential-requests 20000      ask more
     pytest tests/conformance/test_differential.py --differential-scenario topics/7   play one scenario only
 
@@ -15,17 +17,28 @@ from itertools import count
 
 import pytest
 
-from tests.conformance.differential.accepted import ACCEPTED
+from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39
 from tests.conformance.differential.ask import SERVED
 from tests.conformance.differential.duel import Score, report
 from tests.conformance.differential.pair import SETTINGS, duel
-from tests.conformance.differential.programme import common_versions, drawn, last, named, play, sweeps
+from tests.conformance.differential.programme import (
+    OLD,
+    OLD_VERSIONS,
+    Versions,
+    common_versions,
+    drawn,
+    last,
+    named,
+    play,
+    sweeps,
+)
 
 pytestmark = pytest.mark.timeout(1800)
 
 LEAST = 2000
 ROUNDS = 10  # with a bare server.properties
 WITH_SETTINGS = range(1001, 1006)  # rounds with a full one
+OLD_ROUNDS = range(1, 9)
 
 
 @dataclass
@@ -33,7 +46,7 @@ class Run:
     """What was asked in all, and what came of it."""
 
     score: Score = field(default_factory=Score)
-    versions: dict[str, range] = field(default_factory=dict)
+    versions: Versions = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -43,6 +56,8 @@ def run(request: pytest.FixtureRequest) -> Run:
     option = request.config.getoption
     wanted, only = option("--differential-requests", LEAST), option("--differential-scenario", None)
     done, began = Run(), time.monotonic()
+    if only is not None and only.startswith("old-"):
+        pytest.skip("one scenario only")
     if only is not None:
         with_settings = only.rpartition("/")[2].isdecimal() and int(only.rpartition("/")[2]) in WITH_SETTINGS
         with duel(SETTINGS if with_settings else None, score=done.score) as pair:
@@ -90,6 +105,30 @@ def test_every_accepted_difference_was_met(run: Run, request: pytest.FixtureRequ
     _whole(request)
 
     assert [line.name for line in ACCEPTED if not line.rare and line.name not in run.score.used] == []
+
+
+@pytest.fixture(scope="module")
+def old_run(request: pytest.FixtureRequest) -> Run:
+    only = request.config.getoption("--differential-scenario", None)
+    if only is not None and not only.startswith("old-"):
+        pytest.skip("one scenario only")
+    done = Run()
+    with duel(score=done.score, version="3.9.2") as pair:
+        done.versions = {**common_versions(pair), **OLD_VERSIONS}
+        play(pair, drawn(OLD_ROUNDS, OLD) if only is None else [(only, named(only))], done.versions)
+    return done
+
+
+def test_old_versions_differ_from_3_9_only_where_they_may(old_run: Run) -> None:
+    if old_run.score.found:
+        pytest.fail(report(old_run.score.found), pytrace=False)
+
+
+def test_enough_was_asked_in_old_versions(old_run: Run, request: pytest.FixtureRequest) -> None:
+    _whole(request)
+
+    assert min(old_run.score.asked[name, each] for name, versions in OLD_VERSIONS.items() for each in versions) >= 10
+    assert [line.name for line in ACCEPTED_39 if not line.rare and line.name not in old_run.score.used] == []
 
 
 def _whole(request: pytest.FixtureRequest) -> None:

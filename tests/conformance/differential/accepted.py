@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kconf.engine.topics import MOST_PARTITIONS
+from kconf.keys.topic import TOPIC_39
 from kconf.wire.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
 from tests.conformance.differential.compare import MISSING, Difference
 from tests.conformance.differential.draw import BROKER, BROKER_LOGGER
 
 _COMPARED = frozenset(BY_NAME[name].key for name in SERVED)
+INVALID_CONFIG = 40
 OWN_LEVEL = 2  # DYNAMIC_BROKER_CONFIG
 
 
@@ -223,3 +225,62 @@ ACCEPTED: tuple[Accepted, ...] = (
         _unknown_operation,
     ),
 )
+
+
+def _other_release(found: Difference) -> bool:
+    if "configs" not in found.path:
+        return _unknown_to_39(found)
+    name = found.path[found.path.index("configs") + 1]
+    if name == "(order)":
+        return _order(found.kafka_answer, found) == _order(found.kconf_answer, found)
+    return name in _CHANGED
+
+
+def _unknown_to_39(found: Difference) -> bool:
+    """A topic with a key that only 4.x has is refused for that (40), whatever else is wrong with it."""
+    if found.ask.name != "CreateTopics" or found.kafka_answer["topics"][found.path[1]]["error_code"] != INVALID_CONFIG:
+        return False
+    (wish,) = (each for each in found.ask.message.topics if each.name == found.path[1])
+    return any(each.name == _NEW for each in wish.configs)
+
+
+def _order(answer: Any, found: Difference) -> list[str]:
+    """The order of a topic's keys, without those that one release lacks."""
+    for step in found.path[: found.path.index("(order)") + 1]:
+        answer = answer[step]
+    return [name for name in answer if name not in _CHANGED]
+
+
+def _never_default(found: Difference) -> bool:
+    return found.ask.name == "DescribeConfigs" and found.ask.version == 0 and found.place("is_default") and found.kconf
+
+
+def _newer_versions(found: Difference) -> bool:
+    return found.ask.name == "ApiVersions" and found.place("max_version") and found.kconf > found.kafka
+
+
+# Topic keys that one of them lacks, and the one with another default.
+_NEW = "internal.segment.bytes"
+_CHANGED = {*TOPIC_39, _NEW, "message.timestamp.after.max.ms"}
+
+ACCEPTED_39: tuple[Accepted, ...] = (
+    *(line for line in ACCEPTED if line.applies in (_own_apis, _revision)),
+    Accepted(
+        "keys of another release",
+        "3.9.2 has three topic keys that 4.x dropped, lacks internal.segment.bytes, and has another default for "
+        "message.timestamp.after.max.ms. kconf has the keys of 4.3.1.",
+        _other_release,
+    ),
+    Accepted(
+        "is_default in version 0",
+        "Since 2.7 Kafka leaves the flag false everywhere. kconf sets it where the value is the default, as Kafka did "
+        "when this version was current: clients derive the source from it.",
+        _never_default,
+    ),
+    Accepted(
+        "newer versions",
+        "3.9.2 ends with Metadata 12, DescribeCluster 1 and ListConfigResources 0; kconf goes on to those of 4.3.1.",
+        _newer_versions,
+    ),
+)
+"""What may differ from 3.9.2, which is asked only what 4.3.1 does not serve."""

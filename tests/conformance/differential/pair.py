@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from kconf.keys.properties import read_properties
 from lab.broker import KafkaBroker
+from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39
 from tests.conformance.differential.duel import Duel, Score
 from tests.conformance.differential.side import Side
 from tests.support.process import KconfProcess
@@ -64,7 +65,7 @@ def duel(
         shared = read_properties(broker.properties_path.read_text())
         with KconfProcess(properties=shared, node_id=broker.node_id) as process:
             sides = Side("kafka", broker.host, broker.port), Side("kconf", process.host, process.port)
-            pair = Duel(*sides, score or Score())
+            pair = Duel(*sides, score or Score(), ACCEPTED if version.startswith("4.") else ACCEPTED_39)
             try:
                 yield pair
             finally:

@@ -19,6 +19,7 @@ from tests.conformance.differential.scenarios import (
     groups,
     metadata,
     mixed,
+    old,
     others,
     stalls,
     topic_configs,
@@ -52,6 +53,25 @@ DRAWN: Mapping[str, Scenario] = {
     "beyond": frames.beyond,
 }
 
+OLD: Mapping[str, Scenario] = {
+    "old-topics": topics.create,
+    "old-deletion": topics.delete,
+    "old-acls": others.acls,
+    "old-describe": old.describe,
+    "old-surplus": frames.surplus,
+    "old-cut": frames.cut,
+}
+
+OLD_VERSIONS: Versions = {
+    "CreateTopics": (0, 1),
+    "DeleteTopics": (0,),
+    "DescribeConfigs": (0,),
+    "DescribeAcls": (0,),
+    "CreateAcls": (0,),
+    "DeleteAcls": (0,),
+}
+"""What kconf serves and 4.3.1 does not."""
+
 LAST: Mapping[str, Scenario] = {
     "huge": stalls.huge,
     "spelling": stalls.spelling,
@@ -71,12 +91,11 @@ def sweeps() -> Iterator[tuple[str, Scenario]]:
             yield f"group-key/{kind}/{name}", partial(groups.sweep_key, kind=kind, name=name)
 
 
-def drawn(rounds: Iterable[int], families: Iterable[str] = tuple(DRAWN)) -> Iterator[tuple[str, Scenario]]:
+def drawn(rounds: Iterable[int], families: Mapping[str, Scenario] = DRAWN) -> Iterator[tuple[str, Scenario]]:
     """The families in turn, once per round; the number of the round is in the seed."""
-    chosen = tuple(families)
     for number in rounds:
-        for family in chosen:
-            yield f"{family}/{number}", DRAWN[family]
+        for family, scenario in families.items():
+            yield f"{family}/{number}", scenario
 
 
 def last() -> Iterator[tuple[str, Scenario]]:
@@ -86,7 +105,7 @@ def last() -> Iterator[tuple[str, Scenario]]:
 def named(name: str) -> Scenario:
     """The scenario that a report names."""
     family = name.rpartition("/")[0]
-    known = {**DRAWN, **LAST}
+    known = {**DRAWN, **LAST, **OLD}
     return known[family] if family in known else dict(sweeps())[name]
 
 
