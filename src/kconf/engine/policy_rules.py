@@ -8,6 +8,7 @@ written: policy_yaml.py and docs/how-to/write-a-policy.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import translate
@@ -36,6 +37,7 @@ FACTS: Final = {key.name: key for key in (PARTITIONS, REPLICATION_FACTOR, NAME)}
 
 _MOST_SHOWN = 5  # violations in one sentence
 _LONGEST_SHOWN = 200  # characters of a value
+_MOST_REMEMBERED = 256  # sets of keys
 
 
 class Severity(StrEnum):
@@ -166,7 +168,25 @@ class Rule:
 
     def evaluate(self, subject: Subject) -> Condition | None:
         """The first condition that does not hold."""
-        return next((each for each in self.conditions if not _holds(each, self, subject)), None)
+        raw = subject.value(self.key)
+        value: Value | None = None
+        if raw is not None:
+            with suppress(ValueError):
+                value = read_value(self.key, raw)
+        for each in self.conditions:
+            if not _holds(each, self, subject, raw, value):
+                return each
+        return None
+
+    @cached_property
+    def knows_labels(self) -> bool:
+        return any(each.labels for each in self.selectors)
+
+    def selects(self, resource: Resource, labels: Mapping[str, str]) -> bool:
+        for each in self.selectors:  # noqa: SIM110 – the hot path of a large request
+            if each.selects(resource, labels):
+                return True
+        return False
 
 
 class Subject(NamedTuple):
@@ -216,8 +236,9 @@ class Rules:
         """What does not hold. `touched` are the keys that a request is about; None: all, as for a new topic."""
         resource, labels, findings = subject.resource, None, []
         for rule in self._candidates(resource.type, touched):
-            labels = self.labels(resource) if labels is None else labels
-            if any(each.selects(resource, labels) for each in rule.selectors):
+            if labels is None and rule.knows_labels:
+                labels = self.labels(resource)
+            if rule.selects(resource, labels or {}):
                 broken = rule.evaluate(subject)
                 if broken is not None:
                     findings.append(Finding(rule, resource, _sentence(rule, broken, subject)))
@@ -241,9 +262,20 @@ class Rules:
     def _candidates(self, kind: ResourceType, touched: Iterable[str] | None) -> list[Rule]:
         if touched is None:
             return [rule for rule in self.rules if kind in rule.types]
-        places = {place for name in touched for place in self._places.get((kind, name), ())}
-        places.update(self._places.get((kind, None), ()))
-        return [self.rules[place] for place in sorted(places)]
+        names = frozenset(touched)
+        found = self._remembered.get((kind, names))
+        if found is None:
+            places = {place for name in names for place in self._places.get((kind, name), ())}
+            places.update(self._places.get((kind, None), ()))
+            found = [self.rules[place] for place in sorted(places)]
+            if len(self._remembered) < _MOST_REMEMBERED:
+                self._remembered[kind, names] = found
+        return found
+
+    @cached_property
+    def _remembered(self) -> dict[tuple[ResourceType, frozenset[str]], list[Rule]]:
+        """A request for a thousand topics touches the same keys of each."""
+        return {}
 
     @cached_property
     def _places(self) -> dict[tuple[ResourceType, str | None], list[int]]:
@@ -265,20 +297,20 @@ def _verdict(findings: Iterable[Finding]) -> list[str]:
     return [each.text for each in findings]
 
 
-def _holds(condition: Condition, rule: Rule, subject: Subject) -> bool:
-    """A key without a value breaks nothing but `required`. A value that cannot be read breaks every condition."""
+def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, value: Value | None) -> bool:
+    """A key that has no value breaks nothing but `required`. One that cannot be read (None) breaks every condition."""
     operator, operands = condition.operator, condition.operands
     if operator in ABOUT_OVERRIDES:
         return (rule.key.name in subject.overrides) == (operator is Operator.REQUIRED)
-    raw = subject.value(rule.key)
     if raw is None:
         return True
-    try:
-        value = read_value(rule.key, raw)
-        if operator in RELATIONS:
-            return _relates(condition, rule, subject)
-    except ValueError:
+    if value is None:
         return False
+    if operator in RELATIONS:
+        try:
+            return _relates(condition, rule, subject)
+        except ValueError:
+            return False
     match operator:
         case Operator.MIN:
             return amount(rule.key, value, subject.values) >= amount(rule.key, operands[0], subject.values)
