@@ -1,0 +1,299 @@
+"""Authorization held against a real broker with StandardAuthorizer: the same ACLs and questions, from a fixed seed.
+
+Each round draws a set of ACLs, gives it to both, and asks both as a user who logged in: named things and all things,
+seen and unseen, there and not there. What differs on purpose is listed in ACCEPTED with its reason; a line that a run
+does not use fails it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from kconf import AclBinding, AclFilter, AclType, Operation, PatternType, Permission, SyncAdminClient
+from kconf.model.acl import CLUSTER_NAME
+from kconf.wire.acls import AclCreation, DeleteAclsFilter
+from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion
+from kconf.wire.apis import BY_NAME
+from kconf.wire.create_partitions import CreatePartitionsTopic
+from kconf.wire.create_topics import CreatableTopic
+from kconf.wire.delete_topics import DeleteTopicState
+from kconf.wire.describe_client_quotas import QuotaEntityPart
+from kconf.wire.describe_configs import DescribeConfigsResource
+from kconf.wire.describe_topic_partitions import TopicRequest
+from kconf.wire.describe_user_scram_credentials import ScramUserName
+from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.wire.metadata import MetadataRequestTopic
+from lab.broker import KafkaBroker
+from tests.support.process import KconfProcess
+from tests.support.wire import Wire
+
+SEED = 7
+ROUNDS = 60
+USERS = ("alice", "bob")
+TOPICS = ("orders", "orders-eu", "payments", "secret")
+MISSING = ("orders-us", "nothing")
+GROUPS = ("g1", "group")
+PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        + " ".join(f'user_{name}="{name}-secret"' for name in USERS)
+        + ";"
+    ),
+    "auto.create.topics.enable": "false",
+}
+
+
+class Accepted(NamedTuple):
+    api: str
+    kafka: Callable[[Any], bool]
+    ours: Callable[[Any], bool]
+    why: str
+
+
+ACCEPTED = [
+    Accepted(
+        "DescribeUserScramCredentials",
+        lambda said: said == [31, ("", 31)],
+        lambda said: said == [31],
+        "4.3.1 adds one result for a user without a name to a refusal; there is no such user",
+    ),
+]
+
+
+class Side(NamedTuple):
+    plain: str
+    sasl: str
+
+
+@pytest.fixture(scope="module")
+def sides() -> Iterator[tuple[Side, Side]]:
+    with (
+        KafkaBroker(properties=PROPERTIES, listeners={"SASL_PLAINTEXT": "SASL_PLAINTEXT"}) as kafka,
+        KconfProcess(properties=PROPERTIES, listeners=("PLAINTEXT", "SASL_PLAINTEXT")) as kconf,
+    ):
+        made = tuple(Side(each.address("PLAINTEXT"), each.address("SASL_PLAINTEXT")) for each in (kafka, kconf))
+        for side in made:
+            with SyncAdminClient(side.plain) as admin:
+                admin.create_topics(TOPICS).raise_for_failures()
+                _wait(lambda admin=admin: set(admin.list_topics()) >= set(TOPICS))  # type: ignore[misc]
+        yield made[0], made[1]
+
+
+class User(Wire):
+    """Someone who has logged in."""
+
+    def __init__(self, side: Side, name: str) -> None:
+        super().__init__(side.sasl)
+        assert self.ask("SaslHandshake", 1, mechanism="PLAIN").error_code == 0
+        token = f"\0{name}\0{name}-secret".encode()
+        assert self.ask("SaslAuthenticate", 1, auth_bytes=token).error_code == 0
+
+
+class Question(NamedTuple):
+    api: str
+    fields: dict[str, Any]
+    said: Callable[[Any], Any]
+    version: int | None = None
+
+    def ask(self, user: User) -> Any:
+        version = BY_NAME[self.api].max if self.version is None else self.version
+        return self.said(user.ask(self.api, version, **self.fields))
+
+
+def drawn_acls(dice: random.Random) -> list[AclBinding]:
+    found: dict[AclBinding, None] = {}
+    for _ in range(dice.randint(1, 9)):
+        kind = dice.choice(
+            (AclType.TOPIC, AclType.TOPIC, AclType.TOPIC, AclType.CLUSTER, AclType.CLUSTER, AclType.GROUP)
+        )
+        pattern = dice.choice((PatternType.LITERAL, PatternType.PREFIXED))
+        if kind is AclType.CLUSTER:
+            name, pattern = CLUSTER_NAME, PatternType.LITERAL
+        elif kind is AclType.GROUP:
+            name = dice.choice(("*", "g", *GROUPS))
+        else:
+            name = dice.choice(("*", "o", "orders", "orders-", "pay", "s", *TOPICS, *MISSING))
+        binding = AclBinding(
+            kind,
+            name,
+            dice.choice(("User:alice", "User:alice", "User:bob", "User:*", "User:Alice", "Group:alice")),
+            dice.choice([each for each in Operation if Operation.ANY < each <= Operation.IDEMPOTENT_WRITE]),
+            dice.choice((Permission.ALLOW, Permission.ALLOW, Permission.ALLOW, Permission.DENY)),
+            pattern,
+            dice.choice(("*", "*", "*", "127.0.0.1", "10.0.0.1")),
+        )
+        found[binding] = None
+    return list(found)
+
+
+def by_name(field: str, *more: str) -> Callable[[Any], Any]:
+    def said(answer: Any) -> Any:
+        rows = getattr(answer, field)
+        return sorted((each.name or "", each.error_code, *(getattr(each, name) for name in more)) for each in rows)
+
+    return said
+
+
+def codes(field: str) -> Callable[[Any], Any]:
+    return lambda answer: [each.error_code for each in getattr(answer, field)]
+
+
+def questions(dice: random.Random) -> Iterable[Question]:
+    """One of each kind, about something drawn."""
+    name = dice.choice((*TOPICS, *MISSING))
+    group = dice.choice((*GROUPS, "other"))
+    names = dice.sample((*TOPICS, *MISSING, "bad name", ""), 4)
+    wanted = [MetadataRequestTopic(name=each) for each in names]
+    asked = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
+    operations = by_name("topics", "topic_authorized_operations")
+    yield Question("Metadata", {"topics": wanted, **asked}, operations)
+    yield Question("Metadata", {"topics": None, **asked}, operations)
+    yield Question(
+        "Metadata",
+        {"topics": [], "include_cluster_authorized_operations": True},
+        lambda answer: answer.cluster_authorized_operations,
+        10,
+    )
+    yield Question(
+        "DescribeCluster",
+        {"include_cluster_authorized_operations": True},
+        lambda answer: (answer.error_code, answer.cluster_authorized_operations, len(answer.brokers)),
+    )
+    partitions = {"topics": [TopicRequest(each) for each in sorted(names)], "response_partition_limit": 100}
+    yield Question("DescribeTopicPartitions", partitions, operations)
+    yield Question("DescribeTopicPartitions", {**partitions, "topics": []}, operations)
+    places = dict.fromkeys([(2, name), (2, names[0]), (4, "1"), (4, ""), (8, "1"), (16, "m"), (32, group)])
+    yield Question(
+        "DescribeConfigs",
+        {"resources": [DescribeConfigsResource(*each, ["retention.ms"]) for each in places]},
+        lambda answer: [(each.resource_type, each.resource_name, each.error_code) for each in answer.results],
+    )
+    settings = [
+        (2, name, "retention.ms", dice.choice(("1000", "x"))),
+        (4, "", "log.retention.ms", dice.choice(("1000", "x"))),
+        (16, "m", "interval.ms", dice.choice(("1000", "x"))),
+        (32, group, "consumer.session.timeout.ms", dice.choice(("50000", "x"))),
+        (2, f"{name}-2", dice.choice(("retention.ms", "unknown")), "1"),
+    ]
+    yield Question(
+        "IncrementalAlterConfigs",
+        {
+            "resources": [
+                IncrementalAlterConfigsResource(kind, each, [IncrementalAlterableConfig(key, 0, value)])
+                for kind, each, key, value in settings
+            ],
+            "validate_only": True,
+        },
+        lambda answer: sorted((each.resource_type, each.resource_name, each.error_code) for each in answer.responses),
+    )
+    yield Question(
+        "AlterConfigs",
+        {
+            "resources": [
+                AlterConfigsResource(kind, each, [AlterableConfig(key, value)])
+                for kind, each, key, value in settings[:4]
+            ],
+            "validate_only": True,
+        },
+        lambda answer: sorted((each.resource_type, each.resource_name, each.error_code) for each in answer.responses),
+    )
+    topics = [CreatableTopic(each, 1, 1, (), ()) for each in dict.fromkeys((name, "orders-us", "bad name"))]
+    yield Question(
+        "CreateTopics",
+        {"topics": topics, "timeout_ms": 10000, "validate_only": True},
+        by_name("topics", "topic_config_error_code", "num_partitions"),
+    )
+    yield Question(
+        "CreatePartitions",
+        {"topics": [CreatePartitionsTopic(name, 3, None)], "timeout_ms": 10000, "validate_only": True},
+        by_name("results"),
+    )
+    doomed = [DeleteTopicState(each) for each in (*MISSING, "bad name")]
+    yield Question("DeleteTopics", {"topics": doomed, "timeout_ms": 10000}, by_name("responses"))
+    stranger = [DeleteTopicState(None, bytes(15) + b"\x07")]
+    yield Question("DeleteTopics", {"topics": stranger, "timeout_ms": 10000}, by_name("responses"))
+    yield Question(
+        "DescribeAcls",
+        {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1},
+        lambda answer: (answer.error_code, sum(len(each.acls) for each in answer.resources)),
+    )
+    bad = AclCreation(2, "", 3, "User:x", "*", 3, 3)
+    yield Question("CreateAcls", {"creations": [bad]}, codes("results"))
+    yield Question("DeleteAcls", {"filters": [DeleteAclsFilter(2, "never-made", 3)]}, codes("filter_results"))
+    yield Question("DescribeClientQuotas", {"components": [], "strict": False}, lambda answer: answer.error_code)
+    quota = AlteredQuota([QuotaEntityPart("user", "u")], [QuotaOp("producer_byte_rate", 1.0, False)])
+    yield Question("AlterClientQuotas", {"entries": [quota], "validate_only": True}, codes("entries"))
+    yield Question(
+        "DescribeUserScramCredentials",
+        {"users": dice.choice(([], [ScramUserName("nobody")]))},  # to a refused null 4.3.1 does not answer at all
+        lambda answer: [answer.error_code, *((each.user, each.error_code) for each in answer.results)],
+    )
+    yield Question(
+        "AlterUserScramCredentials",
+        {"deletions": [ScramCredentialDeletion("nobody", 1)], "upsertions": []},
+        codes("results"),
+    )
+    yield Question(
+        "ListConfigResources",
+        {"resource_types": [2]},
+        lambda answer: (answer.error_code, sorted(each.resource_name for each in answer.config_resources)),
+    )
+    yield Question("ListGroups", {}, lambda answer: (answer.error_code, len(answer.groups)))
+
+
+def test_both_decide_alike(sides: tuple[Side, Side]) -> None:
+    dice = random.Random(SEED)
+    used: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    differences = []
+    admins = [SyncAdminClient(side.plain) for side in sides]
+    users = {name: [User(side, name) for side in sides] for name in USERS}
+    for number in range(ROUNDS):
+        acls = drawn_acls(dice)
+        for admin in admins:
+            _replace(admin, acls)
+        name = dice.choice(("alice", "alice", "bob"))
+        for question in questions(dice):
+            kafka, ours = (question.ask(user) for user in users[name])
+            asked[question.api] += 1
+            if kafka == ours:
+                continue
+            known = next(
+                (each for each in ACCEPTED if each.api == question.api and each.kafka(kafka) and each.ours(ours)), None
+            )
+            if known is None:
+                differences.append((number, name, acls, question.api, question.fields, kafka, ours))
+            else:
+                used[known.why] += 1
+    for admin in admins:
+        _replace(admin, [])
+        admin.close()
+    assert not differences, "\n".join(map(str, differences))
+    assert [each.why for each in ACCEPTED if not used[each.why]] == [], "a line that nothing needs any more"
+    assert asked.total() >= 1000
+
+
+def _replace(admin: SyncAdminClient, acls: list[AclBinding]) -> None:
+    """Exactly these, and wait until they are in force: a real broker hears of them from its controller."""
+    admin.delete_acls([AclFilter()]).raise_for_failures()
+    if acls:
+        admin.create_acls(acls).raise_for_failures()
+    _wait(lambda: sorted(admin.describe_acls()) == sorted(acls))
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
