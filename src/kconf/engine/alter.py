@@ -96,11 +96,19 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
-    """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails."""
-    resources = [wish.resource for wish in wishes]
-    if len(set(resources)) == len(resources):
+    """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    resources = [(wish.resource, _canonical(wish.resource)) for wish in wishes]
+    if len({canonical for _, canonical in resources}) == len(resources):
         return set()
-    return {resource for resource, count in Counter(resources).items() if count > 1}
+    counts = Counter(canonical for _, canonical in resources)
+    return {resource for resource, canonical in resources if counts[canonical] > 1}
+
+
+def _canonical(resource: Resource) -> Resource:
+    if resource.type != ResourceType.BROKER:
+        return resource
+    number = java_int(resource.name)
+    return resource if number is None else Resource.broker(number)
 
 
 def check_alterations(alterations: Sequence[Alteration]) -> None:

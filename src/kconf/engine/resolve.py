@@ -10,7 +10,7 @@ the source says DEFAULT (docs/protocol.md, "Sources").
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from kconf.keys.values import BadValue, parse
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.resource import Overrides
 
-_MAX_VIEWS = 20_000
+_MAX_VIEWS = 8192
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,15 @@ class Ladder:
 
     def topic(self, overrides: Overrides) -> View:
         """The View of a topic. Topics with the same overrides share it."""
-        identity = frozenset(overrides.items()) if overrides else None
+        return self._shared(frozenset(overrides.items()) if overrides else None, self._topic, overrides)
+
+    def _shared(self, identity: object, make: Callable[[Overrides], View], overrides: Overrides) -> View:
+        """Equal overrides, one View; bounded, as topics may have any number of different sets of them."""
         view = self._views.get(identity)
         if view is None:
             if len(self._views) >= _MAX_VIEWS:
                 self._views.clear()
-            view = self._views[identity] = self._topic(overrides)
+            view = self._views[identity] = make(overrides)
         return view
 
     def _topic(self, overrides: Overrides) -> View:
@@ -252,6 +255,9 @@ class Ladder:
     # -- groups and client metrics -----------------------------------------------------------------------------------
 
     def group(self, overrides: Overrides) -> View:
+        return self._shared(("group", frozenset(overrides.items())), self._group, overrides)
+
+    def _group(self, overrides: Overrides) -> View:
         return View(
             tuple(self._group_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.group.items()))
         )
@@ -269,6 +275,9 @@ class Ladder:
         return Entry(key.name, value, Source.GROUP, key.type, synonyms=synonyms, documentation=key.about)
 
     def client_metrics(self, overrides: Overrides) -> View:
+        return self._shared(("client-metrics", frozenset(overrides.items())), self._client_metrics, overrides)
+
+    def _client_metrics(self, overrides: Overrides) -> View:
         return View(
             tuple(
                 _metrics_entry(key, overrides.get(name)) for name, key in sorted(self.catalogue.client_metrics.items())

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
-from kconf.server.dispatch import is_served
+from kconf.server.dispatch import Said, is_served
 from kconf.server.doors import TurnedAway
 from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
 from kconf.wire.frames import LENGTH
@@ -264,19 +264,23 @@ class Connection(asyncio.Protocol):
                 self._unsent = None
             self._write(piece)
 
-    def _wait(self, promise: Awaitable[bytes]) -> None:
+    def _wait(self, promise: Awaitable[Said]) -> None:
         self.busy = True
         if not self._ended:  # who has said all is not kept waiting for more
             self.peer.patience.renew()
         asyncio.ensure_future(promise).add_done_callback(self._done)
 
-    def _done(self, promise: asyncio.Future[bytes]) -> None:
+    def _done(self, promise: asyncio.Future[Said]) -> None:
         self.busy = False
         error = None if promise.cancelled() else promise.exception()
         if self.closing or promise.cancelled():
             return
         if error is None:
-            self._transport.write(promise.result())
+            made = promise.result()
+            if isinstance(made, bytes):
+                self._transport.write(made)
+            else:
+                self._send(made)
             if self.peer.mute_ms:
                 self._mute()
             self._go_on()

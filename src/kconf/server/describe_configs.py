@@ -6,7 +6,9 @@ so that a topic costs a few appends, and topics with the same overrides share th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from kconf.engine.alter import check_node
 from kconf.engine.names import name_problem
@@ -36,29 +38,56 @@ from kconf.wire.describe_configs import (
     result_tail,
 )
 
+_AT_ONCE = 500  # resources described before others get their turn
+_MOST_FORMS = 4  # of a View that are kept; clients ask in one or two
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
 
-def handle(context: Context, request: DescribeConfigsRequest, call: Call) -> list[bytes]:
-    """The answer's body, in parts."""
+def handle(
+    context: Context, request: DescribeConfigsRequest, call: Call
+) -> list[bytes] | Coroutine[Any, Any, list[bytes]]:
+    """The answer's body, in parts; promised where there is so much to describe that others must have their turn."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
     if any(each.resource_type not in _TYPES for each in request.resources):
         # As in Kafka: one unknown type fails every resource of the request.
         failure = Failure(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
-        return response_parts(
-            form, [_failed(form, each, failure) for each in request.resources], state.snapshot.revision
-        )
-    results: list[tuple[bytes, bytes]] = []
-    refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
-    for each in _once(request.resources):
-        try:
-            results.append(_described(context, state, each, form, call))
-        except NotAuthorized as error:
-            refused.append(_failed(form, each, error.failure()))
-        except KafkaError as error:
-            results.append(_failed(form, each, error.failure()))
-    return response_parts(form, [*results, *refused], state.snapshot.revision)
+        failed = [_failed(form, each, failure) for each in request.resources]
+        return response_parts(form, failed, state.snapshot.revision)
+    description = _Description(context, state, form, call)
+    wanted = _once(request.resources)
+    if len(wanted) > _AT_ONCE:
+        return _in_turns(description, wanted)
+    description.add(wanted)
+    return description.parts()
+
+
+async def _in_turns(description: _Description, wanted: Sequence[DescribeConfigsResource]) -> list[bytes]:
+    for first in range(0, len(wanted), _AT_ONCE):
+        description.add(wanted[first : first + _AT_ONCE])
+        await asyncio.sleep(0)
+    return description.parts()
+
+
+class _Description:
+    """An answer under way, all of it from one state."""
+
+    def __init__(self, context: Context, state: State, form: Form, call: Call) -> None:
+        self._context, self._state, self._form, self._call = context, state, form, call
+        self._results: list[tuple[bytes, bytes]] = []
+        self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
+
+    def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
+        for each in wanted:
+            try:
+                self._results.append(_described(self._context, self._state, each, self._form, self._call))
+            except NotAuthorized as error:
+                self._refused.append(_failed(self._form, each, error.failure()))
+            except KafkaError as error:
+                self._results.append(_failed(self._form, each, error.failure()))
+
+    def parts(self) -> list[bytes]:
+        return response_parts(self._form, [*self._results, *self._refused], self._state.snapshot.revision)
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:
@@ -130,6 +159,8 @@ def tail_of(view: View, form: Form) -> bytes:
     """All entries of a View, joined; made once."""
     tail: bytes | None = view.memo.get(form)
     if tail is None:
+        if len(view.memo) >= _MOST_FORMS:
+            view.memo.clear()
         tail = view.memo[form] = result_tail(form, [_entry(entry, form) for entry in view.entries])
     return tail
 

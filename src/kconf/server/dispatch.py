@@ -100,7 +100,8 @@ def is_served(key: int, version: int) -> bool:
     return key == API_VERSIONS or (key in HANDLERS and APIS[key].serves(version))
 
 
-Made = bytes | list[bytes] | Awaitable[bytes]
+Said = bytes | list[bytes]
+Made = Said | Awaitable[Said]
 """An answer: whole, in parts that others may share, or promised."""
 
 
@@ -123,7 +124,7 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     call = Call(version, caller, peer.advertised_host, peer.advertised_port, peer.authorise, peer.patience)
     try:
         if key == DESCRIBE_CONFIGS:
-            return _describe(context, request, call, frame)
+            return _describe(context, request, call, header, statistics)
         result = HANDLERS[key](context, request, call)
         if inspect.iscoroutine(result):
             return _later(api, header, request, result, statistics)
@@ -154,8 +155,24 @@ def _failed(api: Api, header: Header, request: Any, statistics: Statistics) -> b
     return _said(api, header, failed(api, request))
 
 
-def _describe(context: Context, request: Any, call: Call, frame: bytes) -> list[bytes]:
+def _describe(context: Context, request: Any, call: Call, header: Header, statistics: Statistics) -> Made:
     """A description stays in parts, which others may share."""
-    parts = describe_configs.handle(context, request, call)
-    head = [b"\x00", *parts] if call.version >= APIS[DESCRIBE_CONFIGS].flexible else parts
-    return [LENGTH.pack(4 + sum(map(len, head))), frame[4:8], *head]
+    made = describe_configs.handle(context, request, call)
+    if isinstance(made, list):
+        return _framed(made, header)
+    return _describe_later(made, request, header, statistics)
+
+
+async def _describe_later(
+    promise: Awaitable[list[bytes]], request: Any, header: Header, statistics: Statistics
+) -> bytes | list[bytes]:
+    try:
+        return _framed(await promise, header)
+    except Exception:
+        return _failed(APIS[DESCRIBE_CONFIGS], header, request, statistics)
+
+
+def _framed(parts: list[bytes], header: Header) -> list[bytes]:
+    head = [b"\x00"] if header.version >= APIS[DESCRIBE_CONFIGS].flexible else []
+    length = 4 + len(head) + sum(map(len, parts))
+    return [LENGTH.pack(length), LENGTH.pack(header.correlation), *head, *parts]

@@ -16,6 +16,7 @@ from kconf.server.describe_configs import tail_of
 from kconf.service import State
 from kconf.wire.describe_configs import Form, response_end
 from kconf.wire.frames import LENGTH
+from kconf.wire.varint import MAX_TEXT
 
 DESCRIBE_CONFIGS: Final = b"\x00\x20"
 _FLEXIBLE: Final = 4
@@ -57,7 +58,7 @@ def quick_answer(
     if shape is None or stop - start < 10:
         return None
     client = data[start + 8] << 8 | data[start + 9]
-    at = start + 10 + (0 if client == 0xFFFF else client)
+    at = start + 10 + (0 if client > MAX_TEXT else client)  # negative: null
     begin = at + len(shape.before)
     if begin + shape.wide >= stop or data[at:begin] != shape.before:
         return None

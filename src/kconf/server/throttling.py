@@ -14,7 +14,7 @@ from typing import Any
 
 from kconf.server import dispatch
 from kconf.server.context import Context
-from kconf.server.dispatch import Made, Peer
+from kconf.server.dispatch import Made, Peer, Said
 from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
 from kconf.server.quota_manager import user_of
 from kconf.server.statistics import Statistics
@@ -23,8 +23,6 @@ from kconf.wire.codec import encode
 from kconf.wire.fields import fields_of
 from kconf.wire.frames import HEAD, LENGTH, read_response, response
 from kconf.wire.varint import MAX_TEXT
-
-Whole = bytes | list[bytes]
 
 
 def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -> Made:
@@ -47,13 +45,11 @@ def _quick(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     return list(found[1])
 
 
-async def _later(context: Context, peer: Peer, frame: bytes, promise: _Timed) -> bytes:
-    made = _throttled(context, peer, frame, await promise, promise.seconds)
-    assert isinstance(made, bytes)
-    return made
+async def _later(context: Context, peer: Peer, frame: bytes, promise: _Timed) -> Said:
+    return _throttled(context, peer, frame, await promise, promise.seconds)
 
 
-def _throttled(context: Context, peer: Peer, frame: bytes, made: Whole, seconds: float) -> Whole:
+def _throttled(context: Context, peer: Peer, frame: bytes, made: Said, seconds: float) -> Said:
     """The answer with its throttle time: the longer of what the request's time costs and what its handler says."""
     key, version, _ = HEAD.unpack_from(frame, 0)
     delay = context.quotas.request(user_of(peer.principal), _client_id(frame), seconds)
@@ -87,7 +83,7 @@ def _place(key: int, version: int) -> int | None:
     return 9 if api.is_flexible(version) else 8
 
 
-def _written(made: Whole, place: int, data: bytes) -> Whole:
+def _written(made: Said, place: int, data: bytes) -> Said:
     if isinstance(made, bytes):
         return made[:place] + data + made[place + len(data) :]
     parts = list(made)
@@ -110,11 +106,11 @@ def _api_versions(made: bytes, version: int, delay: int) -> bytes:
 class _Timed:
     """Awaits a coroutine and adds up the time in which it runs; what it waits for does not count."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, bytes], seconds: float) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, Said], seconds: float) -> None:
         self._coroutine = coroutine
         self.seconds = seconds
 
-    def __await__(self) -> Generator[Any, Any, bytes]:
+    def __await__(self) -> Generator[Any, Any, Said]:
         step = self._coroutine.send
         given: Any = None
         while True:
