@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
 from tests.policies.conftest import Asked
 from tests.policies.recorder import REFUSED_VALUE
 from tests.support.admin import (
@@ -19,6 +22,7 @@ from tests.support.admin import (
     codes,
     new_topic,
 )
+from tests.support.process import KconfProcess
 
 REFUSED = "alter.REFUSE"
 LOUD = ("flush.ms", SET, "8")
@@ -173,3 +177,30 @@ def test_a_thousand_topics_in_a_request_are_judged_one_by_one(admin: Admin, aske
 
     assert codes(said) == [44 if number % 10 == 0 else 0 for number in range(1000)]
     assert [each["resource"] for each in asked()] == [f"topic:{name}" for name in names]
+
+
+# -- many at once ----------------------------------------------------------------------------------------------------
+
+
+def test_writers_who_race_for_one_topic_are_never_refused_for_it(server: KconfProcess, admin: Admin) -> None:
+    """A verdict is for what was judged, so a topic that moves meanwhile is judged again; that must not be a refusal."""
+    keys = ["flush.ms", "segment.ms", "retention.ms", "delete.retention.ms", "max.message.bytes", "flush.messages"]
+    admin.create("contested")
+
+    def write(key: str) -> list[int]:
+        with Admin(server.bootstrap) as own:
+            return [own.alter((TOPIC, "contested"), (key, SET, str(1000 + number))).error_code for number in range(40)]
+
+    with ThreadPoolExecutor(len(keys)) as threads:
+        found = list(threads.map(write, keys))
+
+    assert found == [[0] * 40] * len(keys)
+    assert admin.overrides("contested") == dict.fromkeys(keys, "1039")
+
+
+def test_kip_21s_own_request_is_judged_too(admin: Admin) -> None:
+    admin.create(f"kip-21.{REFUSED}", "kip-21")
+    wish = [AddedConfigEntry("flush.ms", "8")]
+    entities = [AlteredEntity("topic", name, wish, ()) for name in (f"kip-21.{REFUSED}", "kip-21")]
+
+    assert codes(admin.ask("AlterConfig", 0, entities=entities).entities) == [44, 0]

@@ -3,7 +3,7 @@
 Rules from a file (`kconf:rules`) are judged inside the plan. A Python class may be slow or hang, so it never runs
 there: a request is planned once to see what would be asked, the policy answers in a thread of its own, and the plan
 that is committed only looks the verdicts up. Where the state has moved in between, and the question with it, the
-request goes round again.
+request goes round again. Those who are judged about one resource take turns (policy_turns.py).
 
 A policy that raises, hangs, answers nonsense or cannot be asked fails its resource with POLICY_VIOLATION, never the
 server.
@@ -36,6 +36,7 @@ from kconf.model.journal import Caller
 from kconf.model.plan import Plan
 from kconf.server.policy_classes import find_class, redacted, where
 from kconf.server.policy_file import RulesFile
+from kconf.server.policy_turns import Turn, Turns
 from kconf.server.policy_worker import TooLate, Worker
 from kconf.service import Service, State
 
@@ -52,7 +53,7 @@ TIMEOUT: Final = "policy.timeout.ms"
 UNABLE: Final = "the policy could not be evaluated"
 _LONGEST = 4000  # characters of a refusal or a warning
 _MOST_WARNINGS = 100  # of one call
-_MOST_ROUNDS = 8  # for a question that keeps moving
+_MOST_ROUNDS = 20  # for a question that keeps moving
 _SPARE_THREADS = 3  # for a class of which some calls hang
 
 PolicyPlanner = Callable[[State, Gate], Plan[T]]
@@ -155,6 +156,7 @@ class Policies:
         own = [each for each in (alter, create) if each is not None and not isinstance(each, RulesFile)]
         self._classes = list({id(each): each for each in own}.values())
         self._workers = {id(each): Worker("kconf-policy", timeout, spare=_SPARE_THREADS) for each in self._classes}
+        self._turns = Turns()
         self._grows = callable(getattr(create, "check_growth", None))
 
     def __bool__(self) -> bool:
@@ -176,6 +178,7 @@ class Policies:
         verdicts: _Verdicts = {}
         said: list[PolicyWarning] = []
         rounds = 0
+        turn, waited = Turn(self._turns), False
 
         def planner(state: State) -> Plan[T]:
             known = (_KnownGrowth if self._grows else _Known)(verdicts, rounds >= _MOST_ROUNDS)
@@ -186,16 +189,22 @@ class Policies:
             said[:] = gate.warnings
             return made
 
-        while True:
-            try:
-                if self._classes and not rounds:  # see first what would be asked: the writer's time is everybody's
-                    planner(service.state)
-                outcome = await _run(service, planner, caller, validate_only)
-                break
-            except _Unjudged as unjudged:
-                rounds += 1
-                for proposal in unjudged.proposals:
-                    verdicts.setdefault(_place(proposal), []).append((proposal, await self._judge(proposal)))
+        try:
+            while True:
+                try:
+                    if self._classes and (waited or not rounds):  # see first: the writer's time is everybody's
+                        planner(service.state)
+                    outcome = await _run(service, planner, caller, validate_only)
+                    break
+                except _Unjudged as unjudged:
+                    waited = await turn.take({str(each.resource) for each in unjudged.proposals})
+                    if waited:
+                        continue  # it may be another question by now
+                    rounds += 1
+                    for proposal in unjudged.proposals:
+                        verdicts.setdefault(_place(proposal), []).append((proposal, await self._judge(proposal)))
+        finally:
+            turn.leave()
         for warning in said:
             log.warning("policy resource=%s principal=%s: %s", warning.resource, caller.principal, warning.text)
         return Decided(outcome, said)
