@@ -58,6 +58,7 @@ class Server:
         self.settings = settings
         self.statistics = Statistics()
         self._failed_logins = Sparingly(log)
+        self._refusals = Sparingly(log)
         self.doors: list[Door] = []
         self._connections: set[Connection] = set()
         self._stopping = False
@@ -144,7 +145,7 @@ class Server:
 
     def refused(self, peer: Peer, why: str) -> None:
         self.statistics.refused += 1
-        log.info("connection closed peer=%s reason=%r", peer.host, why)
+        self._refusals.say("connection closed peer=%s reason=%r", peer.host, why)
 
     async def _sweep(self) -> None:
         """Close what has been silent for connections.max.idle.ms."""
