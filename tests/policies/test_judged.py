@@ -198,6 +198,23 @@ def test_writers_who_race_for_one_topic_are_never_refused_for_it(server: KconfPr
     assert admin.overrides("contested") == dict.fromkeys(keys, "1039")
 
 
+def test_broker_levels_that_move_refuse_no_topic(server: KconfProcess, admin: Admin) -> None:
+    """What a topic would inherit is a part of the question, so it is asked again, and answered."""
+    names = [f"inheriting-{number}" for number in range(4)]
+    admin.create(*names)
+
+    def write(place: Place) -> list[int]:
+        key = "log.cleaner.backoff.ms" if place[0] == BROKER else "flush.ms"
+        with Admin(server.bootstrap) as own:
+            return [own.alter(place, (key, SET, str(1000 + number))).error_code for number in range(40)]
+
+    places = [(BROKER, ""), (BROKER, "1"), *((TOPIC, name) for name in names)]
+    with ThreadPoolExecutor(len(places)) as threads:
+        assert list(threads.map(write, places)) == [[0] * 40] * len(places)
+    for place in places[:2]:
+        admin.alter(place, ("log.cleaner.backoff.ms", DELETE, None))
+
+
 def test_kip_21s_own_request_is_judged_too(admin: Admin) -> None:
     admin.create(f"kip-21.{REFUSED}", "kip-21")
     wish = [AddedConfigEntry("flush.ms", "8")]
