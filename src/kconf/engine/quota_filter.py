@@ -5,9 +5,9 @@ A named component is looked up, never searched for; what is asked for in general
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from kconf.engine.quota_index import Name, Pair, QuotaIndex, QuotaRow, QuotaRows
+from kconf.engine.quota_index import Levels, Name, QuotaIndex, QuotaRow, QuotaRows
 from kconf.engine.quotas import ENTITY_TYPES
 from kconf.errors import InvalidRequest, UnsupportedVersion
 from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaFilter
@@ -95,14 +95,16 @@ def _pairs(index: QuotaIndex, user: _Wanted, client: _Wanted) -> Iterable[QuotaR
         return index.pairs.ordered()
     if isinstance(user, _Any):
         assert not isinstance(client, _Any)
-        return _found(index, [(each, client) for each in _sorted(index.users_of.get(client, ()))])
+        return _within(index.by_client, client)
     if isinstance(client, _Any):
-        return _found(index, [(user, each) for each in _sorted(index.clients_of.get(user, ()))])
-    return _found(index, [(user, client)])
+        return _within(index.by_user, user)
+    row = index.pairs.get((user, client))
+    return () if row is None else (row,)
 
 
-def _found(index: QuotaIndex, pairs: Iterable[Pair]) -> Iterator[QuotaRow]:
-    return (index.pairs[pair] for pair in pairs if pair in index.pairs)
+def _within(levels: Mapping[Name, Levels], name: Name) -> Iterable[QuotaRow]:
+    found = levels[name].pairs if name in levels else {}
+    return [found[each] for each in _sorted(found)]
 
 
 def _sorted(names: Iterable[Name]) -> list[Name]:
@@ -114,7 +116,7 @@ def _sorted(names: Iterable[Name]) -> list[Name]:
 
 def users(index: QuotaIndex) -> list[Name]:
     """Everyone with a quota of their own or for one of their clients."""
-    return _sorted(index.users.keys() | index.clients_of.keys())
+    return _sorted(index.by_user)
 
 
 def clients(index: QuotaIndex) -> list[Name]:
@@ -124,4 +126,4 @@ def clients(index: QuotaIndex) -> list[Name]:
 
 def clients_of(index: QuotaIndex, user: Name) -> list[Name]:
     """The client ids with a quota within a user."""
-    return _sorted(index.clients_of.get(user, ()))
+    return _sorted(index.by_user[user].pairs if user in index.by_user else ())

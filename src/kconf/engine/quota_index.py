@@ -102,6 +102,16 @@ def _rank(name: Any) -> Any:
     return (name[0] or "", name[1] or "") if isinstance(name, tuple) else name or ""
 
 
+class Levels:
+    """What is set for one user: for itself, and for clients within it. Or for one client, and within users."""
+
+    __slots__ = ("own", "pairs")
+
+    def __init__(self) -> None:
+        self.own: QuotaRow | None = None
+        self.pairs: dict[Name, QuotaRow] = {}
+
+
 class QuotaIndex:
     """Every entity that has a quota, by what it is: users, clients, pairs (user, client id), ips."""
 
@@ -110,8 +120,8 @@ class QuotaIndex:
         self.clients: QuotaRows[Name] = QuotaRows()
         self.pairs: QuotaRows[Pair] = QuotaRows()
         self.ips: QuotaRows[Name] = QuotaRows()
-        self.clients_of: dict[Name, dict[Name, QuotaRow]] = {}  # pairs, by user and client id
-        self.users_of: dict[Name, dict[Name, QuotaRow]] = {}  # and the other way round
+        self.by_user: dict[Name, Levels] = {}
+        self.by_client: dict[Name, Levels] = {}
         self.uses: dict[str, int] = {}  # by key: how many entities have it
 
     @classmethod
@@ -137,12 +147,13 @@ class QuotaIndex:
         elif CLIENT_ID in parts and USER in parts:
             pair = user, client = parts[USER], parts[CLIENT_ID]
             row = self._replace(self.pairs, _PAIR, pair, values)
-            _note(self.clients_of, user, client, row)
-            _note(self.users_of, client, user, row)
+            _note(self.by_user, user, row, (client,))
+            _note(self.by_client, client, row, (user,))
         elif USER in parts:
-            self._replace(self.users, USER, parts[USER], values)
+            _note(self.by_user, parts[USER], self._replace(self.users, USER, parts[USER], values))
         elif CLIENT_ID in parts:
-            self._replace(self.clients, CLIENT_ID, parts[CLIENT_ID], values)
+            name = parts[CLIENT_ID]
+            _note(self.by_client, name, self._replace(self.clients, CLIENT_ID, name, values))
 
     def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> QuotaRow | None:
         old = rows.get(name)
@@ -172,27 +183,26 @@ class QuotaIndex:
         return [Candidate(source, number(text)) for source, text in self._found(key, user, client_id)]
 
     def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
-        # The way of every request while someone is limited: look-ups by single names, and nothing but them written out.
+        # The way of every request while someone is limited. Among a million names a look-up is mostly waiting for
+        # memory, so there are two by name; the others are in small dictionaries, or about the defaults, which are near.
         found: list[tuple[QuotaSource, str]] = []
-        if user:
-            own = self.clients_of.get(user)
-            if own is not None and client_id != "":
-                if client_id and (row := own.get(client_id)) is not None and (text := row.values.get(key)):
-                    found.append((_CLIENT_IN_USER, text))
-                if (row := own.get(None)) is not None and (text := row.values.get(key)):
-                    found.append((_DEFAULT_CLIENT_IN_USER, text))
-            if (row := self.users.get(user)) is not None and (text := row.values.get(key)):
+        mine = self.by_client.get(client_id) if client_id else None
+        if user and (own := self.by_user.get(user)) is not None:
+            if client_id and (row := own.pairs.get(client_id)) is not None and (text := row.values.get(key)):
+                found.append((_CLIENT_IN_USER, text))
+            if client_id != "" and (row := own.pairs.get(None)) is not None and (text := row.values.get(key)):
+                found.append((_DEFAULT_CLIENT_IN_USER, text))
+            if (row := own.own) is not None and (text := row.values.get(key)):
                 found.append((_USER, text))
         if user != "":
-            everyone = self.clients_of.get(None)
-            if everyone is not None and client_id != "":
-                if client_id and (row := everyone.get(client_id)) is not None and (text := row.values.get(key)):
-                    found.append((_CLIENT_IN_DEFAULT_USER, text))
-                if (row := everyone.get(None)) is not None and (text := row.values.get(key)):
+            if mine is not None and (row := mine.pairs.get(None)) is not None and (text := row.values.get(key)):
+                found.append((_CLIENT_IN_DEFAULT_USER, text))
+            if (everyone := self.by_user.get(None)) is not None:
+                if client_id != "" and (row := everyone.pairs.get(None)) is not None and (text := row.values.get(key)):
                     found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, text))
-            if (row := self.users.get(None)) is not None and (text := row.values.get(key)):
-                found.append((_DEFAULT_USER, text))
-        if client_id and (row := self.clients.get(client_id)) is not None and (text := row.values.get(key)):
+                if (row := everyone.own) is not None and (text := row.values.get(key)):
+                    found.append((_DEFAULT_USER, text))
+        if mine is not None and (row := mine.own) is not None and (text := row.values.get(key)):
             found.append((_CLIENT, text))
         if client_id != "" and (row := self.clients.get(None)) is not None and (text := row.values.get(key)):
             found.append((_DEFAULT_CLIENT, text))
@@ -237,13 +247,21 @@ def quotas(row: QuotaRow) -> list[tuple[str, float]]:
     return [(key, number(text)) for key, text in sorted(row.values.items())]
 
 
-def _note(index: dict[Name, dict[Name, QuotaRow]], one: Name, other: Name, row: QuotaRow | None) -> None:
-    if row is not None:
-        index.setdefault(one, {})[other] = row
-    elif one in index:
-        index[one].pop(other, None)
-        if not index[one]:
-            del index[one]
+def _note(index: dict[Name, Levels], name: Name, row: QuotaRow | None, within: tuple[Name, ...] = ()) -> None:
+    """Put a row where it belongs, or take it away; `within` names the other half of a pair."""
+    levels = index.get(name)
+    if levels is None:
+        if row is None:
+            return
+        levels = index[name] = Levels()
+    if not within:
+        levels.own = row
+    elif row is not None:
+        levels.pairs[within[0]] = row
+    else:
+        levels.pairs.pop(within[0], None)
+    if levels.own is None and not levels.pairs:
+        del index[name]
 
 
 _CLIENT_IN_USER: Final = QuotaSource.CLIENT_IN_USER

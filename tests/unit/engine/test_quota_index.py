@@ -45,8 +45,8 @@ def test_the_levels_are_kip_248s_and_the_first_one_holds() -> None:
 
     assert index.resolve(KEY, "alice", "app") is None
     assert len(index) == 0
-    assert not index.clients_of
-    assert not index.users_of
+    assert not index.by_user
+    assert not index.by_client
 
 
 def test_keys_resolve_on_their_own() -> None:
@@ -145,8 +145,10 @@ def test_the_index_agrees_with_trying_every_level(wanted: list[QuotaAlterations]
     assert {row.entity: row.values for rows in (fresh.users, fresh.clients, fresh.pairs) for row in rows.ordered()} == {
         row.entity: row.values for rows in (index.users, index.clients, index.pairs) for row in rows.ordered()
     }
-    for one, other in ((fresh.clients_of, index.clients_of), (fresh.users_of, index.users_of)):
-        assert {name: set(rows) for name, rows in one.items()} == {name: set(rows) for name, rows in other.items()}
+    for one, other in ((fresh.by_user, index.by_user), (fresh.by_client, index.by_client)):
+        assert {name: set(each.pairs) for name, each in one.items()} == {
+            name: set(each.pairs) for name, each in other.items()
+        }
 
 
 def holding(index: QuotaIndex, key: str, user: str, client: str) -> Candidate | None:
