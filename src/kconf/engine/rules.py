@@ -8,9 +8,11 @@ from __future__ import annotations
 from kconf.engine.resolve import Ladder
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.keys.checked import check, refusal
+from kconf.keys.checks import ANY_LIST, collapse
 from kconf.keys.dynamic import GROUP_BOUNDS, SESSION_OVER_HEARTBEAT
-from kconf.keys.key import Keys
-from kconf.keys.values import BadValue, parse
+from kconf.keys.key import Key, Keys
+from kconf.keys.values import BadValue, Value, parse
+from kconf.model.entry import ValueType
 from kconf.model.resource import Overrides
 
 
@@ -102,20 +104,31 @@ def check_group(resulting: Overrides, ladder: Ladder) -> None:
 
 
 def check_client_metrics(resulting: Overrides, keys: Keys) -> None:
-    """A subscription's overrides. As in Kafka: 42 for an unknown key and a number out of range, 40 for other faults."""
-    for name, text in resulting.items():
-        key = keys.get(name)
-        if key is None:
+    """A subscription's overrides. As in Kafka: 42 for an unknown key and a number out of range, 40 for other faults.
+
+    Names come first, then what each text is, then the range, and the patterns last.
+    """
+    for name in resulting:
+        if name not in keys:
             raise InvalidRequest(f"unknown client-metrics key {name}")
-        if name == "interval.ms":
-            try:
-                value = parse(key.type, text)
-            except BadValue as error:
-                raise InvalidConfig(refusal(key, text, str(error))) from None
-            try:
-                if key.check is not None:
-                    key.check(value)
-            except BadValue as error:
-                raise InvalidRequest(refusal(key, text, str(error))) from None
-        else:
-            check(key, text)
+    values = {name: _read(keys[name], text) for name, text in resulting.items()}
+    for name in sorted(values):  # interval.ms before match; metrics has nothing left to check
+        key, check = keys[name], keys[name].check
+        try:
+            if check is not None:
+                check(values[name])
+        except BadValue as error:
+            wrong = InvalidRequest if key.type is ValueType.INT else InvalidConfig
+            raise wrong(refusal(key, resulting[name], str(error))) from None
+
+
+def _read(key: Key, text: str) -> Value:
+    """The value of a text, as far as its type says; no list of a subscription takes an empty item."""
+    try:
+        value = parse(key.type, text)
+        if isinstance(value, tuple):
+            value = collapse(value)
+            ANY_LIST(value)
+    except BadValue as error:
+        raise InvalidConfig(refusal(key, text, str(error))) from None
+    return value

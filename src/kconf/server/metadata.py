@@ -42,7 +42,8 @@ def handle(context: Context, request: MetadataRequest, call: Call) -> MetadataRe
     code = _whole_failure(request, call.version)
     if code:
         wanted = request.topics or ()
-        return MetadataResponse(topics=[MetadataTopic(code, each.name or "", each.topic_id) for each in wanted])
+        failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in wanted]
+        return MetadataResponse(topics=failed, error_code=code)
     return MetadataResponse(
         brokers=[MetadataBroker(context.node_id, call.host, call.port, context.rack)],
         cluster_id=context.cluster_id,

@@ -125,6 +125,15 @@ def _foreign_class(found: Difference) -> bool:
     )
 
 
+def _masked(found: Difference) -> bool:
+    about = _altered(found)
+    return (
+        about is not None
+        and (about.kafka, about.kconf) == (0, 42)
+        and any(each.name.startswith("listener.name.") for each in about.configs)
+    )
+
+
 def _other_spelling(found: Difference) -> bool:
     if found.ask.name != "DescribeConfigs" or found.path[:1] != ("results",) or found.path[2] != "configs":
         return False
@@ -199,6 +208,12 @@ ACCEPTED: tuple[Accepted, ...] = (
         "Kafka stores it, fails to apply it, and from then on silently applies no dynamic setting of that broker until "
         "it is taken back. kconf refuses it with 42, as both do for every other list of a broker.",
         _broken_providers,
+    ),
+    Accepted(
+        "a bad value for one listener behind a good one",
+        "Of a key that is set for two listeners, or for one and for all, Kafka checks the type of one value only, by a "
+        "hash, and may store nonsense for the other. kconf checks each.",
+        _masked,
     ),
     Accepted(
         "a class that Kafka does not ship",

@@ -75,6 +75,7 @@ OLD_VERSIONS: Versions = {
 LAST: Mapping[str, Scenario] = {
     "huge": stalls.huge,
     "spelling": stalls.spelling,
+    "masked": stalls.masked,
     "repeated": stalls.repeated,
     "unknown-operation": stalls.unknown_operation,
 }

@@ -30,6 +30,13 @@ def spelling(draw: Draw) -> Iterator[Ask]:
         yield draw.replace((BROKER, name, []))
 
 
+def masked(draw: Draw) -> Iterator[Ask]:
+    """A bad value for one listener beside a good one for another: Kafka looks at one of them, by hash."""
+    for name in ("nowhere", "a"):
+        bad, good = f"listener.name.{name}.max.connections", "listener.name.plaintext.max.connections"
+        yield draw.incremental((BROKER, "", [(SET, bad, "-1"), (SET, good, "100000")]), validate_only=True)
+
+
 def repeated(draw: Draw) -> Iterator[Ask]:
     """AlterConfigs with a resource twice: Kafka says nothing, and changes nothing."""
     name = draw.name()

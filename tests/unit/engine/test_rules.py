@@ -1,0 +1,33 @@
+"""What overrides must satisfy together, where the differential lab found kconf and Kafka apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.rules import check_client_metrics
+from kconf.errors import InvalidConfig, InvalidRequest, KafkaError
+from kconf.keys.catalogue import kafka_43
+
+KEYS = kafka_43().client_metrics
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error"),
+    [
+        ({"interval.ms": "x", "no.such.key": "1"}, InvalidRequest),
+        ({"interval.ms": "1", "metrics": "a,"}, InvalidConfig),
+        ({"interval.ms": "1", "match": "client_id=a,,"}, InvalidConfig),
+        ({"match": "client_id=[", "interval.ms": "1"}, InvalidRequest),
+        ({"match": "client_id=[", "interval.ms": "x"}, InvalidConfig),
+        ({"match": "client_id=[", "interval.ms": "100"}, InvalidConfig),
+    ],
+)
+def test_a_subscription_is_judged_by_names_types_range_and_patterns_in_this_order(
+    overrides: dict[str, str], error: type[KafkaError]
+) -> None:
+    with pytest.raises(error):
+        check_client_metrics(overrides, KEYS)
+
+
+def test_a_subscription_may_name_a_metric_twice() -> None:
+    check_client_metrics({"metrics": "a,a", "match": "client_id=a.*,client_id=a.*", "interval.ms": "100"}, KEYS)
