@@ -11,8 +11,8 @@ from typing import Final
 from kconf.errors import KconfError
 from kconf.version import __version__
 
-COMMANDS: Final = ("serve", "backup", "policy")
-"""Each is a module of this package that has `add_to`."""
+COMMANDS: Final = ("serve", "backup", "policy", "config-command", "scram-credentials")
+"""Each has a module of its name in this package, with `add_to`."""
 
 KAFKAS: Final = {
     "kafka-configs": ("kafka_configs.main", "Kafka's own configuration command, for any cluster"),
@@ -27,7 +27,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         if only in (name, None):
-            import_module(f"kconf.cli.{name}").add_to(commands)
+            import_module(f"kconf.cli.{name.replace('-', '_')}").add_to(commands)
     if only is None:
         for name, (_, about) in KAFKAS.items():
             commands.add_parser(name, help=about, add_help=False)
