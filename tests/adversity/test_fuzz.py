@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Sequence
 from itertools import accumulate, islice
 from pathlib import Path
@@ -91,17 +90,14 @@ def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config) -> None:
     ):
         create(neighbour, TOPIC)
         senders = _Senders(kconf)
-        sizes, slowest = [], 0.0
+        sizes = []
         for _ in range(wanted // BATCH):
             senders.send(list(islice(frames, BATCH)))
-            began = time.perf_counter()
             neighbour.send(describing(topic(TOPIC)), describing(BROKER))
             neighbour.receive(), neighbour.receive()
-            slowest = max(slowest, time.perf_counter() - began)
             sizes.append(memory(kconf))
         senders.close()
 
         assert kconf.is_running
         assert complaints(kconf) == []
-        assert slowest < 1
         assert max(sizes) < sizes[len(sizes) // 4] + 32 * MB

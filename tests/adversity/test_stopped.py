@@ -67,7 +67,7 @@ def test_a_stop_does_not_wait_for_silent_and_half_said_lines() -> None:
 
         assert kconf.stop() == 0
 
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 9  # before the grace of ten seconds that open requests get
         assert silent.is_closed()
         assert slow.is_closed()
 
@@ -82,4 +82,4 @@ def test_a_stop_while_a_peer_does_not_read_ends_in_time() -> None:
 
         assert kconf.stop() == 0
 
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9  # before that grace
