@@ -114,7 +114,8 @@ async def _serve(options: argparse.Namespace) -> None:
             extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
         context = server.context
         if len(server.doors) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
-            extra += " listeners=" + ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)
+            names = ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)
+            extra = f" listeners={names}{extra}"
         print(
             f"kconf {__version__} ready: listening on {server.doors[0].address} store={settings.store} "
             f"node={context.node_id} cluster={context.cluster_id}{extra}",

@@ -13,6 +13,7 @@ from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
 from kconf.server.doors import Door
+from kconf.server.limits import Limits
 from kconf.server.listeners import Address, Listener, SecurityProtocol
 from kconf.server.policies import load_policies
 from kconf.server.retention import Retention, keep
@@ -58,6 +59,7 @@ class Server:
         self.settings = settings
         self.statistics = Statistics()
         self._failed_logins = Sparingly(log)
+        self._turned_away = Sparingly(log)
         self._refusals = Sparingly(log)
         self.doors: list[Door] = []
         self._connections: set[Connection] = set()
@@ -74,6 +76,7 @@ class Server:
             self.largest_frame = ladder.number("socket.request.max.bytes")
             self._idle = ladder.number("connections.max.idle.ms") / 1000
             self.context = Context.over(service, self.now, self._policies)
+            self._limits = Limits(service)
             for listener in self.settings.doors:
                 door = Door(listener, service, self.context.authorizer)
                 self.doors.append(door)
@@ -121,14 +124,24 @@ class Server:
         if self._stopping:
             connection.abort()
             return
+        host, listener = connection.peer.host, connection.door.listener
+        too_many = self._limits.refusal(host, listener)
+        if too_many is not None:
+            self.statistics.turned_away += 1
+            self._turned_away.say("connection turned away peer=%s reason=%r", host, too_many)
+            connection.abort()
+            return
         self._connections.add(connection)
+        self._limits.opened(host, listener)
         self.statistics.connections += 1
         delay_ms = self.context.quotas.connected(connection.peer.host)
         if delay_ms:
             connection.turn_away(delay_ms)
 
     def closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._limits.closed(connection.peer.host, connection.door.listener)
 
     @property
     def open_connections(self) -> int:

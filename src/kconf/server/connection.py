@@ -34,7 +34,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server, door: Door) -> None:
         self._server = server
-        self._door = door
+        self.door = door
         self._gate: Gate | None = None  # where one has to log in, until that is done for good
         self._now = server.now
         self._service = server.context.service
@@ -56,7 +56,7 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1 << 20)
         self.last_seen = self._now()
         try:
-            self.peer, self._gate = self._door.meet(transport, self._now)
+            self.peer, self._gate = self.door.meet(transport, self._now)
         except TurnedAway as refusal:
             self.peer = refusal.peer
             self._server.refused(self.peer, str(refusal))

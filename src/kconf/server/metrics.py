@@ -51,6 +51,9 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
         )
+        yield CounterMetricFamily(
+            "kconf_turned_away_connections", "Connections beyond a limit, closed at once.", counted.turned_away
+        )
         yield CounterMetricFamily("kconf_failed_logins", "Logins that were refused.", counted.failed_logins)
         yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
         yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)

@@ -1,0 +1,63 @@
+"""How many connections there may be: `max.connections`, for all and for one listener, and `max.connections.per.ip`.
+
+What comes beyond is closed at once, where Kafka would let it wait in the queue of the system: a client finds out. The
+limits are those in force, so that a change acts on the next connection; connections that are there stay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kconf.engine.acls import same_host
+from kconf.engine.resolve import Ladder
+from kconf.server.listeners import Listener
+from kconf.service import Service
+
+_LOOPBACK = ("127.0.0.1", "::1")
+
+
+class Limits:
+    """Counts connections and says which is one too many."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._hosts: Counter[str] = Counter()
+        self._listeners: Counter[str] = Counter()
+        self._ladder: Ladder | None = None
+        self._most = self._most_per_host = 0
+        self._overrides: dict[str, int] = {}
+
+    def refusal(self, host: str, listener: Listener) -> str | None:
+        """Why one more connection from there is too many; None: it is not."""
+        ladder = self._service.state.ladder
+        if ladder is not self._ladder:
+            self._read(ladder)
+        if self._listeners.total() >= self._most:
+            return f"max.connections is {self._most}"
+        own = ladder.effective.get(listener.prefixed("max.connections"))
+        if own is not None and self._listeners[listener.name] >= int(own):
+            return f"max.connections of listener {listener.name} is {own}"
+        if self._hosts[host] >= self._overrides.get(host, self._most_per_host):
+            return "max.connections.per.ip is reached"
+        return None
+
+    def opened(self, host: str, listener: Listener) -> None:
+        self._hosts[host] += 1
+        self._listeners[listener.name] += 1
+
+    def closed(self, host: str, listener: Listener) -> None:
+        self._listeners[listener.name] -= 1
+        self._hosts[host] -= 1
+        if self._hosts[host] <= 0:
+            del self._hosts[host]  # strangers come from many places
+
+    def _read(self, ladder: Ladder) -> None:
+        self._most = ladder.number("max.connections")
+        self._most_per_host = ladder.number("max.connections.per.ip")
+        self._overrides = {}
+        for item in (ladder.value("max.connections.per.ip.overrides") or "").split(","):
+            host, colon, count = item.strip().rpartition(":")
+            if colon and count.strip().lstrip("+").isdecimal():
+                for each in _LOOPBACK if host == "localhost" else (same_host(host.strip("[]")),):
+                    self._overrides[each] = int(count)
+        self._ladder = ladder
