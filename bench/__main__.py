@@ -4,4 +4,4 @@ from bench import alter, bulk, describe, feed, growth, memory, mixed, quotas, st
 from bench.arena import main
 
 if __name__ == "__main__":
-    main(describe.rows, alter.rows, mixed.rows, bulk.rows, memory.rows, start.rows, growth.rows, feed.rows)
+    main(describe.rows, alter.rows, mixed.rows, bulk.rows, memory.rows, start.rows, growth.rows, feed.rows, quotas.rows)
