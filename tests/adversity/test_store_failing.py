@@ -72,9 +72,8 @@ def _with_service(test: Callable[[Moody, Service, Context], Awaitable[None]]) ->
 
 async def _ask(context: Context, asked: bytes) -> bytes:
     made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), asked[4:])
-    if isinstance(made, Awaitable):
-        return (await made)[4:]
-    return (b"".join(made) if isinstance(made, list) else made)[4:]
+    whole = await made if isinstance(made, Awaitable) else made
+    return (b"".join(whole) if isinstance(whole, list) else whole)[4:]
 
 
 def _codes(results: Any) -> list[ErrorCode]:
