@@ -351,9 +351,8 @@ def _quick(state: State, frame: bytes) -> bytes | None:
 async def _answered(context: Context, asked: Said) -> bytes:
     frame = _frame(asked)[4:]
     made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), frame)
-    if isinstance(made, Awaitable):
-        return await made
-    return b"".join(made) if isinstance(made, list) else made
+    whole = await made if isinstance(made, Awaitable) else made
+    return b"".join(whole) if isinstance(whole, list) else whole
 
 
 def _loaded(snapshot: Snapshot) -> State:

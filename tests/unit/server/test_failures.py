@@ -44,9 +44,8 @@ def _context() -> Context:
 def _answer(frame: bytes, statistics: Statistics) -> bytes:
     async def answered() -> bytes:
         made = dispatch.answer(_context(), statistics, Peer("127.0.0.1", "127.0.0.1", 9092), frame[4:])
-        if isinstance(made, Awaitable):
-            return await made
-        return b"".join(made) if isinstance(made, list) else made
+        whole = await made if isinstance(made, Awaitable) else made
+        return b"".join(whole) if isinstance(whole, list) else whole
 
     return asyncio.run(answered())
 
