@@ -1,17 +1,22 @@
-"""The table of APIs in docs/protocol.md, made from kconf.wire.apis. `python -m tests.docs.protocol_table` writes it."""
+"""What of docs/protocol.md is made from the code: `python -m tests.docs.protocol_table` writes it.
+
+The table of APIs, and the differences from Kafka that the lab accepts.
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kconf.server.dispatch import HANDLERS
 from kconf.wire.apis import APIS, NEVER, Api
+from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39, Accepted
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
-BEGIN, END = "<!-- apis: begin -->\n", "<!-- apis: end -->"
 
 
-def table() -> str:
+def apis() -> str:
     rows = [_row(api) for _, api in sorted(APIS.items())]
     return "\n".join(["| key | API | versions | flexible from | served |", "|--:|---|---|---|---|", *rows]) + "\n"
 
@@ -22,14 +27,40 @@ def _row(api: Api) -> str:
     return f"| {api.key} | {api.name} | {versions} | {flexible} | {'yes' if api.key in HANDLERS else 'not yet'} |"
 
 
-def written() -> str:
-    """The table as the page has it."""
-    return PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+def accepted() -> str:
+    return (
+        "".join(map(_item, ACCEPTED))
+        + "\nFrom 3.9.2, which is asked the old versions:\n\n"
+        + "".join(map(_item, ACCEPTED_39))
+    )
+
+
+def _item(each: Accepted) -> str:
+    return textwrap.fill(f"- *{each.name}*: {each.reason}", 120, subsequent_indent="  ") + "\n"
+
+
+PARTS: Mapping[str, Callable[[], str]] = {"apis": apis, "accepted": accepted}
+
+
+def written(name: str) -> str:
+    """A part as the page has it."""
+    return PAGE.read_text("utf-8").partition(_begin(name))[2].partition(_end(name))[0]
+
+
+def _begin(name: str) -> str:
+    return f"<!-- {name}: begin -->\n"
+
+
+def _end(name: str) -> str:
+    return f"<!-- {name}: end -->"
 
 
 def main() -> None:
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.partition(END)[2], "utf-8")
+    text = PAGE.read_text("utf-8")
+    for name, made in PARTS.items():
+        before, _, rest = text.partition(_begin(name))
+        text = before + _begin(name) + made() + _end(name) + rest.partition(_end(name))[2]
+    PAGE.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":
