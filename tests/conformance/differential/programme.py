@@ -22,6 +22,7 @@ from tests.conformance.differential.scenarios import (
     old,
     others,
     stalls,
+    tiering,
     topic_configs,
     topics,
 )
@@ -32,6 +33,7 @@ Scenario = Callable[[Draw], Iterable[Ask]]
 
 DRAWN: Mapping[str, Scenario] = {
     "topic-configs": topic_configs.changes,
+    "tiering": tiering.tiering,
     "broker-configs": broker_configs.changes,
     "brokers-odd": broker_configs.odd,
     "listeners": broker_configs.listeners,
