@@ -22,6 +22,7 @@ from kconf.server.sparingly import Sparingly
 from kconf.server.statistics import Statistics
 from kconf.service import Service
 from kconf.store.base import open_store
+from kconf.store.vault import Secrets
 
 log = getLogger(__name__)
 
@@ -68,7 +69,7 @@ class Server:
     async def __aenter__(self) -> Server:
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
-        store = open_store(self.settings.store)
+        store = open_store(self.settings.store, Secrets.of(self.settings.static))
         service = Service(store, node_id=self.settings.node_id, catalogue=kafka_43(), static=self.settings.static)
         try:
             await service.start()

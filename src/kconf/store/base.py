@@ -14,6 +14,7 @@ from kconf.model.journal import Attempt, Revision
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
+from kconf.store.vault import NO_SECRETS, Secrets
 
 
 class LastChanges(Protocol):
@@ -122,12 +123,12 @@ def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | N
     return None
 
 
-def open_store(url: str) -> Store:
-    """Open the keeper that a URL names: sqlite:///FILE or memory:."""
+def open_store(url: str, secrets: Secrets = NO_SECRETS) -> Store:
+    """Open the keeper that a URL names: sqlite:///FILE or memory:. `secrets` lock what must not be readable there."""
     if url.startswith("sqlite:///"):
         from kconf.store.sqlite import SqliteStore
 
-        return SqliteStore.open(url)
+        return SqliteStore.open(url, secrets)
     if url == "memory:":
         from kconf.store.memory import MemoryStore
 

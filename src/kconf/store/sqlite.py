@@ -23,8 +23,9 @@ from kconf.model.snapshot import Snapshot, replay
 from kconf.store.base import MOST_ATTEMPTS, broken
 from kconf.store.sqlite_files import Lock, check_place, connect, create, failures, seal_key
 from kconf.store.sqlite_journal import SqliteReader
-from kconf.store.sqlite_rows import Writing, attempt_record, folded, read_revision, read_snapshot
+from kconf.store.sqlite_rows import Writing, attempt_record, folded, lock_again, read_revision, read_snapshot
 from kconf.store.sqlite_schema import TOUCHED, is_empty, prepare, read_meta, transaction
+from kconf.store.vault import NO_SECRETS, Secrets, Vault
 
 SCHEME = "sqlite:///"
 TRIMMED_AT_ONCE = 10_000
@@ -41,13 +42,16 @@ class SqliteStore:
     """Lines that the state may be behind the journal. A commit then only appends, where it would write a page for each
     resource that it changes. Folding takes about 10 ms, and so much longer does loading take."""
 
-    def __init__(self, url: str, path: Path, db: sqlite3.Connection, seal: bytes, held: ExitStack) -> None:
+    def __init__(
+        self, url: str, path: Path, db: sqlite3.Connection, seal: bytes, held: ExitStack, secrets: Secrets = NO_SECRETS
+    ) -> None:
         self.url = url
         self.path = path
         self.cluster_id = read_meta(db)["cluster_id"]
         self._db = db
         self._seal = seal
         self._held = held
+        self._vault = Vault(seal, secrets)
         first, last = db.execute("SELECT min(number), max(number) FROM journal").fetchone()
         self._revision: int = last or 0
         self._oldest: int = first or 1
@@ -57,7 +61,7 @@ class SqliteStore:
         self._changed = self._loaded.changed
 
     @classmethod
-    def open(cls, url: str) -> SqliteStore:
+    def open(cls, url: str, secrets: Secrets = NO_SECRETS) -> SqliteStore:
         """Open sqlite:///relative or sqlite:////absolute, and make it where there is none.
 
         Raises StoreLocked when another process has it open, StoreMismatch when it is not ours to read,
@@ -74,7 +78,8 @@ class SqliteStore:
             seal = seal_key(path, new=is_empty(db, path))
             _tune(db)
             prepare(db)
-            return cls(url, path, db, seal, held.pop_all())
+            _lock_again(db, Vault(seal, secrets))
+            return cls(url, path, db, seal, held.pop_all(), secrets)
 
     def load(self) -> Snapshot:
         if self._loaded is None:
@@ -83,7 +88,7 @@ class SqliteStore:
         return self._loaded
 
     def _read(self) -> Snapshot:
-        start = read_snapshot(self._db, int(read_meta(self._db)["folded"]))
+        start = read_snapshot(self._db, int(read_meta(self._db)["folded"]), self._vault)
         tail = [(each.number, each.changes) for each in self._journal(start.revision, ALL)]
         self._stored = start.changed
         self._unfolded = [change for _, changes in tail for change in changes]
@@ -109,7 +114,8 @@ class SqliteStore:
         changed = writing.changed.finish()
         if writing.sensitive or len(self._unfolded) + len(writing.lines) > self.most_unfolded:
             lines = [*self._unfolded, *writing.lines]
-            self._db.execute(TAKE_IN, (*writing.journal(), *folded(lines, self._stored, changed, writing.number)))
+            state = folded(lines, self._stored, changed, writing.number, self._vault)
+            self._db.execute(TAKE_IN, (*writing.journal(), *state))
             self._stored, self._unfolded = changed, []
         else:
             self._db.execute(TAKE_IN, (*writing.journal(), *NOT_FOLDED))
@@ -118,7 +124,7 @@ class SqliteStore:
 
     def _fold(self) -> None:
         if self._unfolded:
-            state = folded(self._unfolded, self._stored, self._changed, self._revision)
+            state = folded(self._unfolded, self._stored, self._changed, self._revision, self._vault)
             self._db.execute(TAKE_IN, (*NOTHING_NEW, *state))
             self._stored, self._unfolded = self._changed, []
 
@@ -188,6 +194,14 @@ def path_of(url: str) -> Path:
     if name in {"", url}:
         raise ConfigurationError(f"{url!r} names no file: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
     return Path(name)
+
+
+def _lock_again(db: sqlite3.Connection, vault: Vault) -> None:
+    """After a new secret; what was readable is not left in the log of the file either."""
+    with transaction(db):
+        changed = lock_again(db, vault)
+    if changed:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _tune(db: sqlite3.Connection) -> None:

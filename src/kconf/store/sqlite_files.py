@@ -75,7 +75,7 @@ def seal_key(path: Path, *, new: bool) -> bytes:
     except FileNotFoundError:
         raise StoreMismatch(
             f"{file} is missing: restore it, or put {KEY_BYTES} random bytes there"
-            " and give up comparing sensitive values with older ones"
+            " and give up the passwords that it locked, and comparing sensitive values with older ones"
         ) from None
     if len(key) != KEY_BYTES:
         raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}")

@@ -1,7 +1,7 @@
 """Values as the rows of a SQLite store, and back. sqlite_schema.py says what the tables are.
 
-A value enters the state in `folded` and leaves it in `read_snapshot`, nowhere else: what is to be encrypted at
-rest is encrypted and decrypted in those two places.
+A value enters the state in `folded` and leaves it in `read_snapshot`, nowhere else: a broker's secrets are locked and
+opened in those two places (vault.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from logging import getLogger
 from sys import intern
 from typing import Any
 
@@ -20,9 +21,13 @@ from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, r
 from kconf.model.plan import Draft
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, decode_id
+from kconf.store.vault import Locked, Vault, is_secret
+
+log = getLogger(__name__)
 
 _to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 _TYPES: Mapping[int, ResourceType] = {int(each): each for each in ResourceType}
+_BROKER = ResourceType.BROKER
 _KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
 
 
@@ -61,21 +66,28 @@ class Writing:
 
 
 def folded(
-    lines: Iterable[Change], stored: Mapping[Resource, int], changed: Mapping[Resource, int], revision: int
+    lines: Iterable[Change],
+    stored: Mapping[Resource, int],
+    changed: Mapping[Resource, int],
+    revision: int,
+    vault: Vault,
 ) -> tuple[int, str, str, str]:
     """The other columns of `intake`: what `lines` do to the tables, which have the resources `stored`.
 
     After them the state is that of `revision`, with the last changes `changed`. A resource that is there gets an RFC
     7396 merge patch, where null takes an override away; a new one has nothing to take away.
     """
-    patches: dict[Resource, dict[str, str | None]] = {}
+    patches: dict[Resource, dict[str, str | Locked | None]] = {}
     topics: dict[Resource, str | None] = {}
     for change in lines:
         patch = patches.get(change.resource)
         if patch is None:
             patch = patches[change.resource] = {}
         if change.kind is ChangeKind.CONFIG:
-            patch[change.key] = change.after
+            secret = change.sensitive and change.after is not None and change.resource.type == _BROKER
+            patch[change.key] = (
+                vault.lock(_place(change.resource, change.key), change.after or "") if secret else change.after
+            )
         else:
             topics[change.resource] = change.after
     moved = [
@@ -87,7 +99,11 @@ def folded(
     return revision, _to_json(moved), _to_json(made), _to_json(gone)
 
 
-def _set_only(patch: Mapping[str, str | None]) -> Mapping[str, str]:
+def _place(resource: Resource, key: str) -> str:
+    return f"{resource.name}\0{key}"
+
+
+def _set_only(patch: Mapping[str, str | Locked | None]) -> Mapping[str, str | Locked]:
     return {key: value for key, value in patch.items() if value is not None}
 
 
@@ -124,7 +140,39 @@ def _read_resource(pair: tuple[int, str]) -> Resource:
     return Resource(_TYPES[number], name)
 
 
-def read_snapshot(db: sqlite3.Connection, revision: int) -> Snapshot:
+def lock_again(db: sqlite3.Connection, vault: Vault) -> bool:
+    """Lock what the current key has not locked: from before there was one, or by the old secret. Whether any was."""
+    found = False
+    for text, resource, overrides in _broker_rows(db):
+        again: dict[str, str | Locked] = {}
+        for key, kept in overrides.items():
+            value = kept if isinstance(kept, str) else vault.open(_place(resource, key), kept)
+            stale = is_secret(key) if isinstance(kept, str) else not vault.is_current(kept)
+            again[key] = vault.lock(_place(resource, key), value) if stale and value is not None else kept
+        if again != overrides:
+            db.execute("UPDATE resources SET overrides = ? WHERE resource = ?", (_to_json(again), text))
+            found = True
+    return found
+
+
+def _broker_rows(db: sqlite3.Connection) -> list[tuple[str, Resource, dict[str, Any]]]:
+    rows = db.execute("SELECT resource, overrides FROM resources WHERE resource LIKE ?", (f"[{int(_BROKER)},%",))
+    return [(text, _read_resource(json.loads(text)), json.loads(overrides)) for text, overrides in rows.fetchall()]
+
+
+def _opened(resource: Resource, overrides: Mapping[str, Any], vault: Vault) -> dict[str, str]:
+    """What cannot be opened is left out, as in Kafka, and stays in the file."""
+    opened: dict[str, str] = {}
+    for key, kept in overrides.items():
+        value = kept if isinstance(kept, str) else vault.open(_place(resource, key), kept)
+        if value is None:
+            log.error("%s of %s cannot be unlocked: is password.encoder.secret the one it was set with?", key, resource)
+        else:
+            opened[key] = value
+    return opened
+
+
+def read_snapshot(db: sqlite3.Connection, revision: int, vault: Vault) -> Snapshot:
     """What the tables say, the state at `revision`. Equal overrides, replicas and names are one object each."""
     with _no_collection():
         rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
@@ -134,15 +182,18 @@ def read_snapshot(db: sqlite3.Connection, revision: int) -> Snapshot:
         return Snapshot.of(
             revision,
             Map(_read_topics(db, resources)),
-            Map(_read_configs({resources[text]: overrides for text, _, overrides in rows if overrides != "{}"})),
+            Map(_read_configs({resources[text]: overrides for text, _, overrides in rows if overrides != "{}"}, vault)),
             Map({resources[text]: changed for text, changed, _ in rows}),
         )
 
 
-def _read_configs(texts: Mapping[Resource, str]) -> dict[Resource, Overrides]:
+def _read_configs(texts: Mapping[Resource, str], vault: Vault) -> dict[Resource, Overrides]:
     different = set(texts.values())
     sets: dict[str, Overrides] = dict(zip(different, _parse(different), strict=True))
-    return {resource: sets[text] for resource, text in texts.items()}
+    found = {resource: sets[text] for resource, text in texts.items()}
+    for resource in [each for each in found if each.type == _BROKER]:
+        found[resource] = _opened(resource, found[resource], vault)
+    return found
 
 
 def _read_topics(db: sqlite3.Connection, resources: Mapping[str, Resource]) -> dict[str, Topic]:
