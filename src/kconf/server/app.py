@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from logging import getLogger
+from logging import INFO, getLogger
 
 from kconf.keys.catalogue import kafka_43
 from kconf.server import throttling
@@ -61,7 +61,7 @@ class Server:
         self.statistics = Statistics()
         self._failed_logins = Sparingly(log)
         self._turned_away = Sparingly(log)
-        self._refusals = Sparingly(log)
+        self._refusals = Sparingly(log, INFO)
         self.doors: list[Door] = []
         self._connections: set[Connection] = set()
         self._stopping = False

@@ -13,8 +13,10 @@ _BURST = 20.0
 class Sparingly:
     """A logger that does not let itself be flooded."""
 
-    def __init__(self, log: logging.Logger, clock: Callable[[], float] = monotonic) -> None:
-        self._log, self._clock = log, clock
+    def __init__(
+        self, log: logging.Logger, level: int = logging.WARNING, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._log, self._level, self._clock = log, level, clock
         self._left, self._filled = _BURST, clock()
         self._dropped = 0
 
@@ -27,6 +29,6 @@ class Sparingly:
             return
         self._left -= 1
         if self._dropped:
-            self._log.warning("%d lines like the next one were left out", self._dropped)
+            self._log.log(self._level, "%d lines like the next one were left out", self._dropped)
             self._dropped = 0
-        self._log.warning(line, *facts)
+        self._log.log(self._level, line, *facts)

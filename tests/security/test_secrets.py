@@ -1,0 +1,173 @@
+"""Secrets in every place that takes one: no byte that the process writes or sends has any of them."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconf import (
+    Alteration,
+    AuthenticationFailed,
+    KafkaError,
+    Mechanism,
+    Op,
+    Plain,
+    Resource,
+    ResourceType,
+    Scram,
+    SyncAdminClient,
+    scram_upsertion,
+)
+from kconf.engine.scram import salted_password
+from tests.client.certificates import Certificates
+from tests.security.realm import PLAIN_MODULE
+from tests.support.process import HOST, KconfProcess
+
+MARK = "Tr0ub4dor"
+PREFIX = "listener.name.sasl_ssl.ssl"
+
+
+def secret(word: str) -> str:
+    return f"{MARK}-{word}"
+
+
+@pytest.fixture(scope="module")
+def planted(certificates: Certificates) -> Iterator[KconfProcess]:
+    """A server whose every secret has MARK in it, and who has met every kind of request that carries one."""
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "plain.sasl.jaas.config": f'{PLAIN_MODULE} required user_alice="{secret("plain")}";',
+        "ssl.keystore.location": str(certificates.store("broker")),
+        "ssl.keystore.type": "PEM",
+        "ssl.key.password": secret("key"),
+        "ssl.truststore.password": secret("trust"),
+        "password.encoder.secret": secret("encoder"),
+        "password.encoder.old.secret": secret("old-encoder"),
+        "my.own.secret": secret("custom"),
+    }
+    listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL")
+    args = ["--metrics", f"{HOST}:0", "--log-level", "DEBUG"]
+    with KconfProcess(properties=properties, listeners=listeners, args=args) as server:
+        _meet(server, certificates)
+        yield server
+
+
+def _meet(server: KconfProcess, certificates: Certificates) -> None:
+    with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+        good = {
+            f"{PREFIX}.keystore.password": secret("dynamic"),
+            f"{PREFIX}.key.password": secret("dynamic-key"),
+            "an.unknown.key": secret("unknown"),
+            "listener.name.nobody.plain.sasl.jaas.config": f'{PLAIN_MODULE} required user_x="{secret("jaas")}";',
+        }
+        for key, value in good.items():
+            admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, value)]}).raise_for_failures()
+        bad = {
+            "ssl.keystore.password": secret("bare"),
+            f"{PREFIX}.keystore.key": secret("no-key"),
+            "log.retention.ms": secret("not-a-number"),
+        }
+        for key, value in bad.items():
+            for resource in (Resource.broker(1), Resource.brokers()):
+                refused = admin.incremental_alter_configs({resource: [Alteration(Op.SET, key, value)]})
+                if refused.failures:
+                    assert key == "log.retention.ms" or MARK not in str(refused.failures), refused.failures
+        users = [scram_upsertion("bob", Mechanism.SCRAM_SHA_256, secret("scram"))]
+        admin.alter_user_scram_credentials(users).raise_for_failures()
+    logins = [
+        Plain("alice", secret("plain")),
+        Plain("alice", secret("wrong")),
+        Plain(secret("as-a-name"), secret("wrong")),
+        Scram("bob", secret("scram"), "SCRAM-SHA-256"),
+        Scram("bob", secret("wrong-scram"), "SCRAM-SHA-256"),
+    ]
+    for sasl in logins:
+        with SyncAdminClient(server.address("SASL_PLAINTEXT"), sasl=sasl) as user:
+            with pytest.raises((KafkaError, AuthenticationFailed)) as raised:
+                user.describe_configs([Resource.broker(1)])[Resource.broker(1)]
+            assert MARK not in str(raised.value)
+
+
+def marks() -> list[bytes]:
+    plain = MARK.encode()
+    return [plain, b64encode(plain)[:-3], MARK.encode("utf-16-le"), plain.hex().encode()]
+
+
+def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
+    written = [each for each in planted.directory.rglob("*") if each.is_file() and each.name != "server.properties"]
+    assert {"kconf.db", "kconf.log"} <= {each.name for each in written}
+    for file in written:
+        # A wrong number is echoed to who sent it, and nowhere else.
+        for mark in marks():
+            assert mark not in file.read_bytes(), (file.name, mark)
+
+
+def test_nothing_that_was_written_can_stand_in_for_a_password(planted: KconfProcess) -> None:
+    """A salted password logs in as well as a password does: it is hashed once more before it is kept."""
+    with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
+        (info,) = admin.describe_user_scram_credentials(["bob"])["bob"]
+    text = next(planted.directory.glob("kconf.db")).read_bytes() + next(planted.directory.glob("*-wal")).read_bytes()
+    salt = text.partition(b"salt=")[2].partition(b",")[0]
+    from base64 import b64decode
+
+    salted = salted_password(Mechanism.SCRAM_SHA_256, secret("scram"), b64decode(salt), info.iterations)
+    assert b64encode(salted) not in text
+
+
+def test_nothing_that_is_told_has_a_secret(planted: KconfProcess) -> None:
+    assert planted.metrics_url is not None
+    told = [urllib.request.urlopen(planted.metrics_url).read().decode()]
+    told.append(urllib.request.urlopen(planted.metrics_url.replace("/metrics", "/health")).read().decode())
+    with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
+        everything = [Resource.broker(1), Resource.brokers()]
+        described = admin.describe_configs(everything, synonyms=True, documentation=True)
+        told += [str([(one.name, one.value, one.synonyms) for one in described[each].entries]) for each in everything]
+        told.append(str(admin.list_changes()))
+        told.append(str([(each, each.keys) for each in admin.list_attempts()]))
+        told.append(str(admin.describe_configs_at(everything, revision=3)))
+        told.append(str(admin.describe_user_scram_credentials()))
+        told.append(str(admin.list_config_resources([ResourceType.BROKER])))
+    for each in told:
+        assert MARK not in each
+
+
+def test_the_values_are_still_there(planted: KconfProcess) -> None:
+    with SyncAdminClient(planted.address("PLAINTEXT")) as admin:
+        entry = admin.describe_configs([Resource.broker(1)])[Resource.broker(1)][f"{PREFIX}.keystore.password"]
+    assert (entry.value, entry.sensitive) == (None, True)
+
+
+def test_files_with_secrets_are_for_their_owner_alone(planted: KconfProcess) -> None:
+    for file in planted.directory.glob("kconf.db*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
+
+
+def test_a_start_that_fails_shows_no_secret(tmp_path: Path) -> None:
+    wrong = {
+        "plain.sasl.jaas.config": f'{PLAIN_MODULE} required user_x="{secret("open")}',
+        "sasl.enabled.mechanisms": "PLAIN",
+        "ssl.keystore.key": secret("no-pem"),
+    }
+    for listener in ("SASL_PLAINTEXT", "SSL"):
+        (tmp_path / "server.properties").write_text("".join(f"{key}={value}\n" for key, value in wrong.items()))
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "kconf", "serve", "--listen", f"{listener}://{HOST}:0"),
+                *("--config", str(tmp_path / "server.properties"), "--store", f"sqlite:///{tmp_path}/kconf.db"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert MARK not in done.stdout + done.stderr
