@@ -43,13 +43,13 @@ def levels(parts: Mapping[str, str | None]) -> dict[QuotaEntity, QuotaSource]:
 def effective(admin: SyncAdminClient, parts: Mapping[str, str | None]) -> dict[str, Effective]:
     found: dict[str, Effective] = {}
     for entity, source in levels(parts).items():
-        stored = admin.describe_client_quotas(_exactly(entity)).get(entity, {})
+        stored = admin.describe_client_quotas(exactly(entity)).get(entity, {})
         for key, value in stored.items():
             found.setdefault(key, Effective(value, source))
     return {key: found[key] for key in sorted(found)}
 
 
-def _exactly(entity: QuotaEntity) -> QuotaFilter:
+def exactly(entity: QuotaEntity) -> QuotaFilter:
     return QuotaFilter(
         tuple(
             QuotaComponent(part, MatchType.DEFAULT if name is None else MatchType.EXACT, name)
