@@ -11,7 +11,7 @@ from typing import Final
 from kconf.errors import KconfError
 from kconf.version import __version__
 
-COMMANDS: Final = ("serve", "backup", "policy", "config-command", "kafka", "scram-credentials")
+COMMANDS: Final = ("serve", "backup", "policy", "config-command", "kafka", "scram", "scram-credentials")
 """Each has a module of its name in this package, with `add_to`."""
 
 KAFKAS: Final = {

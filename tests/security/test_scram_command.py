@@ -1,0 +1,97 @@
+"""`kconf scram`: a first user on a store that no server has opened yet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kconf import AuthenticationFailed, Scram, SyncAdminClient
+from tests.support.process import KconfProcess
+
+PASSWORD = "first pässword"
+PROPERTIES = {"sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512"}
+
+
+def scram(store: str, *words: str, given: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kconf", "scram", words[0], "--store", store, *words[1:]],
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'kconf.db'}"
+
+
+def gets_in(server: KconfProcess, user: str, mechanism: str = "SCRAM-SHA-512", password: str = PASSWORD) -> bool:
+    sasl = Scram(user, password, mechanism)
+    try:
+        with SyncAdminClient(server.address("SASL_PLAINTEXT"), sasl=sasl) as admin:
+            return bool(admin.describe_cluster().nodes)
+    except AuthenticationFailed:
+        return False
+
+
+def test_the_first_user_of_a_new_store(store: str, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(PASSWORD + "\n")
+    assert scram(store, "set", "--user", "admin", "--password-file", str(file)).returncode == 0
+    assert (
+        scram(
+            store, "set", "--user", "b", "--mechanism", "SCRAM-SHA-256", "--password-file", "-", given="x\n"
+        ).returncode
+        == 0
+    )
+    assert scram(store, "set", "--user", "c", "--mechanism", "SCRAM-SHA-512", KCONF_SCRAM_PASSWORD="y").returncode == 0
+    assert scram(store, "list").stdout.splitlines() == [
+        "admin\tSCRAM-SHA-256\titerations=4096",
+        "admin\tSCRAM-SHA-512\titerations=4096",
+        "b\tSCRAM-SHA-256\titerations=4096",
+        "c\tSCRAM-SHA-512\titerations=4096",
+    ]
+    with KconfProcess(properties=PROPERTIES, listeners=["SASL_PLAINTEXT"], store=store) as server:
+        assert gets_in(server, "admin")
+        assert gets_in(server, "admin", "SCRAM-SHA-256")
+        assert gets_in(server, "b", "SCRAM-SHA-256", "x")
+        assert not gets_in(server, "b", "SCRAM-SHA-512", "x")
+        assert not gets_in(server, "admin", password="x")
+        busy = scram(store, "list")
+        assert busy.returncode == 1
+        assert "kconf.db" in busy.stderr
+    assert scram(store, "delete", "--user", "admin").stdout == "admin: SCRAM-SHA-256, SCRAM-SHA-512 deleted\n"
+    assert "admin" not in scram(store, "list").stdout
+
+
+def test_what_is_said_has_no_password(store: str) -> None:
+    done = scram(store, "set", "--user", "u", "--password-file", "-", given=PASSWORD)
+    assert done.returncode == 0
+    assert PASSWORD not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("set", "--user", "u"), "--password-file"),
+        (("set",), "--user"),
+        (("delete", "--user", "u"), "no SCRAM-SHA-256 credential"),
+        (("list", "--user", "u"), "no SCRAM credential"),
+        (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), "iterations"),
+        (("set", "--user", "u", "--password-file", "/nowhere/at/all"), "cannot be read"),
+    ],
+)
+def test_a_wish_that_cannot_be_granted_is_told_in_a_sentence(store: str, words: tuple[str, ...], why: str) -> None:
+    done = scram(store, *words, given="pw" if "-" in words else None)
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
