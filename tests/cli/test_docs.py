@@ -13,13 +13,13 @@ from tests.support.process import KconfProcess
 PAGE = (Path(__file__).parents[2] / "docs/how-to/kafka-configs.md").read_text()
 
 
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
 def test_every_line_works() -> None:
-    lines = [
-        line
-        for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
-    (sample,) = re.findall(r"^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks("sh")).splitlines()
+    (sample,) = blocks("text")
     with KconfProcess() as server, SyncAdminClient(server.bootstrap) as admin:
         admin.create_topics([TopicWish("orders", 1, 1)]).raise_for_failures()
         for line in lines:

@@ -14,13 +14,16 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kconf.cli.kafka_configs.main import main
+from lab.broker import KafkaBroker
 from lab.tools import CONFIGS, Done, ToolServer
+from tests.client.certificates import Certificates
 from tests.conformance.test_kafka_configs import STORIES
 from tests.conformance.tooling import Pair, Said
 
@@ -300,6 +303,122 @@ def test_values_come_from_a_file(beside: Pair, tools: ToolServer, tmp_path: Path
 
     assert (done.returncode, done.stdout) == (0, "Completed updating config for broker 1.\n")
     assert tools.kafka_configs(address, "--alter", "--broker", "1", "--delete-config", names).returncode == 0
+
+
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def secured(certificates: Certificates) -> Iterator[KafkaBroker]:
+    """A broker with SASL_SSL and Kafka's authorizer: alice may do everything, bob nothing."""
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificates.store("broker")),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.ca),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:alice",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{JAAS} user_alice="alice-secret" user_bob="bob-secret";',
+    }
+    with KafkaBroker(properties=properties, listeners={"SASL": "SASL_SSL"}) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("user", ["alice", "bob"])
+def test_over_tls_with_a_login(
+    secured: KafkaBroker, certificates: Certificates, tools: ToolServer, tmp_path: Path, user: str
+) -> None:
+    """What alice is told and what bob is refused, from the same properties file."""
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={JAAS} username="{user}" password="{user}-secret";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={certificates.ca}\n"
+    )
+    assert tools.kafka_topics(secured.bootstrap, "--create", "--if-not-exists", "--topic", "guarded").returncode == 0
+    for line in (
+        "--alter --topic guarded --add-config segment.ms=60000",
+        "--describe --topic guarded",
+        "--describe --topic guarded --all",
+        "--describe --entity-type topics",
+        "--describe --broker 1",
+        "--describe --entity-type users",
+        "--alter --user carol --add-config producer_byte_rate=1",
+        "--alter --broker-defaults --add-config log.retention.ms=5",
+        "--describe --client-metrics none",
+    ):
+        words_typed = ["--command-config", str(file), *line.split()]
+        theirs = tools.kafka_configs(secured.address("SASL"), *words_typed)
+        mine = ours(secured.address("SASL"), *words_typed)
+        assert (mine.returncode, sorted(mine.stdout.splitlines())) == (
+            theirs.returncode,
+            sorted(theirs.stdout.splitlines()),
+        ), line
+        assert words(mine).split(":")[0] == words(theirs).split(":")[0], line
+
+
+def test_a_wrong_password_is_told_at_once_and_not_shown(
+    secured: KafkaBroker, certificates: Certificates, tmp_path: Path
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={JAAS} username="alice" password="hush";\nssl.truststore.type=PEM\n'
+        f"ssl.truststore.location={certificates.ca}\n"
+    )
+    done = ours(secured.address("SASL"), "--command-config", str(file), "--describe", "--topic", "t")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "SaslAuthenticationException" in done.stderr
+    assert "hush" not in done.stderr
+
+
+def test_controllers_can_be_asked(beside: Pair, tools: ToolServer) -> None:
+    """KIP-919: brokers and their default are described, and a topic altered, without a broker in between."""
+    address = beside.kafka.address("CONTROLLER")
+    beside.on_kafka(tools, "topics --create --topic ours-controller")
+    for line in ("--describe --broker-defaults", "--alter --topic ours-controller --add-config segment.ms=60000"):
+        theirs = tools.run_class(CONFIGS, "--bootstrap-controller", address, *line.split())
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            status = main(["--bootstrap-controller", address, "--strict-compat", *line.split()])
+        assert (status, out.getvalue()) == (theirs.returncode, theirs.stdout)
+    beside.on_kafka(tools, "topics --delete --topic ours-controller")
+
+
+def test_an_older_broker(kafka_392: KafkaBroker, tools_392: ToolServer) -> None:
+    """3.9.2 with its own tool: where that one succeeds, both say the same."""
+    address = kafka_392.bootstrap
+    assert tools_392.kafka_topics(address, "--create", "--topic", "ours-older").returncode == 0
+    for line in (
+        "--alter --topic ours-older --add-config retention.ms=5000,cleanup.policy=[compact,delete]",
+        "--describe --topic ours-older",
+        "--describe --topic ours-older --all",
+        "--alter --user older --add-config producer_byte_rate=1024",
+        "--describe --user older",
+        "--alter --user older --delete-config producer_byte_rate",
+        "--alter --broker 1 --add-config log.retention.ms=70000",
+        "--describe --broker 1",
+        "--describe --entity-type brokers",
+        "--describe --broker-logger 1",
+        "--describe --entity-type groups",
+        "--describe --entity-type client-metrics",
+    ):
+        mine = ours(address, *line.split())
+        if "--describe" in line:
+            theirs = sorted(tools_392.kafka_configs(address, *line.split()).stdout.splitlines())
+            deadline = time.monotonic() + _PATIENCE
+            while sorted(mine.stdout.splitlines()) != theirs and time.monotonic() < deadline:
+                mine = ours(address, *line.split())
+                theirs = sorted(tools_392.kafka_configs(address, *line.split()).stdout.splitlines())
+            assert sorted(mine.stdout.splitlines()) == theirs, line
+        assert mine.returncode == 0, (line, mine.stderr)
 
 
 def test_there_are_more_than_sixty_command_lines() -> None:

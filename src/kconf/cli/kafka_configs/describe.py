@@ -122,7 +122,7 @@ class _Run:
             return plain and (not self.options.strict or int(name) in self.admin.describe_cluster().nodes)
         if self.options.all:
             return True
-        return bool(name) and (self.kind != TOPICS or not self.options.strict or name in self._list())
+        return bool(name) and (not self.options.strict or name in self._list())
 
     def _describe(self, resources: Sequence[Resource], *, check: bool) -> set[str]:
         """Describe and tell; gives the names of what was told. `check`: what is not there is not told."""
@@ -151,7 +151,7 @@ class _Run:
 
     def _exists(self, name: str, view: View) -> bool:
         """A subscription exists if something is set at it; a group also while it has members or offsets."""
-        if self.kind not in (METRICS, GROUPS):
+        if self.kind not in (METRICS, GROUPS) or self.options.strict:
             return True
         own = _OWN[self.kind]
         return any(entry.source is own for entry in view.entries) or (self.kind == GROUPS and name in self._groups())
