@@ -38,6 +38,12 @@ _IMPLIED_BY: Mapping[int, frozenset[int]] = {
 }
 
 
+_ENOUGH: Mapping[int, frozenset[int]] = {
+    operation: frozenset(map(int, {operation, Operation.ALL} | _IMPLIED_BY.get(operation, frozenset())))
+    for operation in Operation
+}
+
+
 class _Entry(NamedTuple):
     host: str
     operation: int
@@ -99,50 +105,60 @@ def same_host(text: str) -> str:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
+_ByPrincipal = dict[str, list[_Entry]]
+
+
 class AclIndex:
     """All ACLs, found by what they are about. A change of one pattern replaces what is known of it."""
 
     def __init__(self, snapshot: Snapshot = Snapshot.EMPTY) -> None:
-        self._entries: dict[Pattern, dict[str, list[_Entry]]] = {}
-        self._lengths: dict[int, dict[int, int]] = {}  # type → length of a prefix → how many have it
+        self._literal: dict[int, dict[str, _ByPrincipal]] = {}  # type → name
+        self._prefixed: dict[int, dict[int, dict[str, _ByPrincipal]]] = {}  # type → length of the prefix → prefix
         for resource, overrides in snapshot.configs.items():
             if resource.type == ResourceType.ACL:
                 self.replace(resource, overrides)
 
     def replace(self, resource: Resource, overrides: Overrides) -> None:
         """Take over what is now kept at a pattern."""
-        pattern = Pattern.of(resource)
-        known = self._entries.pop(pattern, None)
-        if pattern.pattern == PatternType.PREFIXED:
-            self._count(pattern, bool(overrides) - (known is not None))
-        if overrides:
-            entries: dict[str, list[_Entry]] = {}
-            for key in overrides:
-                principal, host, operation, permission = json.loads(key)
-                entries.setdefault(principal, []).append(_Entry(same_host(host), operation, permission))
-            self._entries[pattern] = entries
-
-    def _count(self, pattern: Pattern, by: int) -> None:
-        lengths = self._lengths.setdefault(pattern.type, {})
-        left = lengths.get(len(pattern.name), 0) + by
-        if left:
-            lengths[len(pattern.name)] = left
+        kind, pattern, name = Pattern.of(resource)
+        if pattern == PatternType.PREFIXED:
+            lengths = self._prefixed.setdefault(kind, {})
+            place = lengths.setdefault(len(name), {})
         else:
-            lengths.pop(len(pattern.name), None)
+            place = self._literal.setdefault(kind, {})
+        if overrides:
+            place[name] = _by_principal(overrides)
+        else:
+            place.pop(name, None)
+            if pattern == PatternType.PREFIXED and not place:
+                del lengths[len(name)]
 
-    def about(self, kind: int, name: str) -> list[dict[str, list[_Entry]]]:
+    def about(self, kind: int, name: str) -> list[_ByPrincipal]:
         """The ACLs of every pattern that covers a resource, by principal."""
         found = []
-        for literal in (name, ANYWHERE) if name != ANYWHERE else (name,):
-            entries = self._entries.get(Pattern(kind, PatternType.LITERAL, literal))
-            if entries is not None:
-                found.append(entries)
-        for length in self._lengths.get(kind, ()):
-            if length <= len(name):
-                entries = self._entries.get(Pattern(kind, PatternType.PREFIXED, name[:length]))
+        literal = self._literal.get(kind)
+        if literal is not None:
+            for each in (name, ANYWHERE) if name != ANYWHERE else (name,):
+                entries = literal.get(each)
                 if entries is not None:
                     found.append(entries)
+        prefixed = self._prefixed.get(kind)
+        if prefixed is not None:
+            size = len(name)
+            for length, prefixes in prefixed.items():
+                if length <= size:
+                    entries = prefixes.get(name[:length])
+                    if entries is not None:
+                        found.append(entries)
         return found
+
+
+def _by_principal(overrides: Overrides) -> _ByPrincipal:
+    entries: _ByPrincipal = {}
+    for key in overrides:
+        principal, host, operation, permission = json.loads(key)
+        entries.setdefault(principal, []).append(_Entry(same_host(host), operation, permission))
+    return entries
 
 
 class Authorizer:
@@ -159,7 +175,7 @@ class Authorizer:
         about = self.index.about(kind, name)
         if not about:
             return self.allow_if_none
-        enough = _IMPLIED_BY.get(operation, frozenset()) | {operation, Operation.ALL}
+        enough = _ENOUGH[operation]
         allowed = False
         for entries in about:
             for who in (principal, ANYONE):

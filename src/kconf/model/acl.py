@@ -24,6 +24,8 @@ class Operation(IntEnum):
     CREATE_TOKENS = 13
     DESCRIBE_TOKENS = 14
 
+    __hash__ = int.__hash__  # Enum's own hashes the name in Python code; rights are looked up on every request
+
 
 class AclType(IntEnum):
     """The resource types of ACLs. Not those of configs: a broker's configuration is the cluster's here."""
@@ -36,6 +38,8 @@ class AclType(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
+
+    __hash__ = int.__hash__
 
 
 CLUSTER_NAME = "kafka-cluster"
