@@ -1,7 +1,8 @@
 """Our kafka-configs beside Kafka's, on the same real broker, from the start of the process to its exit.
 
 Kafka's is its class in a fresh JVM with the quick options of lab/java.py: a little faster than kafka-configs.sh, which
-starts a shell first. Rounds take turns; the figure is the median. `python -m bench.cli`.
+starts a shell first. Ours finds its bytecode, as an installed package does. Rounds take turns; the figure is the
+median. `python -m bench.cli`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,8 +31,16 @@ Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 def ours(bootstrap: str, *args: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
     command = [str(PROGRAM), "--bootstrap-server", bootstrap, *args]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    bytecode = str(Path(tempfile.gettempdir()) / f"kconf-bench-bytecode-{os.getuid()}")
     return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=timeout
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env={**environment, "PYTHONPYCACHEPREFIX": bytecode},
     )
 
 

@@ -432,3 +432,37 @@ class TestTheProgram:
 
         assert configs(*line).status == 0
         assert admin.describe_configs([Resource.topic(topic)])[Resource.topic(topic)]["segment.ms"].value == "1234"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--describe", "--broker", "9" * 5000],
+            ["--alter", "--user", "u", "--add-config", f"SCRAM-SHA-256=[iterations={'9' * 5000},password=hush]"],
+            ["--alter", "--topic", "t" * 40000, "--add-config", "segment.ms=1"],
+            ["--alter", "--topic", "t", "--add-config-file", "/"],
+            ["--describe", "--topic", "t", "--command-config", "/"],
+            ["--alter", "--user", "u", "--add-config", "SCRAM-SHA-256=[password=@/]"],
+            ["--alter", "--user", "u", "--add-config", "producer_byte_rate=1e999"],
+        ],
+    )
+    def test_nonsense_is_one_sentence(self, configs: Command, words: list[str]) -> None:
+        done = configs(*words)
+
+        assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
+        assert "hush" not in done.err
+
+    def test_names_that_a_terminal_cannot_show(self, server: KconfProcess, configs: Command) -> None:
+        configs("--alter", "--user", "Ωmega", "--add-config", "producer_byte_rate=1")
+        line = ("kafka-configs", "--bootstrap-server", server.bootstrap, "--describe", "--user", "Ωmega")
+        done = run_program(*line, environment={"PYTHONIOENCODING": "ascii"})
+
+        assert (done.status, done.err) == (0, "")
+        assert r"\u03a9mega" in done.out
+
+    def test_a_secret_in_a_file_is_not_told_either(self, configs: Command, tmp_path: Path) -> None:
+        file = tmp_path / "secret.properties"
+        file.write_text("ssl.keystore.password=hush-hush\nlog.retention.ms=soon\n")
+        done = configs("--alter", "--broker", "1", "--add-config-file", str(file))
+
+        assert done.status == 1
+        assert "hush-hush" not in done.err

@@ -43,12 +43,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(module.main(words[1:]))
     options = parser(first if first in COMMANDS else None).parse_args(words)
     try:
-        return int(options.run(options))
+        status = int(options.run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    return status
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def _resources(admin: SyncAdminClient, given: Entities, wishes: Wishes, options:
     failures = results.failures
     for resource in resources:
         if resource in failures:
-            _failed(given, resource, failures[resource].error())
+            _failed(given, resource, failures[resource].error(), wishes)
         else:
             completed(given, options, wishes, resource.name)
             for key in unset.get(resource, ()):
@@ -111,11 +111,12 @@ def alterations(wishes: Wishes) -> Sequence[Alteration]:
     ]
 
 
-def _failed(given: Entities, resource: Resource, error: KafkaError) -> None:
+def _failed(given: Entities, resource: Resource, error: KafkaError, wishes: Wishes) -> None:
     from kconf.cli.kafka_configs.java import sentence
+    from kconf.cli.kafka_configs.secrets import scrubbed
 
     who = f"{singular(given.head)} {resource.name}" if resource.name else f"the default of {given.head}"
-    print(f"{who}: {sentence(error)}", file=sys.stderr)
+    print(f"{who}: {scrubbed(sentence(error), given.head, wishes.add)}", file=sys.stderr)
 
 
 def _check_loggers(admin: SyncAdminClient, resources: Sequence[Resource], names: Sequence[str]) -> None:
@@ -160,7 +161,7 @@ def _dry_run(
             results[resource]
             tell(of_configs(given.head, resource, before[resource], wishes), options)
         except KafkaError as error:
-            _failed(given, resource, error)
+            _failed(given, resource, error, wishes)
             status = 1
     return status
 

@@ -82,7 +82,7 @@ def _names(arguments: Arguments, given: Entities) -> None:
 
 def _is_int32(name: str) -> bool:
     digits = name[1:] if name[:1] in ("+", "-") else name
-    return digits.isdecimal() and int(name) in INT32
+    return digits.isdecimal() and len(digits.lstrip("0")) <= 10 and int(name[-11:]) in INT32
 
 
 def _resolves(name: str) -> bool:

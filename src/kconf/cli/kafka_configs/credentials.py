@@ -54,7 +54,7 @@ def parse_credential(name: str, text: str, *, strict: bool = False) -> Wish:
     count, password = found.groups()
     if not strict and text.startswith("["):
         password = password.removesuffix("]")
-    if count is not None and not (count.removeprefix("-").isdecimal() and -(2**31) <= int(count) < 2**31):
+    if count is not None and not (count.removeprefix("-").isdecimal() and len(count) <= 10 and int(count) < 2**31):
         raise Refused(f'For input string: "{count}"')
     iterations = 4096 if count is None or int(count) == -1 else int(count)
     if iterations < 4096:

@@ -46,7 +46,7 @@ _OWN: Final = {
 }
 _MISSING: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.BROKER_NOT_AVAILABLE)
 TIMEOUT: Final = 30.0
-_AT_ONCE: Final = 1000  # resources that are described before their lines are written
+_AT_ONCE: Final = 5000  # resources that are described before their lines are written: twenty requests
 
 
 class DescribeOptions:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from kconf.cli.kafka_configs.arguments import Arguments, Refused
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
     try:
         status = _main(words)
         sys.stdout.flush()
@@ -108,17 +111,22 @@ def _complain(arguments: Arguments, given: Entities, error: KconfError) -> None:
     from kconf.cli.kafka_configs.secrets import masked, scrubbed
 
     said = sentence(error) if isinstance(error, KafkaError) else str(error)
-    inline = arguments.one("add-config")
-    if inline is not None:
-        from kconf.cli.kafka_configs.grammar import parse_pairs
-
-        said = scrubbed(said, given.head, parse_pairs(inline, strict=True))
+    said = scrubbed(said, given.head, _added(arguments))
     if arguments.has("strict-compat"):
         shown = masked([each for each in arguments.argv if each != "--strict-compat"], given.head)
         print(f"Error while executing config command with args '{shown}'", file=sys.stderr)
         if isinstance(error, KafkaError):
             said = f"java.util.concurrent.ExecutionException: {PACKAGE}{said}"
     print(said, file=sys.stderr)
+
+
+def _added(arguments: Arguments) -> Mapping[str, str]:
+    from kconf.cli.kafka_configs.grammar import wishes
+
+    try:
+        return wishes(arguments).add
+    except KconfError:
+        return {}  # then nothing was sent
 
 
 def _help(words: list[str], strict: bool) -> int:
