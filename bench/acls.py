@@ -57,23 +57,25 @@ def drawn(count: int) -> list[AclBinding]:
     return list(found)
 
 
-def decide(count: int, rounds: int) -> float:
-    """Processor time of one decision, in µs."""
+def decide(count: int, rounds: int) -> tuple[float, float]:
+    """Processor time of one decision, in µs: the first time, and asked again."""
     index = AclIndex()
     patterns: dict[object, list[AclBinding]] = {}
     for each in drawn(count):
         patterns.setdefault(pattern_of(each), []).append(each)
     for same in patterns.values():
         index.replace(pattern_of(same[0]).resource, {key_of(each): "" for each in same})
-    authorizer = Authorizer(index)
     names = [f"team-{n % 97:02}.service-{n % 1009:04}.topic-{n:05}" for n in Random(8).sample(range(count), count)]
-    taken = []
+    taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        began = time.process_time()
-        for name in names:
-            authorizer.allows(ME, HERE, Operation.DESCRIBE_CONFIGS, AclType.TOPIC, name)
-        taken.append((time.process_time() - began) / len(names))
-    return statistics.median(taken) * 1e6
+        authorizer = Authorizer(index)
+        for figures in taken:
+            began = time.process_time()
+            for name in names:
+                authorizer.allows(ME, HERE, Operation.DESCRIBE_CONFIGS, AclType.TOPIC, name)
+            figures.append((time.process_time() - began) / len(names))
+    first, again = (statistics.median(each) * 1e6 for each in taken)
+    return first, again
 
 
 class Line(Wire):
@@ -140,7 +142,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     for count in (100, ACLS, ACLS * 10):
-        print(f"one decision among {count:,} ACLs: {decide(count, rounds):.2f} µs")
+        first, again = decide(count, rounds)
+        print(f"one decision among {count:,} ACLs: {first:.2f} µs, asked again {again:.2f} µs")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with KconfProcess(properties=PROPERTIES, listeners=("PLAINTEXT", "SASL_PLAINTEXT")) as server:

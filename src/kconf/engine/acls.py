@@ -112,6 +112,7 @@ class AclIndex:
     """All ACLs, found by what they are about. A change of one pattern replaces what is known of it."""
 
     def __init__(self, snapshot: Snapshot = Snapshot.EMPTY) -> None:
+        self.version = 0  # goes up with every change
         self._literal: dict[int, dict[str, _ByPrincipal]] = {}  # type → name
         self._prefixed: dict[int, dict[int, dict[str, _ByPrincipal]]] = {}  # type → length of the prefix → prefix
         for resource, overrides in snapshot.configs.items():
@@ -120,6 +121,7 @@ class AclIndex:
 
     def replace(self, resource: Resource, overrides: Overrides) -> None:
         """Take over what is now kept at a pattern."""
+        self.version += 1
         kind, pattern, name = Pattern.of(resource)
         if pattern == PatternType.PREFIXED:
             lengths = self._prefixed.setdefault(kind, {})
@@ -161,15 +163,35 @@ def _by_principal(overrides: Overrides) -> _ByPrincipal:
     return entries
 
 
+_MOST_REMEMBERED = 200_000
+_Question = tuple[str, str, int, int, str]
+
+
 class Authorizer:
-    """Decides. `allow_if_none` is allow.everyone.if.no.acl.found."""
+    """Decides. `allow_if_none` is allow.everyone.if.no.acl.found.
+
+    What was decided is remembered, by all that it depends on, until any ACL changes: to list 100,000 topics is to ask
+    about each of them.
+    """
 
     def __init__(self, index: AclIndex, *, super_users: Iterable[str] = (), allow_if_none: bool = False) -> None:
         self.index = index
         self.super_users = frozenset(super_users)
         self.allow_if_none = allow_if_none
+        self._remembered: dict[_Question, bool] = {}
+        self._as_of = index.version
 
     def allows(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
+        if self._as_of != self.index.version or len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+            self._as_of = self.index.version
+        question = (principal, host, operation, kind, name)
+        known = self._remembered.get(question)
+        if known is None:
+            known = self._remembered[question] = self._decide(*question)
+        return known
+
+    def _decide(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
         if principal in self.super_users:
             return True
         about = self.index.about(kind, name)

@@ -10,7 +10,9 @@ from kconf.engine.acls import (
     AclIndex,
     Authorizer,
     bindings,
+    key_of,
     matches,
+    pattern_of,
     plan_create_acls,
     plan_delete_acls,
 )
@@ -205,3 +207,25 @@ def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_non
     if operation == Operation.DESCRIBE_CONFIGS:
         enough |= {Operation.ALTER_CONFIGS}
     return any(each.permission == Permission.ALLOW and each.operation in enough for each in mine)
+
+
+def test_what_was_decided_is_forgotten_when_any_acl_changes() -> None:
+    index = AclIndex()
+    authorizer = Authorizer(index)
+    allow = AclBinding(AclType.TOPIC, "t", "User:a", Operation.READ)
+    asked = ("User:a", "h", Operation.READ, AclType.TOPIC, "t")
+    assert not authorizer.allows(*asked)
+    index.replace(pattern_of(allow).resource, {key_of(allow): ""})
+    assert authorizer.allows(*asked)
+    assert not authorizer.allows("User:b", "h", Operation.READ, AclType.TOPIC, "t"), "not another's answer"
+    assert not authorizer.allows("User:a", "h", Operation.WRITE, AclType.TOPIC, "t")
+    index.replace(pattern_of(allow).resource, {})
+    assert not authorizer.allows(*asked)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kconf.engine.acls._MOST_REMEMBERED", 10)
+    authorizer = Authorizer(AclIndex())
+    for number in range(100):
+        assert not authorizer.allows("User:a", "h", Operation.READ, AclType.TOPIC, f"t{number}")
+    assert len(authorizer._remembered) <= 10
