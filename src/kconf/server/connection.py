@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from kconf.errors import ProtocolError, RemoteProtocolError
 from kconf.server.dispatch import Said, is_served
 from kconf.server.doors import TurnedAway
+from kconf.server.memory import LARGE, give_back
 from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
 from kconf.wire.frames import LENGTH
 
@@ -81,6 +82,8 @@ class Connection(asyncio.Protocol):
                 return
             data = bytes(self._buffer)
             self._buffer.clear()
+            if len(data) > LARGE:
+                asyncio.get_running_loop().call_later(_LINGER, give_back)  # when it has been answered
         self._data = self._data + data if self._data else data
         if self._is_behind():
             self.peer.patience.end()  # what has come would wait behind a long-poll, and the end of the line with it
@@ -325,8 +328,9 @@ class Connection(asyncio.Protocol):
             self._answer()
         elif self._ended and not self._is_behind():
             self._part()
-        if not (self._is_behind() or self._ended or self.closing):
-            self._transport.resume_reading()
+        waits = self.busy and not self._data and not self._paused and self._unsent is None
+        if (waits or not self._is_behind()) and not (self._ended or self.closing):
+            self._transport.resume_reading()  # also while a request waits: else the end of the line would not be seen
 
     def _is_behind(self) -> bool:
         return self.busy or self._paused or self._unsent is not None
@@ -352,6 +356,8 @@ class Connection(asyncio.Protocol):
     def _let_go(self) -> None:
         self.closing = True
         self._data = b""
+        if len(self._buffer) > LARGE:
+            asyncio.get_running_loop().call_later(_LINGER, give_back)
         self._buffer.clear()
         self._unsent = None
 
