@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import time
@@ -366,3 +367,23 @@ def test_a_peer_that_goes_away_during_the_pause_does_no_harm(server: KconfProces
     line.close()
     time.sleep(DELAY * 1.5)
     assert "Traceback" not in server.log()
+
+
+def test_noise_before_a_login_closes_the_line_and_does_no_harm(server: KconfProcess) -> None:
+    dice = random.Random(7)
+    for _ in range(300):
+        line = Line(server.address("SASL"))
+        if dice.random() < 0.5:
+            line.shake(dice.choice(("PLAIN", "SCRAM-SHA-256")), dice.choice((0, 1)))
+        noise = dice.randbytes(dice.randrange(1, 200))
+        if dice.random() < 0.7:
+            key = dice.choice((17, 18, 36, 3, 32))
+            noise = struct.pack(">hhih", key, dice.randrange(-1, 5), 1, dice.choice((-1, 0, 3, 32000))) + noise
+            noise = LENGTH.pack(len(noise)) + noise
+        line.send(noise)
+        line.close()
+    with Line(server.address("SASL")) as line:
+        line.shake()
+        assert line.token(GOOD).error_code == 0
+    assert "Traceback" not in server.log()
+    assert "error=" not in server.log()

@@ -233,12 +233,16 @@ def test_connections_arrive_all_through_a_renewal(certificates: Certificates) ->
     properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
     with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SSL"]) as server:
         with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+            admin.describe_cluster()
+            files = Path(f"/proc/{server.pid}/fd")
+            before = len(list(files.iterdir()))
             for _ in range(20):
                 change = {Resource.broker(1): [Alteration(Op.SET, key, str(certificates.store("broker")))]}
                 admin.incremental_alter_configs(change).raise_for_failures()
                 for _ in range(3):
                     with connect(server, context(certificates)) as line:
                         assert ask(line)
+            _until(lambda: len(list(files.iterdir())) <= before + 1)
         assert server.log().count("has new certificates") >= 20
 
 

@@ -31,7 +31,7 @@ class KconfProcess:
 
     `properties` becomes its server.properties, `args` go to `kconf serve` as they are, `environment` is laid over ours,
     and `store` is a URL; without one the store is `kconf.db` in `directory`. `listeners` names what is opened in place
-    of one plain port (see `address`); `port` is that of the first.
+    of one plain port (see `address`); `port` is that of the first. `from_file`: what server.properties names is opened.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class KconfProcess:
         properties: Mapping[str, str] | None = None,
         args: Sequence[str] = (),
         listeners: Sequence[str] = (),
+        from_file: bool = False,
         node_id: int = 1,
         store: str | None = None,
         environment: Mapping[str, str] | None = None,
@@ -52,6 +53,7 @@ class KconfProcess:
         self._properties = dict(properties or {})
         self._args = tuple(args)
         self._ports = dict.fromkeys(listeners, 0)
+        self._from_file = from_file
         self._store = store
         self._environment = dict(environment or {})
         self._timeout = timeout
@@ -189,6 +191,15 @@ class KconfProcess:
         ]
 
     def _listen(self) -> list[str]:
+        if self._from_file:
+            return []
         if not self._ports:
             return ["--listen", f"{HOST}:{self.port}"]
         return [part for name, port in self._ports.items() for part in ("--listen", f"{name}://{HOST}:{port}")]
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as trial:
+        trial.bind((HOST, 0))
+        return int(trial.getsockname()[1])
