@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import shlex
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -170,3 +175,49 @@ class TestShell:
         )
 
         assert (done.status, done.err) == (1, "what was staged and not applied is gone\n")
+
+    def test_on_a_terminal_mistakes_are_told_and_the_session_goes_on(self, server: KconfProcess, topic: str) -> None:
+        near, far = os.openpty()
+        termios.tcsetwinsize(far, (40, 200))
+        words = [sys.executable, "-m", "kconf", "kafka", "--shell", "--broker-list", server.bootstrap]
+        there = {**os.environ, "TERM": "xterm"}
+        process = subprocess.Popen(words, stdin=far, stdout=far, stderr=far, start_new_session=True, env=there)
+        os.close(far)
+        screen = Screen(near)
+        try:
+            screen.expect("kafka>")
+            screen.type("dance\r")
+            screen.expect("there is no command 'dance'")
+            screen.type(f"use topic {topic}\r")
+            screen.expect(f"{topic}>")
+            screen.type("set flush.ms=3\r")
+            screen.expect(f"{topic}*>")
+            screen.type("apply\r")
+            screen.expect("Updated config for topic")
+            screen.type("exit\r")
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
+            os.close(near)
+
+
+class Screen:
+    """What a terminal shows."""
+
+    def __init__(self, file: int) -> None:
+        self._file, self._seen = file, ""
+
+    def type(self, text: str) -> None:
+        os.write(self._file, text.encode())
+
+    def expect(self, text: str) -> None:
+        """Wait for a text behind what was waited for before."""
+        while text not in self._seen:
+            ready, _, _ = select.select([self._file], [], [], 20)
+            assert ready, self._seen
+            shown = os.read(self._file, 65536).decode(errors="replace")
+            if "\x1b[6n" in shown:  # prompt_toolkit asks where the cursor is
+                self.type("\x1b[1;1R")
+            self._seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+        self._seen = self._seen.partition(text)[2]
