@@ -23,6 +23,7 @@ class Operation(IntEnum):
     IDEMPOTENT_WRITE = 12
     CREATE_TOKENS = 13
     DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
     __hash__ = int.__hash__  # Enum's own hashes the name in Python code; rights are looked up on every request
 
