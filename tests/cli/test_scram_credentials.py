@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from kconf.cli.kafka_configs.main import main as kafka_configs
 from kconf.cli.main import main
 from kconf.cli.scram_credentials import _EXAMPLES
 from tests.cli.conftest import Ran, run_in_process, run_program
@@ -86,10 +88,29 @@ def test_exactly_one_action(line: str) -> None:
     assert run_program("scram-credentials", "--bootstrap-server", "x:1", *line.split()).status == 2
 
 
-def test_every_example_works(server: KconfProcess) -> None:
+def test_before_any_server_runs(tmp_path: Path, user: str) -> None:
+    """What it is for: the first user, whom a server needs to log in with."""
+    store = f"sqlite:///{tmp_path}/first.db"
+    words = ["scram-credentials", "--store", store, "--username", user]
+    pairs = "SCRAM-SHA-256=[password=hush],SCRAM-SHA-512=[iterations=8192,password=hush]"
+    added = run_in_process(main, [*words, "--add", pairs])
+    with KconfProcess(store=store) as server:
+        asked = ["--bootstrap-server", server.bootstrap, "--describe", "--user", user]
+        told = run_in_process(kafka_configs, asked)
+    gone = run_in_process(main, [*words, "--delete", "SCRAM-SHA-256"])
+    left = run_in_process(main, [*words, "--describe"])
+
+    assert (added.status, gone.status) == (0, 0)
+    assert told.out.endswith(" are SCRAM-SHA-256=iterations=4096, SCRAM-SHA-512=iterations=8192\n")
+    assert left.out.endswith(" are SCRAM-SHA-512=iterations=8192\n")
+    assert run_in_process(main, [*words, "--delete", "SCRAM-SHA-256"]).status == 1
+    assert b"hush" not in b"".join(each.read_bytes() for each in tmp_path.iterdir())
+
+
+def test_every_example_works(server: KconfProcess, tmp_path: Path) -> None:
     found = re.findall(r"^  kconf (.*)$", _EXAMPLES.replace("\\\n", " "), re.MULTILINE)
     for line in found:
-        words = shlex.split(line.replace("localhost:9092", server.bootstrap))
-        done = run_program(*words, environment={"ALICE_PASSWORD": "hush"})
+        here = line.replace("localhost:9092", server.bootstrap).replace("first.db", f"{tmp_path}/first.db")
+        done = run_program(*shlex.split(here), environment={"ALICE_PASSWORD": "hush", "ADMIN_PASSWORD": "hush"})
         assert (done.status, done.err) == (0, ""), line
-    assert len(found) == 4
+    assert len(found) == 5

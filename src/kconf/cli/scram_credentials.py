@@ -1,18 +1,21 @@
-"""`kconf scram-credentials`: KIP-248's tool for the credentials of users, over the wire.
-
-On a store that no server uses yet there is `kconf scram`.
+"""`kconf scram-credentials`: KIP-248's tool for the credentials of users, over the wire or, before any server runs, on
+the store. `kconf scram` does the latter with options of our own.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 from typing import TYPE_CHECKING
 
 from kconf.errors import ConfigurationError, KafkaError
 
 if TYPE_CHECKING:
+    from kconf.cli.scram_store import StoredCredentials
     from kconf.client.sync import SyncAdminClient
+
+    Keeper = SyncAdminClient | StoredCredentials
 
 _EXAMPLES = """\
 examples:
@@ -21,9 +24,10 @@ examples:
   kconf scram-credentials --bootstrap-server localhost:9092 --describe --username alice
   kconf scram-credentials --bootstrap-server localhost:9092 --describe
   kconf scram-credentials --bootstrap-server localhost:9092 --username alice --delete SCRAM-SHA-512
+  kconf scram-credentials --store sqlite:///first.db --username admin --add SCRAM-SHA-512=[password=env:ADMIN_PASSWORD]
 
 A password is best given as password=@FILE, password=env:NAME or password=- (stdin): what stands on a command line is
-seen by all who may list processes. The password itself is never sent; the server gets it salted and iterated.
+seen by all who may list processes. The password itself is never sent nor kept: it is salted and iterated.
 """
 _BRACKETS = r"\s*(SCRAM-SHA-256|SCRAM-SHA-512)\s*=\s*\[(.*?)\]\s*(?:,(?=\s*SCRAM-)|\Z)"
 
@@ -38,7 +42,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         allow_abbrev=False,
     )
     add = command.add_argument
-    add("--bootstrap-server", metavar="HOST:PORT,…", required=True, help="brokers to begin with")
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to begin with")
+    where.add_argument(
+        "--store", "--zookeeper", metavar="URL", help="the store of a kconf server that does not run: sqlite:///FILE"
+    )
     add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
     add("--username", metavar="NAME", help="whose credentials; --describe tells of all without it")
     action = command.add_mutually_exclusive_group(required=True)
@@ -49,14 +57,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    from kconf.client.sync import SyncAdminClient
-
     if not options.describe and not options.username:
         raise ConfigurationError("--add and --delete need --username")
     added, deleted = _added(options.add), _deleted(options.delete)
-    properties = options.command_config if options.command_config is not None else {}
     try:
-        with SyncAdminClient.from_properties(properties, options.bootstrap_server) as admin:
+        with _keeper(options) as admin:
             if options.describe:
                 return _describe(admin, options.username)
             return _alter(admin, options.username, added, deleted)
@@ -64,6 +69,19 @@ def run(options: argparse.Namespace) -> int:
         from kconf.cli.kafka_configs.java import sentence
 
         raise ConfigurationError(sentence(error)) from error
+
+
+def _keeper(options: argparse.Namespace) -> Keeper:
+    if options.store is not None:
+        from kconf.cli.scram import _own_name
+        from kconf.cli.scram_store import StoredCredentials
+
+        logging.getLogger("kconf").addHandler(logging.NullHandler())
+        return StoredCredentials(options.store, principal=f"User:{_own_name()}")
+    from kconf.client.sync import SyncAdminClient
+
+    properties = options.command_config if options.command_config is not None else {}
+    return SyncAdminClient.from_properties(properties, options.bootstrap_server)
 
 
 def _added(text: str | None) -> dict[str, str]:
@@ -93,7 +111,7 @@ def _deleted(text: str | None) -> list[str]:
     return names
 
 
-def _alter(admin: SyncAdminClient, user: str, added: dict[str, str], deleted: list[str]) -> int:
+def _alter(admin: Keeper, user: str, added: dict[str, str], deleted: list[str]) -> int:
     from kconf.cli.kafka_configs.credentials import mechanism_of, parse_credential, upsertions
     from kconf.model.scram import Deletion
 
@@ -111,7 +129,7 @@ def _alter(admin: SyncAdminClient, user: str, added: dict[str, str], deleted: li
     return 0
 
 
-def _describe(admin: SyncAdminClient, user: str | None) -> int:
+def _describe(admin: Keeper, user: str | None) -> int:
     from kconf.cli.kafka_configs.quotas import scram_line
     from kconf.errors import ErrorCode
 
