@@ -14,13 +14,14 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kconf.cli.kafka_configs.main import main
+from kconf.cli.main import main as kconf
 from lab.broker import KafkaBroker
 from lab.tools import CONFIGS, Done, ToolServer
 from tests.client.certificates import Certificates
@@ -152,10 +153,7 @@ _PATIENCE = 10.0
 
 def ours(bootstrap: str, *args: str) -> Done:
     """Our tool, to the letter of Kafka's. In this process: a story has many lines."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(["--strict-compat", "--bootstrap-server", bootstrap, *args])
-    return subprocess.CompletedProcess(args, status, out.getvalue(), err.getvalue())
+    return run(main, "--strict-compat", "--bootstrap-server", bootstrap, *args)
 
 
 def words(done: Done) -> str:
@@ -419,6 +417,66 @@ def test_an_older_broker(kafka_392: KafkaBroker, tools_392: ToolServer) -> None:
                 theirs = sorted(tools_392.kafka_configs(address, *line.split()).stdout.splitlines())
             assert sorted(mine.stdout.splitlines()) == theirs, line
         assert mine.returncode == 0, (line, mine.stderr)
+
+
+def run(program: Callable[[list[str]], int], *args: str) -> Done:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = program(list(args))
+    return subprocess.CompletedProcess(args, status, out.getvalue(), err.getvalue())
+
+
+def until(told: Callable[[], Done], text: str) -> Done:
+    """A real broker shows a change some time after the controller has answered."""
+    deadline = time.monotonic() + _PATIENCE
+    while text not in (done := told()).stdout and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert text in done.stdout, done.stdout + done.stderr
+    return done
+
+
+def test_a_dry_run_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
+    address = ("--bootstrap-server", kafka_431.bootstrap)
+    tools.kafka_topics(kafka_431.bootstrap, "--create", "--topic", "ours-dry")
+    until(lambda: run(main, *address, "--describe", "--topic", "ours-dry", "--all"), "segment.ms=604800000")
+    change = ("--alter", "--topic", "ours-dry", "--add-config", "segment.ms=60000", "--dry-run")
+    tried = run(main, *address, *change)
+    quota = run(main, *address, "--alter", "--user", "dry", "--add-config", "producer_byte_rate=1", "--dry-run")
+
+    assert tried.stdout.splitlines()[1:] == ["  segment.ms: 604800000 -> 60000"]
+    assert quota.stdout.splitlines()[1:] == ["  producer_byte_rate: (unset) -> 1.0"]
+    assert "segment.ms" not in run(main, *address, "--describe", "--topic", "ours-dry").stdout
+    assert run(main, *address, "--describe", "--user", "dry").stdout == ""
+
+
+def test_the_proposals_commands_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
+    """KIP-248's config-command and scram-credentials, KIP-21's kafka: none of them needs a kconf server."""
+    server = ("--bootstrap-server", kafka_431.bootstrap)
+    brokers = ("--broker-list", kafka_431.bootstrap)
+    who = ("--entity-type", "topics", "--entity-name", "ours-proposals")
+    tools.kafka_topics(kafka_431.bootstrap, "--create", "--topic", "ours-proposals")
+    until(lambda: run(kconf, "config-command", *server, "--describe", *who), "Default config")
+
+    assert run(kconf, "config-command", *server, "--alter", *who, "--add-config", "segment.ms=60000").returncode == 0
+    until(lambda: run(kconf, "config-command", *server, "--describe", *who), "Dynamic topic config")
+    pair = ("--entity-type", "users", "--entity-name", "u248", "--entity-type", "clients", "--entity-default")
+    assert (
+        run(kconf, "config-command", *server, "--alter", *pair, "--add-config", "producer_byte_rate=1").returncode == 0
+    )
+    until(lambda: run(kconf, "config-command", *server, "--describe", *pair), "Default client of user")
+
+    topic = ("--entity-type", "topic", "--entity-name", "ours-proposals")
+    changed = run(kconf, "kafka", "--alter-config", *topic, "--added-config", "flush.ms=9", *brokers)
+    assert changed.stdout == 'Updated config for topic: "ours-proposals".\n'
+    until(lambda: run(kconf, "kafka", "--describe-config", *topic, *brokers), "are flush.ms=9,segment.ms=60000")
+    wrong = run(kconf, "kafka", "--alter-config", *topic, "--added-config", "no.such.key=9", *brokers)
+    assert wrong.stderr.startswith("kconf: InvalidEntityConfig: ")
+
+    both = "SCRAM-SHA-256=[iterations=8192, password=x],SCRAM-SHA-512=[password=x]"
+    user = ("scram-credentials", *server, "--username", "u248")
+    assert run(kconf, *user, "--add", both).returncode == 0
+    until(lambda: run(kconf, *user, "--describe"), "SCRAM-SHA-256=iterations=8192, SCRAM-SHA-512=iterations=4096")
+    assert run(kconf, *user, "--delete", "SCRAM-SHA-256,SCRAM-SHA-512").returncode == 0
 
 
 def test_there_are_more_than_sixty_command_lines() -> None:
