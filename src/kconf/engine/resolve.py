@@ -213,12 +213,12 @@ class Ladder:
         known = self._key(name)
         sensitive = known is None or known.sensitive
         raw = self.effective.get(name)
-        if sensitive or (raw is None and key is None):
+        if sensitive:
             value = None
-        elif raw is None:
-            value = key.default if key is not None else None
+        elif key is None or key.internal or key.dynamic_only:
+            value = raw  # as in Kafka: what no definition is shown for is not parsed either
         else:
-            value = raw if key is None or key.internal else normalised(key, raw)
+            value = key.default if raw is None else normalised(key, raw)
         chain = self.chain(name)
         return Entry(
             name,

@@ -10,7 +10,7 @@ from kconf.engine.topics import MOST_PARTITIONS
 from kconf.keys.topic import TOPIC_39
 from kconf.wire.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
-from tests.conformance.differential.compare import MISSING, Difference
+from tests.conformance.differential.compare import MISSING, Difference, at
 from tests.conformance.differential.draw import BROKER, BROKER_LOGGER
 
 _COMPARED = frozenset(BY_NAME[name].key for name in SERVED)
@@ -47,8 +47,7 @@ def _own_apis(found: Difference) -> bool:
         return False
     if found.path[:1] == ("api_keys",):
         older = found.place("min_version") and found.kconf < found.kafka
-        other_side = "kconf_answer" if found.kafka is not MISSING else "kafka_answer"
-        alone = len(found.path) == 2 and found.path[1] not in getattr(found, other_side)["api_keys"]
+        alone = len(found.path) == 2 and MISSING in (found.kafka, found.kconf)
         return older or (alone and int(found.path[1]) not in _COMPARED)
     return found.path[:1] in (("supported_features",), ("finalized_features",), ("finalized_features_epoch",))
 
@@ -56,13 +55,14 @@ def _own_apis(found: Difference) -> bool:
 def _own_loggers(found: Difference) -> bool:
     if found.ask.name != "DescribeConfigs" or len(found.path) < 4 or found.path[2] != "configs":
         return False
-    return found.kafka_answer["results"][found.path[1]]["resource_type"] == BROKER_LOGGER and found.path[3] != "root"
+    return at(found.kafka_answer, *found.path[:2], "resource_type") == BROKER_LOGGER and found.path[3] != "root"
 
 
 def _empty_name(found: Difference) -> bool:
     return (
         found.ask.name == "DescribeTopicPartitions"
         and any(each.name == "" for each in found.ask.message.topics)
+        and isinstance(found.kafka_answer, dict)
         and all(each["error_code"] == -1 for each in found.kafka_answer["topics"])
     )
 
@@ -71,7 +71,7 @@ def _growth_beyond(found: Difference) -> bool:
     return (
         found.ask.name == "CreatePartitions"
         and sum(each.count for each in found.ask.message.topics) > MOST_PARTITIONS
-        and found.kafka_answer["results"][found.path[1]]["error_code"] == -1
+        and at(found.kafka_answer, *found.path[:2], "error_code") == -1
     )
 
 
@@ -81,6 +81,7 @@ def _repeated(found: Difference) -> bool:
         found.ask.name == "AlterConfigs"
         and len(set(names)) < len(names)
         and found.kafka in (Ending.SILENT.value, Ending.CLOSED.value)
+        and isinstance(found.kconf, dict)
         and all(each["error_code"] == 42 for each in found.kconf["responses"])
     )
 
@@ -96,9 +97,8 @@ class _Altered(NamedTuple):
 def _altered(found: Difference) -> _Altered | None:
     if found.ask.name not in ("AlterConfigs", "IncrementalAlterConfigs") or found.path[:1] != ("responses",):
         return None
-    index = found.path[1]
-    codes = (answer["responses"][index]["error_code"] for answer in (found.kafka_answer, found.kconf_answer))
-    return _Altered(found.ask.message.resources[index].configs, *codes)
+    codes = (at(each, *found.path[:2], "error_code") for each in (found.kafka_answer, found.kconf_answer))
+    return _Altered(found.ask.message.resources[found.path[1]].configs, *codes)
 
 
 def _unknown_operation(found: Difference) -> bool:
@@ -135,15 +135,15 @@ def _masked(found: Difference) -> bool:
 
 
 def _other_spelling(found: Difference) -> bool:
-    if found.ask.name != "DescribeConfigs" or found.path[:1] != ("results",) or found.path[2] != "configs":
+    if found.ask.name != "DescribeConfigs" or found.path[:1] != ("results",) or found.path[2:3] != ("configs",):
         return False
-    theirs, ours = (answer["results"][found.path[1]] for answer in (found.kafka_answer, found.kconf_answer))
-    key = found.path[3]
+    about = at(found.kconf_answer, *found.path[:2])
+    theirs, ours = (at(each, *found.path[:4], "config_source") for each in (found.kafka_answer, found.kconf_answer))
     return (
-        ours["resource_type"] == BROKER
-        and ours["resource_name"] in ("01", "+1")
-        and ours["configs"][key]["config_source"] == OWN_LEVEL
-        and theirs["configs"][key]["config_source"] != OWN_LEVEL
+        about["resource_type"] == BROKER
+        and about["resource_name"] in ("01", "+1")
+        and theirs not in (MISSING, OWN_LEVEL)
+        and ours == OWN_LEVEL
     )
 
 
@@ -253,7 +253,7 @@ def _other_release(found: Difference) -> bool:
 
 def _unknown_to_39(found: Difference) -> bool:
     """A topic with a key that only 4.x has is refused for that (40), whatever else is wrong with it."""
-    if found.ask.name != "CreateTopics" or found.kafka_answer["topics"][found.path[1]]["error_code"] != INVALID_CONFIG:
+    if found.ask.name != "CreateTopics" or at(found.kafka_answer, *found.path[:2], "error_code") != INVALID_CONFIG:
         return False
     (wish,) = (each for each in found.ask.message.topics if each.name == found.path[1])
     return any(each.name == _NEW for each in wish.configs)

@@ -131,3 +131,12 @@ def _walk(kafka: Tree, kconf: Tree, path: tuple[str | int, ...]) -> Iterator[tup
 
 def _steps(value: Tree) -> Mapping[str | int, Tree]:
     return value if isinstance(value, dict) else dict(enumerate(value))
+
+
+def at(answer: Tree, *path: str | int) -> Tree:
+    """What stands at a place of an answer, or MISSING."""
+    for step in path:
+        if not isinstance(answer, (dict, list)):
+            return MISSING
+        answer = _steps(answer).get(step, MISSING)
+    return answer

@@ -37,6 +37,15 @@ _APPLIED = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
     "transaction.partition.verification.enable",
 )
+# From each of these a broker may go back to its own number in one step. Where it may not, clearing both levels at once
+# leaves a real broker with a number that is stored nowhere, and it then refuses every change.
+_THREADS = {
+    "background.threads": ("5", "8", "10", "16"),
+    "num.io.threads": ("4", "5", "8"),
+    "num.recovery.threads.per.data.dir": ("1", "3", "4"),
+    "num.replica.fetchers": ("1", "2"),
+    "remote.log.manager.copier.thread.pool.size": ("5", "10", "20"),
+}
 _CUSTOM = (
     "my.custom.key",
     "zookeeper.connect",
@@ -150,7 +159,7 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
     for _ in range(draw.random.choice((0, 1, 1, 2, 3))):
         kind = draw.one(kinds)
         key = draw.one(_APPLIED)
-        value: str | None = _likely(draw, key) if draw.chance(0.8) else draw.one(texts(key))
+        value: str | None = _likely(draw, key) if key in _THREADS or draw.chance(0.8) else draw.one(texts(key))
         if draw.chance(0.1):
             key, value = draw.one(_CUSTOM), "x"
         elif draw.chance(0.05):
@@ -167,8 +176,8 @@ def _likely(draw: Draw, name: str) -> str:
     key = KEYS[name]
     if key.check is not None and key.check.choices:
         return draw.one(key.check.choices)
-    if name.endswith((".threads", ".fetchers", ".size", "data.dir")):
-        return str(draw.random.choice((1, 2, 3, 4, 8, 10, 16)))
+    if name in _THREADS:
+        return draw.one(_THREADS[name])
     return {1: "true", 6: "0.3"}.get(int(key.type), str(draw.random.choice((1000, 5000, 1048576, 50_000_000))))
 
 
