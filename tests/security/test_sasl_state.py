@@ -6,6 +6,7 @@ import random
 import socket
 import struct
 import time
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,7 +37,8 @@ def server() -> Iterator[KconfProcess]:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,BRIEF:SASL_PLAINTEXT",
         "listener.name.brief.connections.max.reauth.ms": "2500",
     }
-    with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL", BRIEF)) as made:
+    args = ["--metrics", "127.0.0.1:0"]
+    with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL", BRIEF), args=args) as made:
         with SyncAdminClient(made.address("PLAINTEXT")) as admin:
             admin.alter_user_scram_credentials(
                 [scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password)]
@@ -340,7 +342,7 @@ def test_a_renewal_among_other_requests(brief: Line) -> None:
 
 
 def test_failed_logins_are_counted_and_logged_sparingly(server: KconfProcess) -> None:
-    before = server.log().count("login failed")
+    before, counted = server.log().count("login failed"), failed_logins(server)
     lines = []
     for _ in range(60):
         line = Line(server.address("SASL"))
@@ -350,8 +352,15 @@ def test_failed_logins_are_counted_and_logged_sparingly(server: KconfProcess) ->
     for line in lines:
         line.receive()
         line.close()
+    assert failed_logins(server) == counted + 60
     assert 5 <= server.log().count("login failed") - before <= 40
     assert "alice" not in server.log()
+
+
+def failed_logins(server: KconfProcess) -> int:
+    assert server.metrics_url is not None
+    told = urllib.request.urlopen(server.metrics_url).read().decode()
+    return int(float(told.partition("\nkconf_failed_logins_total ")[2].split()[0]))
 
 
 def _failing() -> bytes:
