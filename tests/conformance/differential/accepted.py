@@ -53,7 +53,7 @@ def _own_apis(found: Difference) -> bool:
 
 
 def _own_loggers(found: Difference) -> bool:
-    if found.ask.name != "DescribeConfigs" or len(found.path) < 4 or found.path[2] != "configs":
+    if found.ask.name != "DescribeConfigs" or len(found.path) != 4 or MISSING not in (found.kafka, found.kconf):
         return False
     return at(found.kafka_answer, *found.path[:2], "resource_type") == BROKER_LOGGER and found.path[3] != "root"
 
@@ -62,8 +62,8 @@ def _empty_name(found: Difference) -> bool:
     return (
         found.ask.name == "DescribeTopicPartitions"
         and any(each.name == "" for each in found.ask.message.topics)
-        and isinstance(found.kafka_answer, dict)
-        and all(each["error_code"] == -1 for each in found.kafka_answer["topics"])
+        and {each["error_code"] for each in at(found.kafka_answer, "topics")} == {-1}
+        and {each["error_code"] for each in at(found.kconf_answer, "topics")} <= {0, 3, 17}
     )
 
 
@@ -72,6 +72,7 @@ def _growth_beyond(found: Difference) -> bool:
         found.ask.name == "CreatePartitions"
         and sum(each.count for each in found.ask.message.topics) > MOST_PARTITIONS
         and at(found.kafka_answer, *found.path[:2], "error_code") == -1
+        and at(found.kconf_answer, *found.path[:2], "error_code") in (0, 44)
     )
 
 
@@ -102,7 +103,8 @@ def _altered(found: Difference) -> _Altered | None:
 
 
 def _unknown_operation(found: Difference) -> bool:
-    if found.ask.name != "IncrementalAlterConfigs" or (about := _altered(found)) is None or about.kafka != -1:
+    about = _altered(found)
+    if found.ask.name != "IncrementalAlterConfigs" or about is None or about.kafka != -1 or about.kconf == -1:
         return False
     return any(op.config_operation not in range(4) for wish in found.ask.message.resources for op in wish.configs)
 
@@ -255,8 +257,8 @@ def _unknown_to_39(found: Difference) -> bool:
     """A topic with a key that only 4.x has is refused for that (40), whatever else is wrong with it."""
     if found.ask.name != "CreateTopics" or at(found.kafka_answer, *found.path[:2], "error_code") != INVALID_CONFIG:
         return False
-    (wish,) = (each for each in found.ask.message.topics if each.name == found.path[1])
-    return any(each.name == _NEW for each in wish.configs)
+    wishes = [each for each in found.ask.message.topics if each.name == found.path[1]]
+    return any(each.name == _NEW for wish in wishes for each in wish.configs)
 
 
 def _order(answer: Any, found: Difference) -> list[str]:

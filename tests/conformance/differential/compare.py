@@ -50,8 +50,13 @@ _OWN = frozenset(["cluster_id", "port"])
 
 
 class _Missing:
+    """Nothing: equal to itself only, and without elements."""
+
     def __repr__(self) -> str:
         return "nothing"
+
+    def __iter__(self) -> Iterator[Tree]:
+        return iter(())
 
 
 MISSING = _Missing()
