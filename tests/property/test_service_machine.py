@@ -27,7 +27,6 @@ from kconf.model.snapshot import Snapshot, replay
 from kconf.server import dispatch
 from kconf.server.context import Context
 from kconf.server.dispatch import Peer
-from kconf.server.quick import quick_answer
 from kconf.server.statistics import Statistics
 from kconf.service import Service, State
 from kconf.store.base import Store, open_store
@@ -309,7 +308,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
         for _ in range(2):
             assert self.loop.run_until_complete(_answered(self.context, asked)) == fresh
-            assert _quick(self.service.state, _frame(asked)) in (None, fresh)
+            assert _quick(self.context, _frame(asked)) in (None, fresh)
 
     @invariant()
     def the_state_is_the_models(self) -> None:
@@ -343,8 +342,8 @@ def _frame(asked: Said) -> bytes:
     return request(BY_NAME[api], version, 7, "test", message)
 
 
-def _quick(state: State, frame: bytes) -> bytes | None:
-    made = quick_answer(state, frame, 4, len(frame), allow_all)
+def _quick(context: Context, frame: bytes) -> bytes | None:
+    made = context.quick.answer(frame, 4, len(frame), allow_all)
     return None if made is None else b"".join(made[1])
 
 

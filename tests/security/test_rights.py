@@ -24,7 +24,6 @@ from kconf.model.journal import Caller
 from kconf.server import dispatch
 from kconf.server.context import Context
 from kconf.server.dispatch import HANDLERS, Peer
-from kconf.server.quick import quick_answer
 from kconf.server.rights import rights_of
 from kconf.server.statistics import Statistics
 from kconf.service import Service
@@ -260,7 +259,7 @@ class World:
         row = BY_NAME[api]
         frame = request(row, row.max, 1, "x", row.request(**fields))
         if api == "DescribeConfigs":
-            quick = quick_answer(self.service.state, frame, 4, len(frame), peer.authorise)
+            quick = self.context.quick.answer(frame, 4, len(frame), peer.authorise)
             if quick is not None:
                 return read_response(row, row.max, b"".join(quick[1])[4:])[1]
         made = dispatch.answer(self.context, Statistics(), peer, frame[4:])

@@ -173,27 +173,19 @@ class Ladder:
         synonyms = (Synonym(name, value, Source.TOPIC), *below)
         return Entry(name, value, Source.TOPIC, key.type, synonyms=synonyms, documentation=key.about)
 
-    def created(self, overrides: Overrides) -> list[tuple[str, str | None, Source]]:
-        """KIP-525: what CreateTopics tells of a topic. Overrides as they were sent, the rest with its true source."""
-        rows = [*self._created_inherited]
-        if not overrides:
-            return rows
-        found = {name: (name, value, source) for name, value, source in rows}
-        found.update({name: (name, value, Source.TOPIC) for name, value in overrides.items()})
-        return [found[name] for name in sorted(found)]
-
     @cached_property
-    def _created_inherited(self) -> list[tuple[str, str | None, Source]]:
-        return [self._created(key) for name, key in sorted(self.catalogue.topic.items()) if not key.internal]
+    def created(self) -> dict[str, tuple[str | None, Source]]:
+        """KIP-525: what CreateTopics tells of a topic without overrides, by name, in order, with the true sources."""
+        return {key.name: self._created(key) for _, key in sorted(self.catalogue.topic.items()) if not key.internal}
 
-    def _created(self, key: Key) -> tuple[str, str | None, Source]:
+    def _created(self, key: Key) -> tuple[str | None, Source]:
         for source, level in self._levels():
             for rung in key.rungs:
                 raw = level.get(rung.name)
                 if raw is None or (source is Source.DEFAULT and rung.factor != 1):
                     continue
-                return key.name, raw if rung.factor == 1 else _scaled(raw, rung.factor), source
-        return key.name, key.default, Source.DEFAULT
+                return raw if rung.factor == 1 else _scaled(raw, rung.factor), source
+        return key.default, Source.DEFAULT
 
     # -- brokers -----------------------------------------------------------------------------------------------------
 

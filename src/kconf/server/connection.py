@@ -16,7 +16,7 @@ from kconf.errors import ProtocolError, RemoteProtocolError
 from kconf.server.dispatch import Said, is_served
 from kconf.server.doors import TurnedAway
 from kconf.server.memory import LARGE, give_back
-from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
+from kconf.server.quick import DESCRIBE_CONFIGS
 from kconf.wire.frames import LENGTH
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Connection(asyncio.Protocol):
         self.door = door
         self._gate: Gate | None = None  # where one has to log in, until that is done for good
         self._now = server.now
-        self._service = server.context.service
+        self._quick = server.context.quick
         self._quotas = server.context.quotas
         self._statistics = server.statistics
         self._data = b""  # what has been read and not yet answered, less what is in `_buffer`
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
             stop = start + size
             hit = None
             if stop <= end and data[start : start + 2] == DESCRIBE_CONFIGS and not self._quotas.limiting:
-                hit = quick_answer(self._service.state, data, start, stop, self.peer.authorise)
+                hit = self._quick.answer(data, start, stop, self.peer.authorise)
             if hit is not None:
                 self._statistics.quick += 1
                 out += hit[1]

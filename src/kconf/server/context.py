@@ -17,6 +17,7 @@ from kconf.server.certificates import Certificates
 from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
 from kconf.server.policies import Policies
+from kconf.server.quick import Quick
 from kconf.server.quota_manager import QuotaManager
 from kconf.server.rights import authorizer_of
 from kconf.service import Service, State
@@ -29,6 +30,7 @@ class Context:
     """This server: shared by all connections."""
 
     service: Service
+    quick: Quick
     node_id: int
     cluster_id: str
     rack: str | None
@@ -46,6 +48,7 @@ class Context:
         """All that a server keeps beside its service, following it."""
         return cls(
             service,
+            Quick(service),  # the first to hear of a commit
             service.node_id,
             service.store.cluster_id,
             service.state.ladder.value("broker.rack"),

@@ -24,22 +24,21 @@ from kconf.errors import (
     UnknownTopic,
 )
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
-from kconf.model.entry import Entry, View
+from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
 from kconf.server.context import Call, Context
+from kconf.server.encoded import entry_bytes, tail_of
 from kconf.service import State
 from kconf.wire.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     Form,
-    encode_entry,
     response_parts,
     result_head,
     result_tail,
 )
 
 _AT_ONCE = 500  # resources described before others get their turn
-_MOST_FORMS = 4  # of a View that are kept; clients ask in one or two
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
 
@@ -151,32 +150,5 @@ def _view(context: Context, state: State, resource: Resource) -> View:
 def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:
     if names:
         wanted = frozenset(names)
-        return result_tail(form, [_entry(entry, form) for entry in view.entries if entry.name in wanted])
+        return result_tail(form, [entry_bytes(entry, form) for entry in view.entries if entry.name in wanted])
     return tail_of(view, form)
-
-
-def tail_of(view: View, form: Form) -> bytes:
-    """All entries of a View, joined; made once."""
-    tail: bytes | None = view.memo.get(form)
-    if tail is None:
-        if len(view.memo) >= _MOST_FORMS:
-            view.memo.clear()
-        tail = view.memo[form] = result_tail(form, [_entry(entry, form) for entry in view.entries])
-    return tail
-
-
-def _entry(entry: Entry, form: Form) -> bytes:
-    known: bytes | None = entry.memo.get(form)
-    if known is None:
-        known = entry.memo[form] = encode_entry(
-            form,
-            entry.name,
-            entry.value,
-            read_only=entry.read_only,
-            source=entry.source,
-            sensitive=entry.sensitive,
-            synonyms=entry.synonyms,
-            value_type=entry.type,
-            documentation=entry.documentation,
-        )
-    return known

@@ -2,18 +2,22 @@
 
 Such a request is the same bytes for every topic but for the name, and so is its answer but for the name and for the
 entries, which live encoded with the topic's View. So the answer is made of slices and remembered parts, without reading
-the request into values; nothing is kept per topic, and nothing can be stale: the View is that of the visible state.
+the request into values. Which View a topic has is remembered by its name, in one dictionary that follows the commits: a
+change forgets its topic, a change of a broker level forgets all.
 Whatever looks in the least unusual takes the long way (dispatch.py), which must give the same bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kconf.model.acl import AclType, Authorise, Operation, allow_all
+from kconf.model.entry import View
+from kconf.model.journal import Revision
 from kconf.model.resource import Resource, ResourceType
-from kconf.server.describe_configs import tail_of
-from kconf.service import State
+from kconf.server.encoded import tail_of
+from kconf.service import Service, State
 from kconf.wire.describe_configs import Form, response_end
 from kconf.wire.frames import LENGTH
 from kconf.wire.varint import MAX_TEXT
@@ -50,47 +54,63 @@ def _shape(version: int) -> _Shape:
 _SHAPES: Final = {version.to_bytes(2, "big"): _shape(version) for version in range(5)}
 
 
-def quick_answer(
-    state: State, data: bytes, start: int, stop: int, authorise: Authorise
-) -> tuple[int, tuple[bytes, ...]] | None:
-    """The answer to the frame data[start:stop], its size and its parts; None: take the long way."""
-    shape = _SHAPES.get(data[start + 2 : start + 4])
-    if shape is None or stop - start < 10:
-        return None
-    client = data[start + 8] << 8 | data[start + 9]
-    at = start + 10 + (0 if client > MAX_TEXT else client)  # negative: null
-    begin = at + len(shape.before)
-    if begin + shape.wide >= stop or data[at:begin] != shape.before:
-        return None
-    if shape.wide == 1:
-        size = data[begin] - 1
-        if not 0 < size < _SHORT:
+class Quick:
+    """Answers by the short way. It must hear of a commit before anyone can ask again: subscribe it first."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._ladder = service.state.ladder
+        self._views: dict[bytes, View] = {}  # of topics that there are, by name
+        service.subscribe(self.follow)
+
+    def follow(self, revisions: Iterable[Revision]) -> None:
+        """Forget what is no longer true."""
+        for revision in revisions:
+            for change in revision.changes:
+                if change.resource.type == ResourceType.TOPIC:
+                    self._views.pop(change.resource.name.encode(), None)
+
+    def answer(self, data: bytes, start: int, stop: int, authorise: Authorise) -> tuple[int, tuple[bytes, ...]] | None:
+        """The answer to the frame data[start:stop], its size and its parts; None: take the long way."""
+        shape = _SHAPES.get(data[start + 2 : start + 4])
+        if shape is None or stop - start < 10:
             return None
-    else:
-        size = data[begin] << 8 | data[begin + 1]
-    name_at = begin + shape.wide
-    form = shape.forms.get(data[name_at + size : stop])
-    if form is None:
-        return None
-    raw = data[name_at : name_at + size]
-    if not raw.isascii():
-        return None
-    name = raw.decode("ascii")
-    snapshot = state.snapshot
-    if name not in snapshot.topics:
-        return None
-    if authorise is not allow_all and not authorise(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, name):
-        return None
-    resource = Resource(ResourceType.TOPIC, name)
-    tail = tail_of(state.ladder.topic(snapshot.overrides(resource)), form)
-    end = response_end(form, snapshot.revision)
-    length = 4 + len(shape.head) + shape.wide + size + len(tail) + len(end)
-    parts = (
-        LENGTH.pack(length),
-        data[start + 4 : start + 8],
-        shape.head,
-        data[begin : name_at + size],
-        tail,
-        end,
-    )
-    return length, parts
+        client = data[start + 8] << 8 | data[start + 9]
+        at = start + 10 + (0 if client > MAX_TEXT else client)  # negative: null
+        begin = at + len(shape.before)
+        if begin + shape.wide >= stop or data[at:begin] != shape.before:
+            return None
+        if shape.wide == 1:
+            size = data[begin] - 1
+            if not 0 < size < _SHORT:
+                return None
+        else:
+            size = data[begin] << 8 | data[begin + 1]
+        name_at = begin + shape.wide
+        form = shape.forms.get(data[name_at + size : stop])
+        if form is None:
+            return None
+        state = self._service.state
+        view = self._view(state, data[name_at : name_at + size], authorise)
+        if view is None:
+            return None
+        tail = view.memo.get(form) or tail_of(view, form)
+        end = response_end(form, state.snapshot.revision)
+        length = 4 + len(shape.head) + shape.wide + size + len(tail) + len(end)
+        name = data[begin : name_at + size]
+        return length, (LENGTH.pack(length), data[start + 4 : start + 8], shape.head, name, tail, end)
+
+    def _view(self, state: State, raw: bytes, authorise: Authorise) -> View | None:
+        """The View of a topic; None where there is none, or where the caller may not see it."""
+        if state.ladder is not self._ladder:
+            self._ladder = state.ladder
+            self._views.clear()
+        view = self._views.get(raw)
+        if view is None:
+            if not raw.isascii() or (name := raw.decode("ascii")) not in state.snapshot.topics:
+                return None
+            view = state.ladder.topic(state.snapshot.overrides(Resource.topic(name)))
+            self._views[raw] = view
+        if authorise is not allow_all and not authorise(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, raw.decode("ascii")):
+            return None
+        return view

@@ -15,7 +15,7 @@ from typing import Any
 from kconf.server import dispatch
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, Said
-from kconf.server.quick import DESCRIBE_CONFIGS, quick_answer
+from kconf.server.quick import DESCRIBE_CONFIGS
 from kconf.server.quota_manager import user_of
 from kconf.server.statistics import Statistics
 from kconf.wire.apis import API_VERSIONS, APIS
@@ -38,7 +38,7 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
 def _quick(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -> list[bytes] | None:
     if frame[:2] != DESCRIBE_CONFIGS:
         return None
-    found = quick_answer(context.service.state, frame, 0, len(frame), peer.authorise)
+    found = context.quick.answer(frame, 0, len(frame), peer.authorise)
     if found is None:
         return None
     statistics.quick += 1

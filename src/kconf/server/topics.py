@@ -22,6 +22,7 @@ from kconf.engine.topics import (
 from kconf.errors import ErrorCode, Failure, KafkaError, RequestTimedOut, StoreError
 from kconf.model.acl import AclType, Operation
 from kconf.model.alteration import TopicWish
+from kconf.model.entry import Source
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import encode_id
@@ -135,19 +136,19 @@ def _created(outcome: Created, ladder: Ladder, call: Call, *, dry: bool) -> Crea
 
 
 def _configs(ladder: Ladder, overrides: Overrides, version: int) -> list[bytes]:
-    """The rows of KIP-525, encoded; most topics have most rows in common."""
-    known = ladder.memo
-    rows = []
-    for row in ladder.created(overrides):
-        place = (version, row)
-        data = known.get(place)
-        if data is None:
-            name, value, source = row
-            data = encode(CreatableTopicConfigs(name, value, False, source, False), version, True)
-            if len(known) < 10_000:
-                known[place] = data
-        rows.append(data)
-    return rows
+    """The rows of KIP-525, encoded, by name: what all topics have, and in its place what this one was given."""
+    common: dict[str, bytes] | None = ladder.memo.get(("created", version))
+    if common is None:
+        common = {name: _row(name, *told, version) for name, told in ladder.created.items()}
+        ladder.memo["created", version] = common
+    if not overrides:
+        return list(common.values())
+    rows = {**common, **{name: _row(name, value, Source.TOPIC, version) for name, value in overrides.items()}}
+    return list(rows.values()) if len(rows) == len(common) else [rows[name] for name in sorted(rows)]
+
+
+def _row(name: str, value: str | None, source: Source, version: int) -> bytes:
+    return encode(CreatableTopicConfigs(name, value, False, source, False), version, True)
 
 
 async def handle_delete(context: Context, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:

@@ -19,7 +19,6 @@ from kconf.model.alteration import TopicWish
 from kconf.model.journal import Caller
 from kconf.server.context import Context
 from kconf.server.dispatch import Peer, answer
-from kconf.server.quick import quick_answer
 from kconf.server.statistics import Statistics
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
@@ -62,7 +61,7 @@ def long_way(context: Context, frame: bytes) -> bytes:
 
 
 def short_way(context: Context, frame: bytes) -> bytes | None:
-    found = quick_answer(context.service.state, b"junk" + frame, 4, 4 + len(frame), allow_all)
+    found = context.quick.answer(b"junk" + frame, 4, 4 + len(frame), allow_all)
     if found is None:
         return None
     size, parts = found
@@ -114,7 +113,7 @@ def test_who_may_not_describe_takes_the_long_way() -> None:
     with a_server() as context:
         frame = request(API, 4, 1, "c", DescribeConfigsRequest([DescribeConfigsResource(2, "plain")]))[4:]
 
-        assert quick_answer(context.service.state, frame, 0, len(frame), never) is None
+        assert context.quick.answer(frame, 0, len(frame), never) is None
 
 
 @given(
