@@ -131,5 +131,5 @@ def common_versions(duel: Duel) -> dict[str, range]:
 
 def _served(side: Side) -> dict[int, tuple[int, int]]:
     answer = side.ask(Ask("ApiVersions", 0, ApiVersionsRequest()))
-    assert isinstance(answer, ApiVersionsResponse)
+    assert isinstance(answer, ApiVersionsResponse), f"{side.name} {answer}"
     return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
