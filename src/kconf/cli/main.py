@@ -21,7 +21,7 @@ KAFKAS: Final = {
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """All commands and their options, or those of one; `--help` is made from it, and so is docs/reference/cli.md."""
+    """All commands and their options, or those of one; `--help` is made from it."""
     top = argparse.ArgumentParser(prog="kconf", description="The configuration plane of Kafka.")
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
