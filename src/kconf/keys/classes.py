@@ -37,8 +37,6 @@ KNOWN_CLASSES: Final = frozenset(
         _SECURITY + "oauthbearer.internals.OAuthBearerSaslClientCallbackHandler",
         _SECURITY + "oauthbearer.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
         _SECURITY + "oauthbearer.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler",
-        _SECURITY + "oauthbearer.secured.OAuthBearerLoginCallbackHandler",  # up to 3.9
-        _SECURITY + "oauthbearer.secured.OAuthBearerValidatorCallbackHandler",  # up to 3.9
         # TLS
         _SECURITY + "ssl.DefaultSslEngineFactory",
         # metrics, replica selection, configuration providers
@@ -58,7 +56,5 @@ KNOWN_CLASSES: Final = frozenset(
         "org.apache.kafka.server.share.persister.NoOpStatePersister",
         # the remote tier
         "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager",
-        "org.apache.kafka.server.log.remote.storage.NoOpRemoteLogMetadataManager",
-        "org.apache.kafka.server.log.remote.storage.NoOpRemoteStorageManager",
     ]
 )

@@ -1,0 +1,21 @@
+"""The classes that a value may name are those inside Kafka's own jars: there is no JVM in the server to ask."""
+
+from __future__ import annotations
+
+from zipfile import ZipFile
+
+from kconf.keys.classes import KNOWN_CLASSES
+from lab.jars import classpath, jar_dir
+
+OF_3_9 = {"kafka.security.authorizer.AclAuthorizer"}  # means our authorizer, as its successor does
+
+
+def test_every_class_that_may_be_named_is_shipped() -> None:
+    classpath("4.3.1")  # fetches the jars where they are missing
+    shipped: set[str] = set()
+    for jar in jar_dir("4.3.1").glob("*.jar"):
+        with ZipFile(jar) as file:
+            names = [each for each in file.namelist() if each.endswith(".class")]
+        shipped.update(each.removesuffix(".class").replace("/", ".") for each in names)
+
+    assert KNOWN_CLASSES - shipped == OF_3_9
