@@ -94,6 +94,7 @@ def _take_all_files() -> None:
 async def _serve(options: argparse.Namespace) -> None:
     from kconf.server.app import Server, Settings
     from kconf.server.listeners import read_listeners, with_listeners
+    from kconf.server.memory import settle
     from kconf.server.settings import load_static, node_id
 
     static = load_static(options.config, options.override, node_id=options.node_id)
@@ -112,6 +113,7 @@ async def _serve(options: argparse.Namespace) -> None:
             metrics_host, metrics_port = address(options.metrics)
             metrics = await stack.enter_async_context(MetricsPort(server, metrics_host, metrics_port))
             extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
+        settle()
         context = server.context
         if len(server.doors) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
             names = ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)

