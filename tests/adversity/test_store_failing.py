@@ -240,7 +240,6 @@ def _health(kconf: KconfProcess) -> str:
     return status
 
 
-@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
 def test_a_full_disk_refuses_changes_at_once_and_passes() -> None:
     with KconfProcess(args=["--metrics", "127.0.0.1:0"]) as kconf, Line(kconf) as line:
         line.send(creating("a", "b"))

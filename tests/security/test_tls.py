@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> Non
         properties |= {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM", "ssl.client.auth": "required"}
     else:
         if kind == "PKCS12":
-            pytest.importorskip("cryptography")
+            import_module("cryptography")
         store = certificates.pkcs12("broker") if kind == "PKCS12" else certificates.jks("broker")
         properties = {
             "ssl.keystore.location": str(store),
@@ -283,7 +284,7 @@ SUBJECTS = [
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_name_is_written_as_java_writes_it(tmp_path: Path, subject: str) -> None:
     if shutil.which("java") is None:
-        pytest.skip("there is no Java")
+        pytest.fail("this test needs the JDK's keytool")
     made = subprocess.run(
         [
             "openssl",
