@@ -376,3 +376,7 @@ def test_equal_secrets_look_equal_across_a_restart(durable: Opener) -> None:
     first, second = (each.changes[0].after for each in store.changes(0))
     assert first == second
     store.close()
+
+
+def test_a_new_store_is_the_first_of_its_cluster(store: Store) -> None:
+    assert store.epoch == 1

@@ -62,6 +62,7 @@ class Revision:
     caller: Caller
     changes: Sequence[Change]
     origin: str = "kconf"
+    sequence: int = 0  # its place in the journal, without gaps; 0 where the numbers themselves have none
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ class Store(Protocol):
         """Made when the store is, and never changed."""
         ...
 
+    @property
+    def epoch(self) -> int:
+        """Counts the stores that a cluster has lived in: revisions are in order within one, and epochs among them."""
+        ...
+
     def load(self) -> Snapshot:
         """The state at the last committed revision."""
         ...

@@ -17,6 +17,7 @@ from kconf.store.base import MOST_ATTEMPTS, broken
 
 class MemoryStore:
     url = "memory:"
+    epoch = 1
 
     def __init__(self) -> None:
         self.cluster_id = encode_id(uuid4())

@@ -47,7 +47,9 @@ class SqliteStore:
     ) -> None:
         self.url = url
         self.path = path
-        self.cluster_id = read_meta(db)["cluster_id"]
+        facts = read_meta(db)
+        self.cluster_id = facts["cluster_id"]
+        self.epoch = int(facts.get("epoch", 1))
         self._db = db
         self._seal = seal
         self._held = held

@@ -1,6 +1,6 @@
 """The tables of a SQLite store, and how an older file becomes a current one.
 
-    meta        what the file is: schema, cluster_id, the kconf that wrote it, folded
+    meta        what the file is: schema, cluster_id, epoch (where it is not 1), the kconf that wrote it, folded
     journal     one row per committed plan: its number and its record, a JSON array that holds the changes too
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal
