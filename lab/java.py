@@ -51,9 +51,12 @@ def maven() -> str:
     return found
 
 
-def compiled(version: str, classpath: str) -> Path:
-    """The directory that holds the classes of `lab/java/*.java`, compiled now if these sources never were."""
-    sources = sorted(SOURCES.glob("*.java"))
+def compiled(version: str, classpath: str, *, only: str = "*") -> Path:
+    """The directory that holds the classes of `lab/java/*.java`, compiled now if these sources never were.
+
+    `version` says what is on the class path, and `only` leaves out the sources that need more than that.
+    """
+    sources = sorted(SOURCES.glob(f"{only}.java"))
     digest = hashlib.sha256(b"\0".join(each.read_bytes() for each in sources)).hexdigest()[:16]
     target = cache_dir() / f"classes-{version}-{digest}"
     if target.is_dir():
@@ -64,7 +67,7 @@ def compiled(version: str, classpath: str) -> Path:
         command = [javac(), *flags, "-d", str(work), *map(str, sources)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
-            raise LabError(f"The lab's Java files do not compile with Kafka {version}:\n{done.stdout}{done.stderr}")
+            raise LabError(f"The lab's Java files do not compile with {version}:\n{done.stdout}{done.stderr}")
         settle(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -1,12 +1,14 @@
-"""Fixtures for tests that need a real Kafka: `pytest_plugins = ["lab.pytest_plugin"]`.
+"""Fixtures for tests that need a real Kafka or a real ZooKeeper; tests/conftest.py loads them.
 
 Everything lives as long as the session and starts when first asked for. Brokers are shared by all tests of a
-session, so a test names its topics after itself; one that needs a broker of its own makes a `KafkaBroker`.
+session, so a test names its topics after itself; one that needs a broker of its own makes a `KafkaBroker`. ZooKeeper
+is shared too, and each test has a chroot of its own; one that stops or kills it makes a `ZooKeeper` or an `Ensemble`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -16,6 +18,7 @@ from lab.admin import AdminProbe, probe_jvm
 from lab.broker import KafkaBroker
 from lab.jvm import JsonJvm
 from lab.tools import ToolServer
+from lab.zookeeper import Ensemble, ZooKeeper
 
 
 class MakeProbe(Protocol):
@@ -63,3 +66,31 @@ def make_probe() -> Iterator[MakeProbe]:
             return AdminProbe(bootstrap, version, properties=properties, jvm=jvms[version])
 
         yield make
+
+
+_CHROOTS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeper]:
+    with ZooKeeper() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble() -> Iterator[Ensemble]:
+    """Three servers. A test that kills one starts it again."""
+    with Ensemble() as ensemble:
+        yield ensemble
+
+
+@pytest.fixture
+def chroot() -> str:
+    """A path that no other test has, and that does not exist yet."""
+    return f"/test-{next(_CHROOTS)}"
+
+
+@pytest.fixture
+def zookeeper_url(zookeeper: ZooKeeper, chroot: str) -> str:
+    """A store of this test's own in the shared ZooKeeper."""
+    return zookeeper.url(chroot)

@@ -12,8 +12,6 @@ import pytest
 from lab.tools import ToolServer
 from tests.conformance.tooling import Pair, pair
 
-pytest_plugins = ["lab.pytest_plugin"]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     lab = parser.getgroup("differential lab")

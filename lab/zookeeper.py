@@ -1,0 +1,181 @@
+"""A real ZooKeeper on loopback, from the jars that PySpark ships; alone, or three of them as an ensemble.
+
+Nothing is downloaded: `pip install 'kconf[spark]'` and a JDK are enough. It serves half a second after its start, on
+free ports that it keeps over restarts, with its log in a file, and waits for the disk as a real one does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from lab.jars import logging_options
+from lab.java import LabError, compiled, java
+from lab.server import HOST, JavaServer, free_ports
+
+# All that a server of ZooKeeper 3.9 loads, alone or in an ensemble, and its log.
+_JARS = ("zookeeper", "zookeeper-jute", "metrics-core", "snappy-java", "slf4j-api")
+_LOG_JARS = ("log4j-slf4j2-impl", "log4j-api", "log4j-core")
+_MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+_OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.admin.enableServer=false")
+
+
+class ZooKeeper(JavaServer):
+    """One server. `tick_ms` bounds the session timeouts that a client can get: 2 to 20 ticks."""
+
+    def __init__(self, *, tick_ms: int = 500, properties: dict[str, str] | None = None, timeout: float = 60.0) -> None:
+        super().__init__("ZooKeeper", timeout=timeout)
+        self.port = free_ports(1)[0]
+        self._tick_ms = tick_ms
+        self._member = 0
+        self._extra = dict(properties or {})
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    def url(self, chroot: str = "") -> str:
+        """The store URL of a chroot, which begins with a slash."""
+        return f"zookeeper://{self.address}{chroot}"
+
+    def mode(self) -> str | None:
+        """`standalone`, `leader` or `follower`; None while the server does not serve."""
+        for line in self.ask("srvr").splitlines():
+            name, _, value = line.partition(": ")
+            if name == "Mode":
+                return value
+        return None
+
+    def ask(self, word: str, *, timeout: float = 2.0) -> str:
+        """The answer to a four letter word; empty when there is none."""
+        answer = bytearray()
+        with contextlib.suppress(OSError), socket.create_connection((HOST, self.port), timeout) as line:
+            line.sendall(word.encode())
+            while part := line.recv(65_536):
+                answer += part
+        return answer.decode(errors="replace")
+
+    def join(self, member: int, lines: dict[str, str]) -> None:
+        """Be a member of an ensemble from the next start on; `lines` name all its members."""
+        self._member = member
+        self.title = f"ZooKeeper {member}"
+        self._extra |= lines
+
+    def _prepare(self) -> None:
+        data = self.directory / "data"
+        data.mkdir()
+        if self._member:
+            (data / "myid").write_text(f"{self._member}\n")
+        lines = {
+            "tickTime": str(self._tick_ms),
+            "dataDir": str(data),
+            "clientPort": str(self.port),
+            "clientPortAddress": HOST,
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "*",
+            **self._extra,
+        }
+        (self.directory / "zookeeper.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
+
+    def _command(self) -> list[str]:
+        path = ":".join([str(compiled("ZooKeeper", "", only="Lifeline")), *map(str, _jars())])
+        log = logging_options("4", "WARN")  # log4j2, as Kafka 4 has it
+        return [java(), *_OPTIONS, *log, "-cp", path, "Lifeline", _MAIN, str(self.directory / "zookeeper.properties")]
+
+    def _serves(self) -> bool:
+        return self.mode() is not None
+
+
+class Ensemble:
+    """Servers that elect a leader; `members` are numbered from 1."""
+
+    def __init__(self, size: int = 3, *, tick_ms: int = 500) -> None:
+        self.members = [ZooKeeper(tick_ms=tick_ms) for _ in range(size)]
+        ports = free_ports(2 * size)
+        lines = {"initLimit": "20", "syncLimit": "10"}
+        for number, (peer, election) in enumerate(zip(ports[::2], ports[1::2], strict=True), start=1):
+            lines[f"server.{number}"] = f"{HOST}:{peer}:{election}"
+        for number, member in enumerate(self.members, start=1):
+            member.join(number, lines)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        return ",".join(each.address for each in self.members)
+
+    def url(self, chroot: str = "") -> str:
+        """The store URL of a chroot, which begins with a slash."""
+        return f"zookeeper://{self.address}{chroot}"
+
+    @property
+    def leader(self) -> ZooKeeper:
+        for each in self.members:
+            if each.mode() == "leader":
+                return each
+        raise LabError("The ensemble has no leader now.")
+
+    def start(self) -> None:
+        try:
+            for each in self.members:
+                each.launch()
+            for each in self.members:
+                each.await_serving()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for each in self.members:
+            each.close()
+
+
+def session_password(session: int) -> bytes:
+    """The password of a session, which ZooKeeper derives from its number.
+
+    A second client that shows both can take the session over and close it: that is how a test lets the session of
+    another process expire. The number is in `stat.ephemeralOwner` of any ephemeral node that the process has made.
+    """
+    state = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1
+    password = bytearray()
+    while len(password) < 16:
+        state = (state * 0x5DEECE66D + 0xB) & (1 << 48) - 1
+        password += (state >> 16).to_bytes(4, "little")
+    return bytes(password)
+
+
+def expire(address: str, session: int) -> None:
+    """Let a session end as if its client had been silent for too long."""
+    from kazoo.client import KazooClient
+
+    thief = KazooClient(hosts=address, client_id=(session, session_password(session)))
+    thief.start(timeout=30)
+    taken = thief.client_id is not None and thief.client_id[0] == session
+    thief.stop()  # closes the session on the server
+    thief.close()
+    if not taken:
+        raise LabError(f"There is no session 0x{session:x}.")
+
+
+def _jars() -> Sequence[Path]:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise LabError("ZooKeeper comes from PySpark's jars, and PySpark is not installed: pip install 'kconf[spark]'.")
+    shipped = Path(spec.origin).parent / "jars"
+    found = []
+    for name in (*_JARS, *_LOG_JARS):
+        jars = sorted(shipped.glob(f"{name}-[0-9]*.jar"))
+        if not jars:
+            raise LabError(f"PySpark ships no {name} in {shipped}, and ZooKeeper needs it.")
+        found.append(jars[0])
+    return found
