@@ -1,0 +1,90 @@
+"""Encoded passwords, to and fro between kconf and the class of Kafka 3.9.2 that writes them into ZooKeeper."""
+
+from __future__ import annotations
+
+import subprocess
+from base64 import b64decode, b64encode
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kconf.store.password_encoder import PasswordEncoder, UndecodablePassword
+from kconf.store.vault import Secrets
+from lab.jars import classpath
+from lab.java import QUICK, java
+
+PEER = Path(__file__).parent / "java" / "Passwords.java"
+FACTORIES = [f"PBKDF2WithHmacSHA{size}" for size in (1, 224, 256, 384, 512)]
+CIPHERS = ["AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"]
+WAYS = [*product(FACTORIES, CIPHERS, (128,), (4096,)), ("PBKDF2WithHmacSHA512", CIPHERS[0], 256, 1024)]
+PASSWORDS = ["", "x", "s3cret", "fifteen-letters", "sixteen--letters", "long " * 100, "pä𝄞 名前", "a,b:c=d\n\t"]
+SECRETS = ["encoder-secret", "gehéim 名", "s" * 200]
+
+
+class Question(NamedTuple):
+    """A line to Kafka's class."""
+
+    verb: str
+    secret: str
+    factory: str
+    cipher: str
+    bits: int
+    iterations: int
+    text: str
+
+    def __str__(self) -> str:
+        _, secret, *how, text = self
+        return "\t".join([self.verb, _wrapped(secret), *map(str, how), _wrapped(text)])
+
+
+def ask_kafka(questions: list[Question]) -> list[str]:
+    """One JVM for all of them. An answer that begins with `!` names what was thrown."""
+    done = subprocess.run(
+        [java(), *QUICK, "-cp", classpath("3.9.2"), str(PEER)],
+        input="".join(f"{each}\n" for each in questions),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    answers = done.stdout.splitlines()
+    assert len(answers) == len(questions), done.stderr
+    return [each if each.startswith("!") else b64decode(each).decode() for each in answers]
+
+
+def _wrapped(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def test_kconf_reads_what_kafka_writes_and_kafka_what_kconf_writes() -> None:
+    cases = list(product(SECRETS, WAYS, PASSWORDS))
+    written = ask_kafka([Question("encode", secret, *way, password) for secret, way, password in cases])
+    for (secret, _way, password), text in zip(cases, written, strict=True):
+        assert PasswordEncoder(Secrets(secret)).decode(text) == (password, True)  # the text says how
+    ours = [PasswordEncoder(Secrets(secret), *way).encode(password) for secret, way, password in cases]
+    questions = [Question("decode", secret, *way, text) for (secret, way, _), text in zip(cases, ours, strict=True)]
+    assert ask_kafka(questions) == [password for _, _, password in cases]
+
+
+def test_another_secret_opens_nothing_on_either_side() -> None:
+    ways = [WAYS[-2], WAYS[-1], ("PBKDF2WithHmacSHA512", CIPHERS[1], 128, 4096)]
+    written = ask_kafka([Question("encode", "right", *way, "s3cret") for way in ways])
+    for text in written:
+        with pytest.raises(UndecodablePassword) as raised:
+            PasswordEncoder(Secrets("wrong", "also wrong")).decode(text)
+        assert text not in str(raised.value)
+    ours = [PasswordEncoder(Secrets("right"), *way).encode("s3cret") for way in ways]
+    questions = [Question("decode", "wrong", *way, text) for way, text in zip(ways, ours, strict=True)]
+    assert all(each.startswith("!") for each in ask_kafka(questions))
+
+
+def test_what_the_old_secret_wrote_is_written_again_so_that_kafka_reads_it_with_the_new_one() -> None:
+    (text,) = ask_kafka([Question("encode", "old", *WAYS[-2], "s3cret")])
+    rolling = PasswordEncoder(Secrets("new", "old"))
+    assert rolling.decode(text) == ("s3cret", False)
+    again = rolling.renewed(text)
+    assert again is not None
+    assert rolling.renewed(again) is None
+    assert ask_kafka([Question("decode", "new", *WAYS[0], again)]) == ["s3cret"]
