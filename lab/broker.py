@@ -1,6 +1,7 @@
 """A real Kafka broker, for as long as a `with` block lasts.
 
-One node in KRaft mode, broker and controller at once, on free loopback ports.
+One node on free loopback ports: in KRaft mode broker and controller at once, or, up to 3.9, in a ZooKeeper that may be
+shared with other brokers and with kconf.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class KafkaBroker(JavaServer):
 
     `listeners` adds named listeners to the plain one (`{"SASL": "SASL_PLAINTEXT"}`; see `address`), `properties`
     has the last word in server.properties, and `format_args` goes to `StorageTool format` (`--add-scram`, …).
+    `zookeeper` is what `zookeeper.connect` says (`127.0.0.1:2181/chroot`); without it the broker is in KRaft mode.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class KafkaBroker(JavaServer):
         properties: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
         node_id: int = 1,
+        zookeeper: str | None = None,
         elr_version: int = 0,
         format_args: Sequence[str] = (),
         jvm_options: Sequence[str] = ("-Xmx1G",),
@@ -39,9 +42,11 @@ class KafkaBroker(JavaServer):
         super().__init__(f"Kafka {version}", timeout=timeout)
         self.version = version
         self.node_id = node_id
-        self.cluster_id = _cluster_id()
+        self.cluster_id = new_cluster_id()  # in ZooKeeper the first broker makes another
+        self._zookeeper = zookeeper
         self._extra = dict(properties or {})
-        self._protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **(listeners or {})}
+        controller = {"CONTROLLER": "PLAINTEXT"} if zookeeper is None else {}
+        self._protocols = {"PLAINTEXT": "PLAINTEXT", **controller, **(listeners or {})}
         self._elr_version = elr_version
         self._format_args = tuple(format_args)
         self._jvm_options = tuple(jvm_options)
@@ -64,18 +69,17 @@ class KafkaBroker(JavaServer):
         return self.directory / "server.properties"
 
     def _prepare(self) -> None:
-        self._ports = dict(zip(self._protocols, free_ports(len(self._protocols)), strict=True))
+        if not self._ports:
+            self._ports = dict(zip(self._protocols, free_ports(len(self._protocols)), strict=True))
         lines = {**self._server_properties(), **self._extra}
         self.properties_path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-        self._format()
+        if self._zookeeper is None:
+            self._format()
 
     def _server_properties(self) -> dict[str, str]:
         listening = [f"{name}://{self.address(name)}" for name in self._protocols]
         return {
-            "process.roles": "broker,controller",
-            "node.id": str(self.node_id),
-            "controller.quorum.bootstrap.servers": self.address("CONTROLLER"),
-            "controller.listener.names": "CONTROLLER",
+            **self._role(),
             "inter.broker.listener.name": "PLAINTEXT",
             "listeners": ",".join(listening),
             "advertised.listeners": ",".join(each for each in listening if not each.startswith("CONTROLLER:")),
@@ -86,6 +90,16 @@ class KafkaBroker(JavaServer):
             "transaction.state.log.min.isr": "1",
         }
 
+    def _role(self) -> dict[str, str]:
+        if self._zookeeper is not None:
+            return {"broker.id": str(self.node_id), "zookeeper.connect": self._zookeeper}
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(self.node_id),
+            "controller.quorum.bootstrap.servers": self.address("CONTROLLER"),
+            "controller.listener.names": "CONTROLLER",
+        }
+
     def _format(self) -> None:
         # Eligible leader replicas came with 4.0; from 4.1 on a new cluster has them, and they change what
         # min.insync.replicas means. 3.9 knows no such feature.
@@ -94,7 +108,8 @@ class KafkaBroker(JavaServer):
             features = ["--feature", f"eligible.leader.replicas.version={self._elr_version}"]
         elif self._elr_version != 0:
             raise LabError(f"Kafka {self.version} has no eligible leader replicas.")
-        wishes = ["--standalone", "-t", self.cluster_id, "-c", str(self.properties_path), *features, *self._format_args]
+        place = ["-t", self.cluster_id, "-c", str(self.properties_path)]
+        wishes = [*self._quorum(), *place, *features, *self._format_args]
         classes = compiled(self.version, classpath(self.version))  # server.properties may name one of the lab's
         command = java_command(
             self.version, "kafka.tools.StorageTool", "format", *wishes, options=QUICK, classes=classes
@@ -102,6 +117,10 @@ class KafkaBroker(JavaServer):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=self._timeout)
         if done.returncode != 0:
             raise LabError(f"StorageTool {self.version} refused to format:\n{done.stdout}{done.stderr}")
+
+    def _quorum(self) -> Sequence[str]:
+        """How a new quorum begins: with this node alone."""
+        return ["--standalone"]
 
     def _command(self) -> list[str]:
         main = ("Lifeline", "kafka.Kafka", str(self.properties_path))
@@ -112,7 +131,7 @@ class KafkaBroker(JavaServer):
         return knock.serves(HOST, self.port, self.node_id)
 
 
-def _cluster_id() -> str:
+def new_cluster_id() -> str:
     """A random id in Kafka's spelling: base64 of 16 bytes, not opening with a dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
