@@ -338,6 +338,18 @@ def test_trimming_by_time_stops_at_the_first_young_revision(store: Store) -> Non
     assert numbers(store.changes(2)) == [3, 4, 5]
 
 
+def test_what_is_not_archived_is_not_trimmed(store: Store) -> None:
+    revisions = store.commit([draft(put(ORDERS, "a", str(value)), time=value) for value in range(10)])
+    made = [each.number for each in revisions if isinstance(each, Revision)]
+
+    assert store.trim(keep_last=1, up_to=0) == 0
+    assert store.trim(keep_last=3, before_time=8, up_to=made[3]) == 4
+    assert store.trim(keep_last=3, before_time=8, up_to=made[3]) == 0
+    assert numbers(store.changes(made[3])) == made[4:]
+    assert store.trim(keep_last=3, up_to=made[9]) == 3
+    assert store.may_archive()
+
+
 def test_the_newest_revision_is_never_trimmed(store: Store) -> None:
     assert store.trim(keep_last=0) == 0
     store.commit([draft(put(ORDERS, "a", str(value))) for value in range(3)])

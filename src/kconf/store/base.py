@@ -109,11 +109,18 @@ class Store(Protocol):
         """The first revision that the journal still has; 1 before there is any."""
         ...
 
-    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         """Forget the oldest revisions, and say how many.
 
         Those go that stand before the first one as late as `before_time`, and all but the newest `keep_last`; the
-        newest one always stays. A call may stop early to let commits through: call again until it says 0.
+        newest one always stays, and so does everything after the revision `up_to`, which is as far as the archive
+        reaches. A call may stop early to let commits through: call again until it says 0.
+        """
+        ...
+
+    def may_archive(self) -> bool:
+        """Whether this server is the one that archives the cluster, from now until it closes the store or is told
+        otherwise by another call. A store that has one server says yes; one that has many keeps a lock for it.
         """
         ...
 

@@ -84,14 +84,19 @@ class MemoryStore:
     def oldest(self) -> int:
         return self._journal[0].number if self._journal else 1
 
-    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         gone = 0 if keep_last is None else len(self._journal) - keep_last
         if before_time is not None:
             young = (place for place, each in enumerate(self._journal) if each.time >= before_time)
             gone = max(gone, next(young, len(self._journal)))
+        if up_to is not None:
+            gone = min(gone, up_to + 1 - self.oldest())
         gone = max(0, min(gone, len(self._journal) - 1))
         del self._journal[:gone]
         return gone
+
+    def may_archive(self) -> bool:
+        return True
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -159,13 +159,15 @@ class SqliteStore:
     def oldest(self) -> int:
         return self._oldest
 
-    def trim(self, *, before_time: int | None = None, keep_last: int | None = None) -> int:
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         first = self._oldest
         if keep_last is not None:
             first = max(first, self._revision + 1 - keep_last)
         with failures(self.path):
             if before_time is not None:
                 first = max(first, self._first_since(before_time))
+            if up_to is not None:
+                first = min(first, up_to + 1)
             # The last revision stays: the numbers go on from there.
             first = max(self._oldest, min(first, self._revision, self._oldest + TRIMMED_AT_ONCE))
             if first > self._oldest:
@@ -177,6 +179,9 @@ class SqliteStore:
                     self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
         removed, self._oldest = first - self._oldest, first
         return removed
+
+    def may_archive(self) -> bool:
+        return True  # the lock on the file is the lock
 
     def _first_since(self, time: int) -> int:
         found = self._db.execute(
