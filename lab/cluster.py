@@ -1,0 +1,68 @@
+"""A real Kafka cluster of several nodes, each broker and controller, for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from lab.broker import KafkaBroker, new_cluster_id
+from lab.server import HOST, free_ports
+
+
+class _Node(KafkaBroker):
+    """A broker whose controllers are all nodes of its cluster."""
+
+    def __init__(self, node_id: int, ports: tuple[int, int], voters: str, cluster_id: str, version: str) -> None:
+        super().__init__(version, node_id=node_id, jvm_options=("-Xmx512m",))
+        self.cluster_id = cluster_id
+        self._ports = dict(zip(("PLAINTEXT", "CONTROLLER"), ports, strict=True))
+        self._voters = voters
+
+    def _server_properties(self) -> dict[str, str]:
+        found = super()._server_properties()
+        del found["controller.quorum.bootstrap.servers"]
+        return {**found, "controller.quorum.voters": self._voters}
+
+    def _quorum(self) -> Sequence[str]:
+        """The voters stand in server.properties."""
+        return []
+
+
+class KafkaCluster:
+    """Nodes 1, 2, … that serve by the time `with` hands them over."""
+
+    def __init__(self, size: int = 3, version: str = "4.3.1") -> None:
+        ports = free_ports(2 * size)
+        pairs = list(zip(ports[::2], ports[1::2], strict=True))
+        voters = ",".join(f"{place}@{HOST}:{controller}" for place, (_, controller) in enumerate(pairs, 1))
+        cluster_id = new_cluster_id()
+        self.nodes: Sequence[KafkaBroker] = [
+            _Node(place, pair, voters, cluster_id, version) for place, pair in enumerate(pairs, 1)
+        ]
+        self._held = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as held:
+            for node in self.nodes:
+                held.callback(node.close)
+                node.launch()
+            for node in self.nodes:
+                node.await_serving()
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.bootstrap for node in self.nodes)
+
+    @property
+    def controllers(self) -> str:
+        """The controllers' own addresses."""
+        return ",".join(node.address("CONTROLLER") for node in self.nodes)
