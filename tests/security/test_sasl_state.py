@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 import urllib.request
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,10 +40,7 @@ def server() -> Iterator[KconfProcess]:
     }
     args = ["--metrics", "127.0.0.1:0"]
     with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL", BRIEF), args=args) as made:
-        with SyncAdminClient(made.address("PLAINTEXT")) as admin:
-            admin.alter_user_scram_credentials(
-                [scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password)]
-            ).raise_for_failures()
+        keep(made)
         yield made
 
 
@@ -256,6 +254,34 @@ def test_scram_leads_an_unknown_user_through_the_same_steps(server: KconfProcess
             assert "SCRAM-SHA-256" in refused.error_message
             assert name not in refused.error_message
     assert salts[1] == salts[2], "a salt that changed would tell that there is no such user"
+
+
+def challenge(server: KconfProcess, name: str) -> tuple[bytes, int]:
+    """The salt and the iterations that someone of this name is shown."""
+    with Line(server.address("SASL")) as line:
+        line.shake("SCRAM-SHA-256")
+        first = bytes(line.token(ScramClient(Mechanism.SCRAM_SHA_256, name, "x", "nonce").first()).auth_bytes)
+    parts = dict(each.partition(b"=")[::2] for each in first.split(b","))
+    return b64decode(parts[b"s"]), int(parts[b"i"])
+
+
+@pytest.mark.parametrize(("salt", "iterations"), [(bytes(32), 8192), (b"1qmhuw5r3o7iwmcs6ee7e0u5tn", 4096)])
+def test_an_unknown_user_is_shown_what_real_ones_have(server: KconfProcess, salt: bytes, iterations: int) -> None:
+    keep(server, salt=salt, iterations=iterations)
+    real, decoy = challenge(server, ALICE.name), challenge(server, "nobody")
+    assert real == (salt, iterations)
+    assert decoy[1] == iterations
+    assert decoy[0].isalnum() == salt.isalnum()
+    assert abs(len(decoy[0]) - len(salt)) <= (2 if salt.isalnum() else 0)
+    server.restart()
+    assert challenge(server, "nobody") == decoy, "the same after a restart"
+    keep(server)
+
+
+def keep(server: KconfProcess, **how: Any) -> None:
+    wish = scram_upsertion(ALICE.name, Mechanism.SCRAM_SHA_256, ALICE.password, **how)
+    with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+        admin.alter_user_scram_credentials([wish]).raise_for_failures()
 
 
 @pytest.mark.parametrize("size", [-1, 7, 524289, 2**31 - 1])

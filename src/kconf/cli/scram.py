@@ -91,7 +91,7 @@ def _list(snapshot: Snapshot, user: str | None) -> int:
 
 def _alter(store: Store, options: argparse.Namespace, mechanisms: Sequence[Mechanism], password: str) -> int:
     from kconf.client.calls_scram import scram_upsertion
-    from kconf.engine.credentials import credential_of, plan_alter_credentials
+    from kconf.engine.credentials import credential_text, plan_alter_credentials
 
     user, snapshot = options.user, store.load()
     upsertions: list[Upsertion] = []
@@ -99,7 +99,7 @@ def _alter(store: Store, options: argparse.Namespace, mechanisms: Sequence[Mecha
     if options.action == "set":
         upsertions = [scram_upsertion(user, each, password, iterations=options.iterations) for each in mechanisms]
     else:
-        wanted = mechanisms if options.mechanism else [e for e in mechanisms if credential_of(snapshot, user, e)]
+        wanted = mechanisms if options.mechanism else [e for e in mechanisms if credential_text(snapshot, user, e)]
         deletions = [Deletion(user, each) for each in wanted or mechanisms]
     plan = plan_alter_credentials(snapshot, deletions, upsertions)
     failure = plan.outcome[user]

@@ -22,7 +22,7 @@ from kconf.errors import (
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
-from kconf.model.scram import Credential, CredentialInfo, Deletion, Mechanism, Upsertion
+from kconf.model.scram import CredentialInfo, Deletion, Mechanism, Upsertion
 from kconf.model.snapshot import Snapshot
 
 _KNOWN = {int(each): each for each in Mechanism if each is not Mechanism.UNKNOWN}
@@ -33,9 +33,9 @@ def user_resource(user: str) -> Resource:
     return Resource(ResourceType.SCRAM, user)
 
 
-def credential_of(snapshot: Snapshot, user: str, mechanism: Mechanism) -> Credential | None:
-    text = snapshot.overrides(user_resource(user)).get(mechanism.word)
-    return None if text is None else from_text(text)
+def credential_text(snapshot: Snapshot, user: str, mechanism: Mechanism) -> str | None:
+    """A user's credential as it is kept; None: there is none."""
+    return snapshot.overrides(user_resource(user)).get(mechanism.word)
 
 
 def plan_alter_credentials(

@@ -20,6 +20,7 @@ from kconf.engine.acls import same_host
 from kconf.errors import ConfigurationError, RemoteProtocolError
 from kconf.model.journal import Caller, Change, ChangeKind, Revision
 from kconf.model.resource import Resource
+from kconf.server.decoys import Decoys
 from kconf.server.dispatch import Peer
 from kconf.server.gate import Gate
 from kconf.server.listeners import Address, Listener
@@ -204,7 +205,7 @@ def realm_of(listener: Listener, service: Service) -> Realm:
         {each: _lifetime(listener, effective, each) for each in mechanisms},
         (int(delay) if delay else ladder.number("connection.failed.authentication.delay.ms")) / 1000,
         int(largest) if largest else ladder.number("sasl.server.max.receive.size"),
-        _salt_key(service),
+        _decoys(service),
     )
 
 
@@ -226,10 +227,12 @@ def _lifetime(listener: Listener, effective: Mapping[str, str], mechanism: str) 
         raise ConfigurationError(f"listener {listener.name}: {key} is a number of milliseconds") from None
 
 
-def _salt_key(service: Service) -> bytes:
-    """The same for as long as the store lives, so that a restart does not tell who exists."""
+def _decoys(service: Service) -> Decoys:
+    """Their key is the same for as long as the store lives, so that a restart does not tell who exists."""
     (sealed,) = service.store.sealed(Revision(0, 0, Caller(), (_SALTS,))).changes
-    return digest((sealed.after or "").encode(), b"salts", sha256)
+    made = Decoys(digest((sealed.after or "").encode(), b"salts", sha256), service.state.snapshot)
+    service.subscribe(made.follow)
+    return made
 
 
 def _principals(listener: Listener, service: Service) -> Callable[[bytes], str | None]:

@@ -13,16 +13,16 @@ from hashlib import sha256
 from secrets import token_bytes, token_urlsafe
 from typing import Final, Protocol
 
-from kconf.engine.credentials import credential_of
-from kconf.engine.scram import MIN_ITERATIONS, ScramError, ScramServer, credential, read_client_first
+from kconf.engine.credentials import credential_text
+from kconf.engine.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.errors import KconfError
-from kconf.model.scram import Credential, Mechanism
+from kconf.model.scram import Mechanism
 from kconf.model.snapshot import Snapshot
+from kconf.server.decoys import Decoys
 
 PLAIN: Final = "PLAIN"
 SCRAMS: Final[Mapping[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
 MECHANISMS: Final = (PLAIN, *SCRAMS)
-_SALT_BYTES: Final = 20
 
 
 class LoginFailed(KconfError):
@@ -39,7 +39,7 @@ class Realm:
     lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: for good
     delay: float = 0.1  # seconds between a failed login and its answer
     largest: int = 524288  # bytes of a frame before anyone is known
-    salt_key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)  # salts of users that do not exist
+    decoys: Decoys = field(default_factory=Decoys, repr=False)  # for users that do not exist
 
 
 class Exchange(Protocol):
@@ -73,8 +73,8 @@ class PlainExchange:
             authzid, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             raise failed from None
-        expected = self._users.get(user)
-        same = _equal(password, token_urlsafe() if expected is None else expected)
+        decoy, expected = token_urlsafe(), self._users.get(user)
+        same = _equal(password, decoy if expected is None else expected)
         if not user or not password or expected is None or not same or authzid not in ("", user):
             raise failed
         self.user = user
@@ -105,18 +105,14 @@ class ScramExchange:
 
     def _first(self, token: bytes) -> bytes:
         opened = read_client_first(token)
-        kept = credential_of(self._realm.snapshot(), opened.user, self._mechanism)
-        nobody = self._nobody(opened.user)  # made for those who exist too: it takes time
-        self._known = kept is not None and kept.iterations >= MIN_ITERATIONS
+        text = credential_text(self._realm.snapshot(), opened.user, self._mechanism)
+        decoy = to_text(self._realm.decoys.credential(self._mechanism, opened.user))  # made for all: it takes time
+        kept = from_text(decoy if text is None else text)
+        self._known = text is not None and kept.iterations >= MIN_ITERATIONS
         self._name = opened.user
-        used = kept if kept is not None and self._known else nobody
+        used = kept if kept.iterations >= MIN_ITERATIONS else from_text(decoy)
         self._server = ScramServer(self._mechanism, opened, used, token_urlsafe(24))
         return self._server.first()
-
-    def _nobody(self, user: str) -> Credential:
-        """A credential for a user that does not exist: the same salt each time it is asked for, as a real one has."""
-        salt = hmac.digest(self._realm.salt_key, user.encode(), sha256)[:_SALT_BYTES]
-        return credential(self._mechanism, token_bytes(32), salt, MIN_ITERATIONS)
 
     def _final(self, server: ScramServer, token: bytes) -> bytes:
         answer = server.final(token)
