@@ -69,7 +69,16 @@ if TYPE_CHECKING:
     )
     from kconf.model.entry import Entry, Source, Synonym, ValueType, View
     from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision
-    from kconf.model.quota import MatchType, QuotaComponent, QuotaEntity, QuotaFilter
+    from kconf.model.quota import (
+        EffectiveQuota,
+        MatchType,
+        QuotaCandidate,
+        QuotaComponent,
+        QuotaEntity,
+        QuotaFilter,
+        QuotaShift,
+        QuotaSource,
+    )
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, Deletion, Mechanism, Upsertion
     from kconf.version import __version__
@@ -97,6 +106,7 @@ __all__ = [
     "Described",
     "DescribedAt",
     "DuplicateResource",
+    "EffectiveQuota",
     "Entry",
     "ErrorCode",
     "Failure",
@@ -128,9 +138,12 @@ __all__ = [
     "Plain",
     "PolicyViolation",
     "ProtocolError",
+    "QuotaCandidate",
     "QuotaComponent",
     "QuotaEntity",
     "QuotaFilter",
+    "QuotaShift",
+    "QuotaSource",
     "RequestTimedOut",
     "Resource",
     "ResourceNotFound",
@@ -190,7 +203,9 @@ _ROOMS = {
     ),
     "model.entry": "Entry Source Synonym ValueType View",
     "model.journal": "Attempt Caller Change ChangeKind Revision",
-    "model.quota": "MatchType QuotaComponent QuotaEntity QuotaFilter",
+    "model.quota": (
+        "EffectiveQuota MatchType QuotaCandidate QuotaComponent QuotaEntity QuotaFilter QuotaShift QuotaSource"
+    ),
     "model.resource": "Resource ResourceType",
     "model.scram": "CredentialInfo Deletion Mechanism Upsertion",
     "version": "__version__",

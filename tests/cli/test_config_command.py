@@ -12,9 +12,7 @@ import pytest
 from kconf import SyncAdminClient, TopicWish
 from kconf.cli.config_command import _EXAMPLES
 from kconf.cli.config_table import Row, table
-from kconf.cli.effective_quotas import levels
 from kconf.cli.main import main
-from kconf.model.quota import QuotaSource
 from tests.cli.conftest import Ran, run_in_process, run_program
 from tests.support.process import KconfProcess
 
@@ -94,12 +92,6 @@ def test_quotas_come_with_the_level_that_they_come_from(command: Run) -> None:
     }
     assert rows(told)["consumer_byte_rate"][0] == "2.0"
     assert "request_percentage" not in rows(alone)
-
-
-def test_levels_are_those_of_kip_248() -> None:
-    assert list(levels({"user": "u", "client-id": "c"}).values()) == list(QuotaSource)
-    assert list(levels({"user": "u"}).values()) == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
-    assert list(levels({"client-id": None}).values()) == [QuotaSource.DEFAULT_CLIENT]
 
 
 def test_a_long_value_goes_on_below() -> None:

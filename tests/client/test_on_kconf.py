@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from math import nan
 from typing import Any
 from uuid import uuid4
 
@@ -13,15 +14,20 @@ import pytest
 from kconf import (
     Alteration,
     Deletion,
+    EffectiveQuota,
     ErrorCode,
+    InvalidRequest,
     InvalidUpdateVersion,
     MatchType,
     Mechanism,
     Op,
     Operation,
+    QuotaCandidate,
     QuotaComponent,
     QuotaEntity,
     QuotaFilter,
+    QuotaShift,
+    QuotaSource,
     Resource,
     ResourceType,
     Source,
@@ -30,8 +36,11 @@ from kconf import (
     UnknownTopic,
     scram_upsertion,
 )
+from kconf.client.calls_quotas_248 import DescribeQuotas
 from tests.client.drivers import driver
 from tests.support.process import KconfProcess
+
+RATE = "producer_byte_rate"
 
 
 def value(admin: Any, resource: Resource, key: str) -> str | None:
@@ -126,6 +135,79 @@ def test_quotas_are_altered_and_described(admin: Any) -> None:
     }
     admin.alter_client_quotas({alone: {"producer_byte_rate": None}}).raise_for_failures()
     assert list(admin.describe_client_quotas(of_user)) == [pair]
+
+
+def test_the_quota_that_holds_comes_with_its_level_and_the_losers(admin: Any) -> None:
+    user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
+    pair, alone = QuotaEntity.of({"user": user, "client-id": client}), QuotaEntity.of({"user": user})
+    app, address = QuotaEntity.of({"client-id": client}), QuotaEntity.of({"ip": "10.0.0.1"})
+
+    done = admin.alter_quotas(
+        {alone: {RATE: 10.0}, app: {RATE: 30.0, "request_percentage": 5.0}, address: {RATE: 1.0}}, reason="ticket 7"
+    )
+    found = admin.describe_quotas([pair, alone, app, address])
+
+    assert list(done.failures) == list(found.failures) == [address]
+    assert found[pair] == {
+        RATE: EffectiveQuota(10.0, QuotaSource.USER, (QuotaCandidate(QuotaSource.CLIENT, 30.0),)),
+        "request_percentage": EffectiveQuota(5.0, QuotaSource.CLIENT),
+    }
+    assert found[alone] == {RATE: EffectiveQuota(10.0, QuotaSource.USER)}
+    assert admin.describe_quotas([app], keys=["request_percentage"])[app] == {
+        "request_percentage": EffectiveQuota(5.0, QuotaSource.CLIENT)
+    }
+    reasons = [each.caller.reason for each in admin.list_changes().revisions if user in str(each.changes)]
+    assert reasons == ["ticket 7"]
+    admin.alter_quotas({alone: {RATE: nan}}).raise_for_failures()
+    assert admin.describe_quotas([pair])[pair][RATE] == EffectiveQuota(30.0, QuotaSource.CLIENT)
+
+
+def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> None:
+    """What a kconf server answers, and what the client makes of stored quotas where the server is a real Kafka."""
+    user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
+    levels = {each.entity(user, client): {RATE: 1.0 + each} for each in QuotaSource}
+    asked = [QuotaEntity.of({"user": one, "client-id": other}) for one in (user, "x", None) for other in (client, None)]
+    asked += [QuotaEntity.of({kind: name}) for kind in ("user", "client-id") for name in (user, client, None)]
+    admin.alter_quotas(levels).raise_for_failures()
+    try:
+        for wanted in (asked[:2], asked):  # level by level, and all quotas at once
+            with SyncAdminClient(server.bootstrap) as other:
+                resolved = other._send(DescribeQuotas(wanted).on_kafka())
+            assert resolved.items() == admin.describe_quotas(wanted).items()
+        assert [each.source for each in admin.describe_quotas(asked)[asked[0]][RATE].losers] == list(QuotaSource)[1:]
+    finally:
+        admin.alter_quotas({each: {RATE: None} for each in levels}).raise_for_failures()
+
+
+def test_what_kip_248_cannot_say_is_not_sent(admin: Any) -> None:
+    user = QuotaEntity.of({"user": "u"})
+    wrong = [QuotaEntity.of({"user": ""}), QuotaEntity.of({}), QuotaEntity.of({"x": "y"})]
+
+    done = admin.alter_quotas({user: {"connection_creation_rate": 1.0}, **{each: {RATE: 1.0} for each in wrong}})
+
+    assert {each.code for each in done.failures.values()} == {ErrorCode.INVALID_REQUEST}
+    assert list(done) == [user, *wrong]
+    assert admin.describe_quotas(wrong).failures.keys() == set(wrong)
+    with pytest.raises(InvalidRequest):
+        admin.what_if(user, {})
+    with pytest.raises(InvalidRequest):
+        admin.what_if(QuotaEntity.of({"ip": "10.0.0.1"}), {"connection_creation_rate": 1.0})
+
+
+def test_who_would_get_another_quota(admin: Any, server: KconfProcess) -> None:
+    client = f"c-{uuid4().hex[:8]}"
+    app = QuotaEntity.of({"client-id": client})
+    with SyncAdminClient(server.bootstrap, client_id=client) as seen:
+        seen.describe_cluster()
+
+    shift = QuotaShift("ANONYMOUS", client, RATE, None, QuotaCandidate(QuotaSource.CLIENT, 7.0))
+    assert admin.what_if(app, {RATE: 7.0}) == [shift]
+    assert admin.what_if(app, {RATE: 7.0}, pairs=[("ANONYMOUS", client), ("ANONYMOUS", "other")]) == [shift]
+    assert admin.what_if(app, {RATE: None}) == []
+    assert admin.describe_quotas([app])[app] == {}
+    for pairs in (None, [("a", "b")]):
+        with pytest.raises(InvalidRequest):
+            admin.what_if(app, {RATE: -1.0}, pairs=pairs)
 
 
 def test_scram_credentials_are_set_told_and_deleted(admin: Any) -> None:

@@ -21,6 +21,7 @@ from kconf import (
     AuthenticationFailed,
     CredentialInfo,
     Deletion,
+    EffectiveQuota,
     ErrorCode,
     InvalidRequest,
     KconfError,
@@ -31,9 +32,12 @@ from kconf import (
     Operation,
     PatternType,
     Permission,
+    QuotaCandidate,
     QuotaComponent,
     QuotaEntity,
     QuotaFilter,
+    QuotaShift,
+    QuotaSource,
     RequestTimedOut,
     Resource,
     ResourceType,
@@ -424,6 +428,30 @@ def test_old_versions_say_the_same(
         wait(lambda: name not in admin.list_topics())
 
 
+def test_the_quota_that_holds_is_resolved_here(admin: Any) -> None:
+    """The broker tells only what is stored; the result is the same as of a kconf server."""
+    user, client, key = f"client-{uuid4().hex[:8]}", f"client-{uuid4().hex[:8]}", "producer_byte_rate"
+    levels = {each.entity(user, client): {key: 1.0 + each} for each in QuotaSource}
+    pair, address = QuotaSource.CLIENT_IN_USER.entity(user, client), QuotaEntity.of({"ip": "10.0.0.1"})
+    many = [QuotaEntity.of({"user": f"{user}-{number}", "client-id": client}) for number in range(50)]
+
+    done = admin.alter_quotas({**levels, address: {key: 1.0}}, reason="not for Kafka")
+    wait(lambda: len(admin.describe_quotas([pair])[pair].get(key, EffectiveQuota(0, QuotaSource.USER)).losers) == 7)
+    found, all_at_once = admin.describe_quotas([pair, address]), admin.describe_quotas([pair, *many])
+    shifts = admin.what_if(pair, {key: None})
+    asked = admin.what_if(QuotaEntity.of({"user": user}), {key: 99.0}, pairs=[(user, "other"), (user, client)])
+    admin.alter_quotas({each: {key: None} for each in levels}).raise_for_failures()
+
+    candidates = [QuotaCandidate(each, 1.0 + each) for each in QuotaSource]
+    assert list(done.failures) == list(found.failures) == [address]
+    assert found[pair] == {key: EffectiveQuota(1.0, QuotaSource.CLIENT_IN_USER, tuple(candidates[1:]))}
+    assert all_at_once[pair] == found[pair]
+    assert {each[key].source for each in map(all_at_once.__getitem__, many)} == {QuotaSource.CLIENT_IN_DEFAULT_USER}
+    assert shifts == [QuotaShift(user, client, key, candidates[0], candidates[1])]
+    assert asked == []  # the default client of this user is stronger
+    wait(lambda: admin.describe_quotas([pair])[pair] == {})
+
+
 # Logging in
 
 
@@ -487,6 +515,8 @@ def test_a_login_over_tls(secured: KafkaBroker, certificates: Certificates, kind
 
         assert found[Resource.broker(1)]["node.id"].value == "1"
         assert admin.describe_user_scram_credentials()[SCRAM_USER]
+        assert admin.describe_quotas([QuotaEntity.of({"user": "alice"})]).failures == {}
+        assert admin.what_if(QuotaEntity.of({"user": "nobody"}), {"request_percentage": None}) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

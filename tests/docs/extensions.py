@@ -21,7 +21,7 @@ from kconf.wire.alter_quotas import (
     AlteredQuotaType,
     AlterQuotasRequest,
     AlterQuotasResponse,
-    QuotaShift,
+    ShiftedQuota,
     WantedQuota,
 )
 from kconf.wire.apis import BY_NAME
@@ -46,7 +46,7 @@ from kconf.wire.describe_quotas import (
     DescribedQuotas,
     DescribeQuotasRequest,
     DescribeQuotasResponse,
-    QuotaCandidate,
+    LosingQuota,
     QuotaResource,
     ResolvedQuota,
 )
@@ -142,7 +142,7 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                     [QuotaResource(USER, "alice"), QuotaResource(CLIENT, "")],
                     0,
                     None,
-                    [ResolvedQuota(1, 1024.0, 2, [QuotaCandidate(512.0, 5)])],
+                    [ResolvedQuota(1, 1024.0, 2, [LosingQuota(512.0, 5)])],
                 )
             ],
         ),
@@ -163,7 +163,7 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                 AlteredQuotas(
                     [QuotaResource(USER, "alice")],
                     [AlteredQuotaType(0, None, 1)],
-                    [QuotaShift("alice", "tool", 1, 512.0, 5, 1024.0, 2)],
+                    [ShiftedQuota("alice", "tool", 1, 512.0, 5, 1024.0, 2)],
                 )
             ],
         ),

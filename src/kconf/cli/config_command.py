@@ -185,14 +185,15 @@ def _describe(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[s
 
 def _quotas(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:
     from kconf.cli.config_table import QUOTA_SOURCES, Row, table
-    from kconf.cli.effective_quotas import effective
     from kconf.keys.values import java_double
+    from kconf.model.quota import QuotaEntity
 
     parts = _parts(options)
     shown = [parts[each] or "(default)" for each in ("user", "client-id") if each in parts]
     what = "(USER, CLIENT)" if len(parts) == 2 else "USER" if "user" in parts else "CLIENT"
+    entity = QuotaEntity.of(parts)
     rows = [
         Row(key, java_double(each.value), False, False, QUOTA_SOURCES[each.source])
-        for key, each in effective(admin, parts).items()
+        for key, each in admin.describe_quotas([entity])[entity].items()
     ]
     yield from table(what, f"({', '.join(shown)})" if len(shown) == 2 else shown[0], rows)

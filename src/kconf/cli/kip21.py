@@ -77,9 +77,9 @@ def describe(admin: SyncAdminClient, entity: Entity) -> dict[str, str]:
 
     try:
         if entity.kind == "client":
-            from kconf.cli.effective_quotas import exactly
+            from kconf.model.quota import QuotaFilter
 
-            stored = admin.describe_client_quotas(exactly(entity.quotas)).get(entity.quotas, {})
+            stored = admin.describe_client_quotas(QuotaFilter.exactly(entity.quotas)).get(entity.quotas, {})
             return {key: f"{value:.0f}" for key, value in stored.items() if key in CLIENT_KEYS}
         view = admin.describe_configs([entity.resource])[entity.resource]
     except KafkaError as error:

@@ -43,6 +43,7 @@ class AlterClientQuotas(Each[QuotaEntity, None]):
 
     name = "AlterClientQuotas"
     advice = _ADVICE
+    bulk = 4  # a request is one commit of the controller, whatever is in it
 
     def __init__(
         self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False

@@ -13,6 +13,7 @@ from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
 from kconf.client.options import client_settings, jitter, milliseconds
 from kconf.client.sync_wires import Wires
+from kconf.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kconf.model.alteration import Alteration, TopicWish
     from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
     from kconf.model.journal import Attempt
-    from kconf.model.quota import QuotaEntity, QuotaFilter
+    from kconf.model.quota import EffectiveQuota, QuotaEntity, QuotaFilter, QuotaShift
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, Deletion, Upsertion
 
@@ -271,6 +272,56 @@ class SyncAdminClient:
         from kconf.client.calls_quotas import AlterClientQuotas
 
         return self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+
+    def describe_quotas(
+        self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
+    ) -> Results[QuotaEntity, dict[str, EffectiveQuota]]:
+        """Quotas as they hold for a user, a client id or both (KIP-248), each with its level and what loses."""
+        from kconf.client.calls_quotas_248 import DescribeQuotas
+
+        call = DescribeQuotas(entities, keys)
+        try:
+            return self._send(call, timeout)
+        except UnsupportedVersion:  # not a kconf server
+            return self._send(call.on_kafka(), timeout)
+
+    def alter_quotas(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        reason: str | None = None,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Set quotas of users and client ids, or remove those whose value is None. A `reason` is for kconf servers."""
+        from kconf.client.calls_quotas_248 import AlterQuotas
+
+        return self._send(AlterQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
+
+    def what_if(
+        self,
+        entity: QuotaEntity,
+        changes: Mapping[str, float | None],
+        *,
+        pairs: Iterable[tuple[str, str]] | None = None,
+        timeout: float | None = None,
+    ) -> list[QuotaShift]:
+        """Who would get another quota if these were set, or removed where the value is None. Changes nothing.
+
+        Out of these (user, client id) pairs, "" for neither; or of those whom a kconf server has seen lately; or, of a
+        real Kafka, of those whom quotas name.
+        """
+        from kconf.client.calls_quotas import DescribeClientQuotas
+        from kconf.client.calls_quotas_248 import WhatIf
+
+        call = WhatIf(entity, changes)
+        if pairs is None:
+            try:
+                return self._send(call, timeout)
+            except UnsupportedVersion:  # not a kconf server
+                pass
+        stored = self._send(DescribeClientQuotas(None), timeout)
+        return call.resolved(stored, pairs)
 
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
-from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaSource
+from kconf.model.quota import CLIENT_ID, IP, USER, QuotaCandidate, QuotaEntity, QuotaSource
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 
@@ -20,13 +20,6 @@ Name = str | None
 Pair = tuple[Name, Name]
 Bucket = tuple[Name, Name]
 """Who shares one measure: (user, client id), with "" for what does not matter at that level."""
-
-
-class Candidate(NamedTuple):
-    """A quota that applies to someone, and the level that it comes from."""
-
-    source: QuotaSource
-    value: float
 
 
 class Resolved:
@@ -41,8 +34,8 @@ class Resolved:
         self._who = user, client_id
 
     @property
-    def losers(self) -> tuple[Candidate, ...]:
-        return tuple(Candidate(source, number(text)) for source, text in self._found[1:])
+    def losers(self) -> tuple[QuotaCandidate, ...]:
+        return tuple(QuotaCandidate(source, number(text)) for source, text in self._found[1:])
 
     @property
     def bucket(self) -> Bucket:
@@ -178,9 +171,9 @@ class QuotaIndex:
         found = self._found(key, user, client_id)
         return Resolved(found, user, client_id) if found else None
 
-    def ladder(self, key: str, user: Name, client_id: Name) -> list[Candidate]:
+    def ladder(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
         """Every quota of this key that applies, the one that holds first."""
-        return [Candidate(source, number(text)) for source, text in self._found(key, user, client_id)]
+        return [QuotaCandidate(source, number(text)) for source, text in self._found(key, user, client_id)]
 
     def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
         # The way of every request while someone is limited. Among a million names a look-up is mostly waiting for

@@ -58,6 +58,12 @@ class QuotaFilter(NamedTuple):
     components: tuple[QuotaComponent, ...] = ()
     strict: bool = False
 
+    @classmethod
+    def exactly(cls, entity: QuotaEntity) -> QuotaFilter:
+        """For one entity and no other."""
+        match = {True: MatchType.DEFAULT, False: MatchType.EXACT}
+        return cls(tuple(QuotaComponent(kind, match[name is None], name) for kind, name in entity.parts), strict=True)
+
 
 class QuotaSource(IntEnum):
     """KIP-248: the level at which a quota was found. The lower number wins; KIP-546's order is the same."""
@@ -93,6 +99,31 @@ _LEVELS: dict[QuotaSource, tuple[bool | None, bool | None]] = {
     QuotaSource.CLIENT: (None, True),
     QuotaSource.DEFAULT_CLIENT: (None, False),
 }
+
+
+class QuotaCandidate(NamedTuple):
+    """A quota that applies to someone, and the level that it comes from."""
+
+    source: QuotaSource
+    value: float
+
+
+class EffectiveQuota(NamedTuple):
+    """The quota that holds for someone, where it comes from, and what loses against it, in order."""
+
+    value: float
+    source: QuotaSource
+    losers: tuple[QuotaCandidate, ...] = ()
+
+
+class QuotaShift(NamedTuple):
+    """A user with a client id who would get another quota, or the same from another level; None: no limit."""
+
+    user: str | None
+    client_id: str | None
+    key: str
+    before: QuotaCandidate | None
+    after: QuotaCandidate | None
 
 
 class QuotaAlteration(NamedTuple):

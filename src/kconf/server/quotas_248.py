@@ -6,15 +6,23 @@ asked about as itself, with none of its clients; a client alone as such, whoever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from typing import Final
 
-from kconf.engine.quota_index import Candidate, Name, QuotaIndex
-from kconf.engine.quota_whatif import Shift, what_if
+from kconf.engine.quota_index import Name, QuotaIndex
+from kconf.engine.quota_whatif import what_if
 from kconf.errors import ErrorCode, Failure, InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
-from kconf.model.quota import CLIENT_ID, USER, QuotaAlteration, QuotaAlterations, QuotaEntity
+from kconf.model.quota import (
+    CLIENT_ID,
+    USER,
+    QuotaAlteration,
+    QuotaAlterations,
+    QuotaCandidate,
+    QuotaEntity,
+    QuotaShift,
+)
 from kconf.server.client_quotas import alter
 from kconf.server.context import Call, Context
 from kconf.wire.alter_quotas import (
@@ -23,20 +31,20 @@ from kconf.wire.alter_quotas import (
     AlteredQuotaType,
     AlterQuotasRequest,
     AlterQuotasResponse,
-    QuotaShift,
+    ShiftedQuota,
 )
 from kconf.wire.describe_quotas import (
+    ENTITY_TYPES,
+    QUOTA_TYPES,
     DescribedQuotaResource,
     DescribedQuotas,
     DescribeQuotasRequest,
     DescribeQuotasResponse,
-    QuotaCandidate,
+    LosingQuota,
     QuotaResource,
     ResolvedQuota,
 )
 
-ENTITY_TYPES: Final[Mapping[int, str]] = {5: USER, 6: CLIENT_ID}
-QUOTA_TYPES: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 _MOST_SHIFTS: Final = 1000
 _MOST_WISHES: Final = 20  # for each of them everyone seen lately is looked at
 
@@ -65,9 +73,9 @@ def _described(index: QuotaIndex, asked: DescribedQuotaResource, *, allowed: boo
     )
 
 
-def _resolved(kind: int, ladder: Sequence[Candidate]) -> ResolvedQuota:
+def _resolved(kind: int, ladder: Sequence[QuotaCandidate]) -> ResolvedQuota:
     (source, value), *losers = ladder
-    return ResolvedQuota(kind, value, source, [QuotaCandidate(each.value, each.source) for each in losers])
+    return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
 
 
 def _parts(resources: Iterable[QuotaResource]) -> dict[str, Name]:
@@ -133,16 +141,16 @@ def _altered(resource: AlteredQuotaResource, failure: Failure | None) -> Altered
     )
 
 
-def _shifts(context: Context, wish: QuotaAlterations) -> list[QuotaShift]:
+def _shifts(context: Context, wish: QuotaAlterations) -> list[ShiftedQuota]:
     """Who of those seen lately would get another quota."""
     quotas = context.quotas
     found = what_if(quotas.index, [wish], quotas.seen)
     return [_shift(each) for each, _ in zip(found, range(_MOST_SHIFTS), strict=False)]
 
 
-def _shift(shift: Shift) -> QuotaShift:
+def _shift(shift: QuotaShift) -> ShiftedQuota:
     before, after = shift.before, shift.after
-    return QuotaShift(
+    return ShiftedQuota(
         shift.user,
         shift.client_id,
         QUOTA_TYPES.index(shift.key),

@@ -48,7 +48,7 @@ class AlteredQuotaType:
 
 
 @struct
-class QuotaShift:
+class ShiftedQuota:
     user: str | None = f(STRING, nullable=0)
     client_id: str | None = f(STRING, nullable=0)
     quota_type: int = f(I8)
@@ -62,7 +62,7 @@ class QuotaShift:
 class AlteredQuotas:
     quota_resources: Sequence[QuotaResource] = f(Array(QuotaResource))
     quotas: Sequence[AlteredQuotaType] = f(Array(AlteredQuotaType))
-    shifts: Sequence[QuotaShift] = f(Array(QuotaShift), tag=24801, default=())
+    shifts: Sequence[ShiftedQuota] = f(Array(ShiftedQuota), tag=24801, default=())
 
 
 @struct

@@ -14,9 +14,14 @@ against the quota that holds, in order. A quota that nothing sets is not in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+from kconf.model.quota import CLIENT_ID, USER
 from kconf.wire.fields import F64, I8, I16, I32, STRING, Array, f, struct
+
+ENTITY_TYPES: Final[Mapping[int, str]] = {5: USER, 6: CLIENT_ID}
+QUOTA_TYPES: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 
 
 @struct
@@ -37,7 +42,7 @@ class DescribeQuotasRequest:
 
 
 @struct
-class QuotaCandidate:
+class LosingQuota:
     quota_value: float = f(F64)
     quota_source: int = f(I8)
 
@@ -47,7 +52,7 @@ class ResolvedQuota:
     quota_type: int = f(I8)
     quota_value: float = f(F64)
     quota_source: int = f(I8)
-    losers: Sequence[QuotaCandidate] = f(Array(QuotaCandidate), tag=24800, default=())
+    losers: Sequence[LosingQuota] = f(Array(LosingQuota), tag=24800, default=())
 
 
 @struct

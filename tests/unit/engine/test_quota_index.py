@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconf.engine.quota_index import Candidate, QuotaIndex, level
-from kconf.engine.quota_whatif import Shift, what_if
+from kconf.engine.quota_index import QuotaIndex, level
+from kconf.engine.quota_ladder import StoredQuotas, levels
+from kconf.engine.quota_whatif import what_if
 from kconf.engine.quotas import plan_alter_quotas
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.quota import QuotaAlteration, QuotaAlterations, QuotaEntity, QuotaSource
+from kconf.model.quota import (
+    QuotaAlteration,
+    QuotaAlterations,
+    QuotaCandidate,
+    QuotaEntity,
+    QuotaShift,
+    QuotaSource,
+)
 from kconf.model.snapshot import Snapshot
 
 KEY = "producer_byte_rate"
@@ -53,8 +61,8 @@ def test_keys_resolve_on_their_own() -> None:
     index = QuotaIndex()
     applied(Snapshot.EMPTY, [setting(LADDER[0], 5.0, OTHER), setting(LADDER[7], 7.0)], index)
 
-    assert index.ladder(OTHER, "alice", "app") == [Candidate(QuotaSource.CLIENT_IN_USER, 5.0)]
-    assert index.ladder(KEY, "alice", "app") == [Candidate(QuotaSource.DEFAULT_CLIENT, 7.0)]
+    assert index.ladder(OTHER, "alice", "app") == [QuotaCandidate(QuotaSource.CLIENT_IN_USER, 5.0)]
+    assert index.ladder(KEY, "alice", "app") == [QuotaCandidate(QuotaSource.DEFAULT_CLIENT, 7.0)]
     assert (index.uses[OTHER], index.uses[KEY]) == (1, 1)
 
 
@@ -110,6 +118,12 @@ def test_a_kept_value_that_is_no_number_limits_nothing() -> None:
     assert math.isnan(found.value)
 
 
+def test_levels_are_those_of_kip_248() -> None:
+    assert levels("alice", "app") == dict(zip(LADDER, QuotaSource, strict=True))
+    assert list(levels("alice", "").values()) == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
+    assert list(levels("", None).values()) == [QuotaSource.DEFAULT_CLIENT]
+
+
 names = st.sampled_from(["a", "b", None])
 entities = st.one_of(
     st.builds(lambda u: QuotaEntity.of({"user": u}), names),
@@ -119,6 +133,32 @@ entities = st.one_of(
 wishes = st.lists(
     st.builds(setting, entities, st.none() | st.integers(1, 9).map(float), st.sampled_from([KEY, OTHER])), max_size=30
 )
+
+
+asked = st.sampled_from(["a", "b", "c", None, ""])
+
+
+@given(wishes, asked, asked)
+def test_a_client_finds_the_same_in_what_is_stored(
+    wanted: list[QuotaAlterations], user: str | None, client: str | None
+) -> None:
+    state, index = Snapshot.EMPTY, QuotaIndex()
+    for each in wanted:
+        state = applied(state, [each], index)
+    stored = {
+        row.entity: {key: float(text) for key, text in row.values.items()}
+        for rows in (index.users, index.clients, index.pairs)
+        for row in rows.values()
+    }
+
+    quotas = StoredQuotas(stored)
+
+    assert [quotas.ladder(key, user, client) for key in (KEY, OTHER)] == [
+        index.ladder(key, user, client) for key in (KEY, OTHER)
+    ]
+    held = {key: ladder[0] for key in (KEY, OTHER) if (ladder := index.ladder(key, user, client))}
+    told = quotas.effective(user, client, (KEY, OTHER))
+    assert {key: (each.source, each.value) for key, each in told.items()} == held
 
 
 @given(wishes, st.sampled_from(["a", "b", "c"]), st.sampled_from(["a", "b", "c", ""]))
@@ -133,7 +173,7 @@ def test_the_index_agrees_with_trying_every_level(wanted: list[QuotaAlterations]
 
     for key in (KEY, OTHER):
         expected = [
-            Candidate(source, kept[entity, key])
+            QuotaCandidate(source, kept[entity, key])
             for source in QuotaSource
             for entity in [source.entity(user, client)]
             if (entity, key) in kept and not (client == "" and any(kind == "client-id" for kind, _ in entity.parts))
@@ -151,7 +191,7 @@ def test_the_index_agrees_with_trying_every_level(wanted: list[QuotaAlterations]
         }
 
 
-def holding(index: QuotaIndex, key: str, user: str, client: str) -> Candidate | None:
+def holding(index: QuotaIndex, key: str, user: str, client: str) -> QuotaCandidate | None:
     return next(iter(index.ladder(key, user, client)), None)
 
 
@@ -170,7 +210,7 @@ def test_what_if_tells_what_would_be(
         state = applied(state, [each], index)
     now = {(*pair, key): holding(index, key, *pair) for pair in seen for key in (KEY, OTHER)}
     assert sorted(told, key=str) == sorted(
-        (Shift(*who, was[who], now[who]) for who in was if was[who] != now[who]), key=str
+        (QuotaShift(*who, was[who], now[who]) for who in was if was[who] != now[who]), key=str
     )
 
 
