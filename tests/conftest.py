@@ -1,5 +1,15 @@
-"""The lab's fixtures: real brokers, tools and a real ZooKeeper, started when a test first asks."""
+"""The lab's fixtures: real brokers, tools and a real ZooKeeper, started when a test first asks. And the options that
+are to be known from whichever folder pytest is started: those of a folder's own conftest are not.
+"""
 
 from __future__ import annotations
 
+import pytest
+
 pytest_plugins = ["lab.pytest_plugin"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz-frames", type=int, default=100_000, help="mutated frames that tests/adversity/test_fuzz.py sends"
+    )

@@ -81,7 +81,7 @@ class _Senders:
 
 @pytest.mark.timeout(0)
 def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config) -> None:
-    wanted = pytestconfig.getoption("--fuzz-frames", 100_000)
+    wanted = pytestconfig.getoption("--fuzz-frames")
     frames = Spoiler(seed=wanted).frames()
     with (
         TemporaryDirectory(dir=_QUICK if _QUICK.is_dir() else None) as place,
