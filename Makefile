@@ -29,7 +29,21 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 
 install: $(VENV)/.all ## put the package with all extras into .venv
 
-run: $(VENV)/.core ## start a server with a small demo, and leave it running
+$(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark]'
+	@touch $@ $(VENV)/.core $(VENV)/.zookeeper
+
+ifeq ($(STORE),zookeeper)
+RUNS_ON := jdk $(VENV)/.spark
+else
+RUNS_ON := $(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core)
+endif
+
+run: $(RUNS_ON) ## start a server with a small demo, and leave it running; STORE=zookeeper: three servers
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
 
 check: $(VENV)/.tools ## style, types, layers

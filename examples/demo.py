@@ -1,18 +1,18 @@
 """`make run`: start a server, show what it does in six small steps, and leave it running.
 
 Every step is a call that any Kafka client could make; the commands at the end can be typed in another terminal. A
-second run finds what the first one left.
+second run finds what the first one left. On a ZooKeeper there are three servers, and a seventh step.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
-import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 
+from examples.servers import NotStarted, Servers, started
 from kconf import Alteration, Entry, Op, Resource, Source, SyncAdminClient, TopicWish
+from lab.java import LabError
 
 ORDERS, PAYMENTS, CLICKS = (Resource.topic(name) for name in ("orders", "payments", "clicks"))
 DAY = 24 * 60 * 60 * 1000
@@ -20,35 +20,34 @@ DAY = 24 * 60 * 60 * 1000
 
 def main() -> int:
     options = _options()
-    Path(".run").mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "kconf", "serve", "--listen", options.listen, "--store", options.store]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        assert server.stdout is not None
-        ready = server.stdout.readline()
-        if not ready:
-            return server.wait()
-        print(ready, end="")
-        address = ready.partition("listening on ")[2].split()[0]
-        with SyncAdminClient(address, client_id="kconf-demo") as admin:
-            _show(admin)
-        _invite(address)
-        if options.once:
-            server.send_signal(signal.SIGTERM)
-        server.wait()
-    except KeyboardInterrupt:
-        server.wait()
-    finally:
-        if server.poll() is None:
-            server.terminate()
-            server.wait()
-    return server.returncode
+        with started(options.store, options.listen) as servers:
+            with SyncAdminClient(servers.addresses[0], client_id="kconf-demo") as admin:
+                _show(admin)
+                if len(servers.addresses) > 1:
+                    _show_others(admin, servers.addresses[1:])
+            _invite(servers)
+            return servers.stop() if options.once else _until_stopped(servers)
+    except NotStarted as failed:
+        return failed.status
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:  # before everything was ready
+        return 130
+
+
+def _until_stopped(servers: Servers) -> int:
+    try:
+        return servers.wait()
+    except KeyboardInterrupt:  # it has reached the servers too
+        return servers.wait()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make run", description="A small demo on a real server.")
     parser.add_argument("--listen", default="127.0.0.1:9092")
-    parser.add_argument("--store", default="sqlite:///.run/kconf.db")
+    parser.add_argument("--store", default="sqlite:///.run/kconf.db", help="a URL, or zookeeper: start one")
     parser.add_argument("--once", action="store_true", help="stop after the demo")
     return parser.parse_args()
 
@@ -107,6 +106,17 @@ def _show(admin: SyncAdminClient) -> None:
         print(f"  {resource}: {', '.join(own) or '(nothing)'}")
 
 
+def _show_others(admin: SyncAdminClient, addresses: Sequence[str]) -> None:
+    _step("What one server acknowledged the others have too")
+    with SyncAdminClient(addresses[-1]) as last, last.watch_changes(about=[PAYMENTS]) as watch:
+        value = str(int(admin.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value or 0) // 2 + DAY)
+        wish = Alteration(Op.SET, "segment.ms", value)
+        admin.incremental_alter_configs({PAYMENTS: [wish]}).raise_for_failures()
+        seen = next(iter(watch))
+        for change in seen.changes:
+            print(f"  {addresses[-1]}: revision {seen.number}: {change.resource}: {change.key} = {change.after}")
+
+
 def _step(title: str) -> None:
     print(f"\n{title}")
 
@@ -116,18 +126,20 @@ def _row(resource: Resource, entry: Entry) -> None:
     print(f"  {resource}: {entry.name} = {entry.value}   {chain}")
 
 
-def _invite(address: str) -> None:
+def _invite(servers: Servers) -> None:
+    address = servers.addresses[0]
+    many = len(servers.addresses) > 1
+    backup = "" if many else f"\n  .venv/bin/kconf backup --store {servers.store} .run/backup.db"
     print(
         f"""
-The server is running. In another terminal:
+{"The servers are running, and each answers for all" if many else "The server is running"}. In another terminal:
 
   kafka-configs.sh --bootstrap-server {address} --topic orders --describe
-  kafka-configs.sh --bootstrap-server {address} --topic orders --alter --add-config retention.ms=86400000
-  kafka-topics.sh  --bootstrap-server {address} --list
-  .venv/bin/kconf backup --store sqlite:///.run/kconf.db .run/backup.db
+  kafka-configs.sh --bootstrap-server {servers.addresses[-1]} --topic orders --alter --add-config retention.ms=86400000
+  kafka-topics.sh  --bootstrap-server {address} --list{backup}
   .venv/bin/python -c 'from kconf import *; print(SyncAdminClient("{address}").list_topics())'
 
-Ctrl-C stops it; `make run` again finds everything as it was.""",
+Ctrl-C stops {"them" if many else "it"}; `make run` again finds everything as it was.""",
         flush=True,
     )
 

@@ -25,12 +25,23 @@ _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookee
 
 
 class ZooKeeper(JavaServer):
-    """One server. `tick_ms` bounds the session timeouts that a client can get: 2 to 20 ticks."""
+    """One server. `tick_ms` bounds the session timeouts that a client can get: 2 to 20 ticks.
 
-    def __init__(self, *, tick_ms: int = 500, properties: dict[str, str] | None = None, timeout: float = 60.0) -> None:
+    `data` is a directory for what must outlive this object; without one the data go with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        tick_ms: int = 500,
+        data: Path | None = None,
+        properties: dict[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> None:
         super().__init__("ZooKeeper", timeout=timeout)
         self.port = free_ports(1)[0]
         self._tick_ms = tick_ms
+        self._data = data
         self._member = 0
         self._extra = dict(properties or {})
 
@@ -66,8 +77,8 @@ class ZooKeeper(JavaServer):
         self._extra |= lines
 
     def _prepare(self) -> None:
-        data = self.directory / "data"
-        data.mkdir()
+        data = self._data or self.directory / "data"
+        data.mkdir(exist_ok=True)
         if self._member:
             (data / "myid").write_text(f"{self._member}\n")
         lines = {

@@ -1,0 +1,87 @@
+"""The servers that `make run` starts: one on SQLite, three on a ZooKeeper, which is started too unless one is named.
+
+`zookeeper` alone means a ZooKeeper of our own, from the jars that PySpark ships; its data stay in .run/zookeeper.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+RUN = Path(".run")
+OWN = "zookeeper"
+
+
+class NotStarted(Exception):
+    """A server ended before it was ready; it has said why. `status` is what it left with."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"a server ended with {status}")
+        self.status = status
+
+
+class Servers:
+    """kconf servers that are ready; `addresses` are theirs, `store` is what they share."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.addresses: list[str] = []
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def start(self, listen: str, node_id: int) -> None:
+        where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id))
+        process = subprocess.Popen([sys.executable, "-m", "kconf", "serve", *where], stdout=subprocess.PIPE, text=True)
+        self._processes.append(process)
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        if not ready:
+            raise NotStarted(process.wait())
+        print(ready, end="")
+        self.addresses.append(ready.partition("listening on ")[2].split()[0])
+
+    def wait(self) -> int:
+        """Wait until all have ended, as they do at Ctrl-C; the first status that is not 0."""
+        return next((status for status in [each.wait() for each in self._processes] if status), 0)
+
+    def stop(self) -> int:
+        for each in self._processes:
+            each.terminate()
+        return self.wait()
+
+
+@contextmanager
+def started(store: str, listen: str) -> Iterator[Servers]:
+    """One server, or three on a ZooKeeper: on the port named and the two after it, or on free ones."""
+    RUN.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        servers = Servers(stack.enter_context(_zookeeper()) if store == OWN else store)
+        stack.callback(servers.stop)
+        for number, address in enumerate(_addresses(listen, 3 if store.startswith(OWN) else 1), start=1):
+            servers.start(address, number)
+        yield servers
+
+
+@contextmanager
+def _zookeeper() -> Iterator[str]:
+    from lab.zookeeper import ZooKeeper
+
+    data = RUN / "zookeeper"
+    data.mkdir(exist_ok=True)
+    with (RUN / "zookeeper.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"Another `make run` has {data} open; stop it first.")
+        with ZooKeeper(data=data.absolute()) as zookeeper:
+            print(f"ZooKeeper serves at {zookeeper.address}; its data are in {data}, its log is {zookeeper.log_path}")
+            yield zookeeper.url("/kconf-demo")
+            zookeeper.stop()
+
+
+def _addresses(listen: str, count: int) -> Sequence[str]:
+    host, _, port = listen.rpartition(":")
+    return [f"{host}:{int(port) + place if int(port) else 0}" for place in range(count)]
