@@ -11,8 +11,19 @@ from typing import Final
 from kconf.errors import KconfError
 from kconf.version import __version__
 
-COMMANDS: Final = ("serve", "backup", "policy", "config-command", "kafka", "scram", "scram-credentials")
-"""Each has a module of its name in this package, with `add_to`."""
+COMMANDS: Final = {
+    "describe": "people.describe",
+    **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
+    "serve": "serve",
+    "backup": "backup",
+    "archive": "archive",
+    "policy": "policy",
+    "config-command": "config_command",
+    "kafka": "kafka",
+    "scram": "scram",
+    "scram-credentials": "scram_credentials",
+}
+"""The module of each in this package; it has `add_to`, which may add several commands at once."""
 
 KAFKAS: Final = {
     "kafka-configs": ("kafka_configs.main", "Kafka's own configuration command, for any cluster"),
@@ -25,9 +36,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="kconf", description="The configuration plane of Kafka.")
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        if only in (name, None):
-            import_module(f"kconf.cli.{name.replace('-', '_')}").add_to(commands)
+    for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
+        import_module(f"kconf.cli.{module}").add_to(commands)
     if only is None:
         for name, (_, about) in KAFKAS.items():
             commands.add_parser(name, help=about, add_help=False)
@@ -35,7 +45,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly."""
+    """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly; more in people/answers.py."""
     words = sys.argv[1:] if argv is None else list(argv)
     first = words[0] if words else ""
     if first in KAFKAS:

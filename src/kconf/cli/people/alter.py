@@ -1,0 +1,122 @@
+"""`kconf set`, `unset`, `append`, `subtract`: change keys of one resource or of thousands."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.people.answers import Answer, command
+from kconf.cli.people.changing import add_bulk, carry_out
+from kconf.cli.people.safety import add_change
+from kconf.cli.people.selectors import is_one_resource, is_selector, parse_selectors, resolve
+from kconf.cli.people.target import add_target, target
+from kconf.errors import ConfigurationError
+from kconf.model.alteration import Alteration, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kconf.cli.people.changing import Send
+    from kconf.client.sync import SyncAdminClient
+    from kconf.errors import Failure
+    from kconf.model.resource import Resource
+
+_VERBS: Final = {
+    "set": (Op.SET, "set keys of topics, brokers, groups", "KEY=VALUE", "Set keys. Values may have units: 7d, 1GiB."),
+    "unset": (Op.DELETE, "remove what is set, so that what is inherited holds", "KEY", "Remove what is set."),
+    "append": (Op.APPEND, "add items to a list", "KEY=ITEM,…", "Add items to lists; what is there already stays."),
+    "subtract": (Op.SUBTRACT, "take items out of a list", "KEY=ITEM,…", "Take items out of lists."),
+}
+EXAMPLES: Final = {
+    "set": """\
+examples:
+  kconf set topic:orders retention.ms=7d max.message.bytes=2MiB
+  kconf set 'topic:logs.*' segment.bytes=256MiB --dry-run
+  kconf set topic:@names.txt compression.type=zstd --yes --resume done.txt --rate 500
+  kconf set broker:default log.cleaner.threads=2 --yes
+  kconf set broker:1 listener.name.sasl.ssl.keystore.password=@/run/secrets/keystore --dry-run
+
+A value that begins with @ is the name of a file that holds it, env:NAME names a variable, and - asks for it: a secret
+need not stand on the command line. @@ and \\env: stand for themselves.
+""",
+    "unset": """\
+examples:
+  kconf unset topic:orders max.message.bytes
+  kconf unset 'topic:/^logs/' segment.bytes --yes
+""",
+    "append": """\
+examples:
+  kconf append topic:orders cleanup.policy=compact --allow-data-loss
+""",
+    "subtract": """\
+examples:
+  kconf subtract topic:orders cleanup.policy=compact
+""",
+}
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    for verb, (op, brief, form, about) in _VERBS.items():
+        parser = commands.add_parser(
+            verb,
+            help=brief,
+            description=f"{about} One named resource changes at once; a pattern or a default is asked about first.",
+            epilog=EXAMPLES[verb],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.add_argument("words", metavar=f"RESOURCE… {form}…", nargs="+", help="what to change, and how")
+        add_change(parser)
+        add_bulk(parser)
+        add_target(parser)
+        parser.set_defaults(run=command(verb, alter), op=op)
+
+
+def alter(options: argparse.Namespace, answer: Answer) -> None:
+    selectors = parse_selectors(each for each in options.words if is_selector(each))
+    rest = [each for each in options.words if not is_selector(each)]
+    if not selectors:
+        raise ConfigurationError(f"kconf {answer.command} needs a resource, such as topic:NAME")
+    kinds = {each.type for each in selectors}
+    if len(kinds) > 1:
+        raise ConfigurationError("resources of several types have no keys in common; change them one type at a time")
+    from kconf.cli.people.wishes import alterations
+
+    chosen = target(options)
+    chosen.check_writable()
+    wanted = alterations(options.op, kinds.pop(), rest)
+    with chosen.open() as admin:
+        from kconf.cli.people.edits import plan_configs
+
+        resources = resolve(admin, selectors)
+        wishes = dict.fromkeys(resources, wanted)
+        plan = plan_configs(admin, wishes)
+        carry_out(
+            answer,
+            options,
+            chosen,
+            admin,
+            plan,
+            send_configs(admin, wishes, options.reason),
+            asks=not is_one_resource(selectors),
+            what=f"change {_count(resources)}",
+            wish=repr(wanted),
+        )
+
+
+def send_configs(admin: SyncAdminClient, wishes: Mapping[Resource, Sequence[Alteration]], reason: str | None) -> Send:
+    """Incremental alterations, pipelined. On a kconf server the reason is journalled, too."""
+
+    def send(resources: Sequence[Resource], validate_only: bool) -> Mapping[Resource, Failure | None]:
+        results = admin.incremental_alter_configs(
+            {each: wishes[each] for each in resources}, validate_only=validate_only, reason=reason
+        )
+        failures = results.failures
+        return {each: failures.get(each) for each in resources}
+
+    return send
+
+
+def _count(resources: Sequence[Resource]) -> str:
+    if len(resources) == 1:
+        return str(resources[0])
+    return f"{len(resources)} {resources[0].type.word}s"

@@ -1,0 +1,180 @@
+"""How people's commands change a cluster: plan, policy, dry run, question, send, record. One way for all of them.
+
+A verb makes a `Plan` and says how its resources are sent; `carry_out` does the rest and fills the answer. Whatever
+reaches a cluster goes through `make_changes`, so that a record of it can be kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kconf.cli.people.edits import Edit, Plan
+from kconf.cli.people.safety import check_loss, confirm, item_of, plan_columns, plan_lines
+from kconf.errors import ErrorCode, Failure, KafkaError, KconfError
+
+if TYPE_CHECKING:
+    from kconf.cli.people.answers import Answer
+    from kconf.cli.people.target import Target
+    from kconf.client.sync import SyncAdminClient
+    from kconf.model.resource import Resource
+
+_AT_ONCE: Final = 4000  # resources between two moves of the progress bar: four requests of the usual size
+
+Send = Callable[[Sequence["Resource"], bool], Mapping["Resource", "Failure | None"]]
+"""Ask the cluster for what was planned for these resources; True: only to validate it. One outcome for each."""
+
+
+class Outcome(NamedTuple):
+    """What became of an edit; None: it was done."""
+
+    edit: Edit
+    failure: Failure | None = None
+
+
+def add_bulk(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that may be about thousands of resources."""
+    add = parser.add_argument_group("many at once").add_argument
+    add("--rate", metavar="N", type=_rate, help="at most so many resources per second")
+    add("--resume", metavar="FILE", help="note there what is done, and leave out what was done before")
+
+
+def make_changes(
+    target: Target, admin: SyncAdminClient, edits: Sequence[Edit], send: Send, *, reason: str | None = None
+) -> list[Outcome]:
+    """Send what was planned for some resources, record it, and tell what became of each edit.
+
+    A request that may have arrived is recorded also where its answer was lost.
+    """
+    from kconf.cli.people.record import record
+
+    resources = list(dict.fromkeys(each.resource for each in edits))
+    try:
+        results = send(resources, False)
+    except KafkaError as error:
+        outcomes = [Outcome(each, error.failure()) for each in edits]
+        record(target, admin, outcomes, reason)
+        raise
+    unsaid = Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
+    outcomes = [Outcome(each, results.get(each.resource, unsaid)) for each in edits]
+    record(target, admin, outcomes, reason)
+    return outcomes
+
+
+def carry_out(
+    answer: Answer,
+    options: argparse.Namespace,
+    target: Target,
+    admin: SyncAdminClient,
+    plan: Plan,
+    send: Send,
+    *,
+    asks: bool,
+    what: str,
+    wish: str = "",
+) -> None:
+    """Do what was planned, or with `--dry-run` only tell it.
+
+    `what` is the question, as in `change 3 topics`; `wish` is what was asked for, by which `--resume` knows it again.
+    """
+    from kconf.cli.people.judging import judged
+
+    answer.columns = plan_columns()
+    answer.facts.update(context=target.name, dry_run=options.dry_run)
+    plan = judged(target, admin, plan, answer)
+    _tell_failures(answer, plan)
+    edits = [each for each in plan.edits if each.resource not in plan.failures]
+    if options.dry_run:
+        _validate(answer, edits, send)
+        return
+    wanted = [each for each in edits if not each.unchanged]
+    for each in edits:
+        if each.unchanged:
+            answer.add(**item_of(each, "unchanged"))
+    if not wanted:
+        return
+    try:
+        check_loss(wanted, options)
+        confirm(target, options, plan_lines(wanted, answer.columns), what, asks=asks)
+    except KconfError:
+        for each in wanted:
+            answer.add(**item_of(each, "not done"))
+        raise
+    _send_all(answer, options, target, admin, wanted, send, wish)
+
+
+def _tell_failures(answer: Answer, plan: Plan) -> None:
+    by_resource: dict[Resource, list[Edit]] = {}
+    for edit in plan.edits:
+        by_resource.setdefault(edit.resource, []).append(edit)
+    for resource, failure in plan.failures.items():
+        for each in by_resource.get(resource) or [Edit(resource, "", None, None, "")]:
+            answer.add(failure, **item_of(each, "failed"))
+
+
+def _validate(answer: Answer, edits: Sequence[Edit], send: Send) -> None:
+    resources = list(dict.fromkeys(each.resource for each in edits))
+    results = send(resources, True) if resources else {}
+    for each in edits:
+        failure = results.get(each.resource)
+        outcome = "failed" if failure else "unchanged" if each.unchanged else "dry run"
+        answer.add(failure, **item_of(each, outcome))
+
+
+def _send_all(
+    answer: Answer,
+    options: argparse.Namespace,
+    target: Target,
+    admin: SyncAdminClient,
+    edits: Sequence[Edit],
+    send: Send,
+    wish: str,
+) -> None:
+    from kconf.cli.people.bulk import Progress, Resumption, paced
+
+    by_resource: dict[Resource, list[Edit]] = {}
+    for edit in edits:
+        by_resource.setdefault(edit.resource, []).append(edit)
+    rate, resume = getattr(options, "rate", None), getattr(options, "resume", None)
+    done = Resumption(resume, answer.command, wish)
+    rest = done.missing(by_resource)
+    for resource in by_resource:
+        if resource not in rest:
+            for each in by_resource[resource]:
+                answer.add(**item_of(each, "done before"))
+    with Progress(len(rest)) as progress:
+        for some in paced(_batches(list(rest), rate), rate, time.monotonic, time.sleep):
+            try:
+                outcomes = make_changes(
+                    target, admin, [each for one in some for each in by_resource[one]], send, reason=options.reason
+                )
+            except KconfError as error:
+                _broken(answer, [each for one in rest[progress.count :] for each in by_resource[one]], error)
+                raise
+            for each, failure in outcomes:
+                answer.add(failure, **item_of(each, "failed" if failure else "done"))
+            done.note({each.resource for each, failure in outcomes if failure is None})
+            progress.move(len(some))
+
+
+def _broken(answer: Answer, edits: Sequence[Edit], error: KconfError) -> None:
+    failure = error.failure() if isinstance(error, KafkaError) else Failure(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+    for each in edits:
+        answer.add(failure, **item_of(each, "failed"))
+
+
+def _batches(resources: Sequence[Resource], rate: float | None) -> Iterator[Sequence[Resource]]:
+    size = _AT_ONCE if rate is None else max(1, min(_AT_ONCE, int(rate)))
+    return (resources[start : start + size] for start in range(0, len(resources), size))
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return rate

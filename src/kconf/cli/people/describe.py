@@ -1,0 +1,118 @@
+"""`kconf describe`: what is set at resources, or all that holds there, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from kconf.cli.people.answers import Answer, Column, command
+from kconf.cli.people.selectors import is_one_resource, parse_selectors, resolve
+from kconf.cli.people.target import Target, add_target, targets
+from kconf.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kconf.cli.people.answers import Item
+    from kconf.cli.people.selectors import Selector
+    from kconf.model.entry import Entry
+    from kconf.model.resource import Resource
+
+EXAMPLES = """\
+examples:
+  kconf describe topic:orders
+  kconf describe topic:orders --all
+  kconf describe 'topic:logs.*' --key retention.ms --output csv
+  kconf describe broker:default 'broker:*'
+  kconf describe topic:orders -C 'prod-*' --output json
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "describe",
+        help="what is set at topics, brokers, groups: values, sources, how a key may be changed",
+        description="Tell what is set at resources. With --all also what they inherit.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("resources", metavar="RESOURCE", nargs="+", help="topic:NAME, topic:GLOB, broker:1, …")
+    parser.add_argument("--all", action="store_true", help="what is inherited, too")
+    parser.add_argument("--key", metavar="KEY", action="append", help="these keys only, wherever they are set")
+    add_target(parser, several=True)
+    parser.set_defaults(run=command("describe", describe))
+
+
+def describe(options: argparse.Namespace, answer: Answer) -> None:
+    selectors = parse_selectors(options.resources)
+    chosen = targets(options)
+    answer.columns = list(_COLUMNS)
+    answer.facts["contexts"] = [each.name for each in chosen]
+    hidden = {"resource"} if is_one_resource(selectors) else set()
+    answer.hidden = frozenset(hidden | ({"context"} if len(chosen) == 1 else set()))
+    for each in chosen:
+        try:
+            _describe(options, answer, each, selectors)
+        except KafkaError as error:
+            if len(chosen) == 1:
+                raise
+            answer.add(error, context=each.name, **_fields(None, None))
+
+
+def _describe(options: argparse.Namespace, answer: Answer, target: Target, selectors: Sequence[Selector]) -> None:
+    with target.open() as admin:
+        resources = resolve(admin, selectors)
+        keys = dict.fromkeys(resources, options.key) if options.key else None
+        described = admin.describe_configs(resources, keys=keys, synonyms=True)
+        failures = described.failures
+        for resource in resources:
+            if resource in failures:
+                answer.add(failures[resource], context=target.name, **_fields(resource, None))
+                continue
+            shown = [
+                each for each in described[resource].entries if options.all or options.key or _is_own(resource, each)
+            ]
+            for entry in shown:
+                answer.add(context=target.name, **_fields(resource, entry))
+            if not shown and not options.key:
+                answer.notes.append(f"{resource} sets nothing itself; --all tells what it inherits")
+
+
+def _is_own(resource: Resource, entry: Entry) -> bool:
+    from kconf.cli.people.edits import own_source
+
+    return entry.source == own_source(resource)
+
+
+def _fields(resource: Resource | None, entry: Entry | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"resource": None if resource is None else str(resource)}
+    if resource is None or entry is None:
+        return {**fields, "key": None, "value": None, "source": None, "update": None, "sensitive": None, "synonyms": []}
+    from kconf.cli.people.catalogue import update_mode
+    from kconf.cli.people.edits import SOURCES
+
+    return {
+        **fields,
+        "key": entry.name,
+        "value": None if entry.sensitive else entry.value,
+        "source": SOURCES[entry.source],
+        "update": update_mode(resource, entry),
+        "sensitive": entry.sensitive,
+        "synonyms": [{"key": e.name, "value": e.value, "source": SOURCES[e.source]} for e in entry.synonyms],
+    }
+
+
+def _value(item: Item) -> str:
+    from kconf.cli.people.units import shown_value
+
+    return "[hidden]" if item["sensitive"] else shown_value(item["key"], item["value"])
+
+
+_COLUMNS = (
+    Column("context"),
+    Column("resource"),
+    Column("key"),
+    Column("value", show=_value),
+    Column("source"),
+    Column("update"),
+)

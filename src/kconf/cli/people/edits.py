@@ -1,0 +1,191 @@
+"""What a change would do, key by key: the common form of everything that people's commands alter.
+
+Configs, quotas, credentials, ACLs and topics all become `Edit`s, as they are all lines of a journal. An edit knows what
+is set at the resource itself (`before`, `after`) and what holds there (`old`, `new`), for those may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kconf.errors import ErrorCode, Failure, InvalidConfig, KafkaError
+from kconf.model.alteration import Alteration, Op
+from kconf.model.entry import Entry, Source, ValueType
+from kconf.model.resource import Resource, ResourceType
+
+if TYPE_CHECKING:
+    from kconf.client.sync import SyncAdminClient
+    from kconf.keys.key import Key
+    from kconf.model.entry import View
+
+HIDDEN: Final = "[hidden]"
+CONFIG: Final = "config"
+TOPIC: Final = "topic"
+
+SOURCES: Final = {
+    Source.UNKNOWN: "unknown",
+    Source.TOPIC: "topic",
+    Source.BROKER: "broker",
+    Source.DEFAULT_BROKER: "default broker",
+    Source.STATIC: "server.properties",
+    Source.DEFAULT: "default",
+    Source.LOGGER: "broker logger",
+    Source.CLIENT_METRICS: "client metrics",
+    Source.GROUP: "group",
+}
+_OWN: Final = {
+    ResourceType.TOPIC: Source.TOPIC,
+    ResourceType.BROKER: Source.BROKER,
+    ResourceType.BROKER_LOGGER: Source.LOGGER,
+    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
+    ResourceType.GROUP: Source.GROUP,
+}
+_NOT_ALLOWED: Final = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
+
+
+class Edit(NamedTuple):
+    """One line of a plan. None: not set, or not there. A sensitive value is never in it; `[hidden]` stands for one.
+
+    `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `loss` says why
+    data may be lost for good, or is empty.
+    """
+
+    resource: Resource
+    key: str
+    before: str | None
+    after: str | None
+    op: str = "set"
+    old: str | None = None
+    new: str | None = None
+    source: str = ""
+    sensitive: bool = False
+    loss: str = ""
+    kind: str = CONFIG
+
+    @property
+    def unchanged(self) -> bool:
+        return self.before == self.after and not self.sensitive
+
+
+class Plan(NamedTuple):
+    """What would be done, and whom it cannot be done to."""
+
+    edits: list[Edit]
+    failures: dict[Resource, Failure]
+
+    @property
+    def resources(self) -> list[Resource]:
+        """Those that would be altered, in their order."""
+        return [each for each in dict.fromkeys(edit.resource for edit in self.edits) if each not in self.failures]
+
+
+Wishes = Mapping[Resource, Sequence[Alteration]]
+
+
+def own_source(resource: Resource) -> Source:
+    """The level at which a resource's own values stand."""
+    if resource.type is ResourceType.BROKER and not resource.name:
+        return Source.DEFAULT_BROKER
+    return _OWN.get(resource.type, Source.UNKNOWN)
+
+
+def plan_configs(admin: SyncAdminClient, wishes: Wishes, views: Mapping[Resource, View] | None = None) -> Plan:
+    """Compare wishes with what a cluster has: `views`, where that is known already."""
+    from kconf.cli.people.danger import marked
+
+    failures: dict[Resource, Failure] = {}
+    if views is None:
+        views, failures = _views(admin, wishes)
+    edits = []
+    for resource, wanted in wishes.items():
+        if resource not in views:
+            continue
+        entries = {entry.name: entry for entry in views[resource].entries}
+        try:
+            edits += [marked(_edit(resource, each, entries.get(each.key))) for each in wanted]
+        except KafkaError as error:
+            failures[resource] = error.failure()
+    return Plan(edits, failures)
+
+
+def _views(admin: SyncAdminClient, wishes: Wishes) -> tuple[dict[Resource, View], dict[Resource, Failure]]:
+    """The keys in question. Who may alter but not describe still gets a plan, without the old values."""
+    from kconf.model.entry import View
+
+    keys = {resource: [each.key for each in wanted] for resource, wanted in wishes.items()}
+    described = admin.describe_configs(wishes, keys=keys, synonyms=True)
+    failures = described.failures
+    unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
+    views = {each: described[each] for each in wishes if each not in failures}
+    views.update(dict.fromkeys(unseen, View(())))
+    return views, {each: failure for each, failure in failures.items() if each not in unseen}
+
+
+def _edit(resource: Resource, wish: Alteration, entry: Entry | None) -> Edit:
+    from kconf.cli.people.units import keys_for
+
+    key = keys_for(resource.type).get(wish.key)
+    own = own_source(resource)
+    is_own = entry is not None and entry.source == own
+    if is_sensitive(resource, wish.key, key, entry):
+        before = HIDDEN if is_own else None
+        after = None if wish.op == Op.DELETE else HIDDEN
+        return Edit(resource, wish.key, before, after, Op(wish.op).name.lower(), before, after, _source(entry), True)
+    before = entry.value if entry is not None and is_own else None
+    after = _after(wish, key, entry, before)
+    old = entry.value if entry is not None else None
+    new = after if after is not None else inherited(entry, own, key)
+    return Edit(resource, wish.key, before, after, Op(wish.op).name.lower(), old, new, _source(entry))
+
+
+def _after(wish: Alteration, key: Key | None, entry: Entry | None, before: str | None) -> str | None:
+    if wish.op == Op.DELETE:
+        return None
+    if wish.op == Op.SET:
+        return wish.value
+    from kconf.engine.lists import combined
+    from kconf.keys.key import Key
+
+    if key is None and entry is not None and entry.type is ValueType.LIST:
+        key = Key(name=wish.key, type=ValueType.LIST)
+    if key is None:
+        raise InvalidConfig(f"{wish.key} is no key that kconf knows here, so it is for set and unset only")
+    return combined(wish.op, key, wish.key, before, wish.value or "")
+
+
+def inherited(entry: Entry | None, own: Source, key: Key | None = None) -> str | None:
+    """What would hold without the resource's own value, as far as the cluster and the catalogue tell.
+
+    A rung that counts in other units (log.retention.hours for retention.ms) is told as it was set there.
+    """
+    if entry is None:
+        return None
+    if entry.source != own:
+        return entry.value
+    below = next((each for each in entry.synonyms if each.source != own), None)
+    if below is None:
+        return key.default if key is not None and entry.synonyms else None
+    factor = next((each.factor for each in key.rungs if each.name == below.name), 1) if key is not None else 1
+    if factor == 1 or below.value is None:
+        return below.value
+    return str(int(below.value) * factor) if int(below.value) > 0 else below.value
+
+
+def is_sensitive(resource: Resource, name: str, key: Key | None, entry: Entry | None) -> bool:
+    """A broker's key that nobody knows counts as a secret, as it does to Kafka."""
+    if entry is not None and entry.sensitive:
+        return True
+    if key is not None:
+        return key.sensitive
+    from kconf.cli.kafka_configs.secrets import is_secret
+
+    return is_secret("brokers" if resource.type is ResourceType.BROKER else "", name)
+
+
+def _source(entry: Entry | None) -> str:
+    return "" if entry is None else SOURCES[entry.source]

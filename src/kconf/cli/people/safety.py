@@ -1,0 +1,129 @@
+"""Before something is changed: read-only and protected contexts, the plan, the question, the policy.
+
+One named resource changes at once. A pattern, a default or several resources print what would be done and ask. Without
+a terminal `--yes` answers, and in a protected context `--confirm NAME`; else nothing is done and the exit code is 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.cli.people.answers import Column, Stopped
+from kconf.cli.people.danger import MARK
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.cli.people.answers import Item
+    from kconf.cli.people.edits import Edit
+    from kconf.cli.people.target import Target
+
+_MOST_SHOWN: Final = 200  # lines of a plan that is asked about; `--dry-run` tells them all
+
+
+def add_change(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that changes something."""
+    add = parser.add_argument_group("safety").add_argument
+    add("--dry-run", action="store_true", help="let the server and the policy judge it, tell it, and do nothing")
+    add("-y", "--yes", action="store_true", help="do not ask")
+    add("--confirm", metavar="NAME", help="the name of a protected context, where nobody can be asked")
+    add("--allow-data-loss", action="store_true", help=f"do also what is marked '{MARK}'")
+    add("--reason", metavar="TEXT", help="why; for the journal")
+
+
+def plan_columns(kind: str = "RESOURCE") -> list[Column]:
+    """The table of a plan, and of what was done."""
+    from kconf.cli.people.units import shown_value
+
+    def old(item: Item) -> str:
+        return _value(item, item["old"])
+
+    def new(item: Item) -> str:
+        return _value(item, item["new"])
+
+    def _value(item: Item, value: str | None) -> str:
+        return "(unset)" if value is None else shown_value(item["key"], value)
+
+    return [
+        Column("resource", kind),
+        Column("key"),
+        Column("old", show=old),
+        Column("new", show=new),
+        Column("source"),
+        Column("outcome", show=_outcome),
+    ]
+
+
+def _outcome(item: Item) -> str:
+    return f"{item['outcome']} {MARK}: {item['data_loss']}".strip() if item["data_loss"] else item["outcome"]
+
+
+def item_of(edit: Edit, outcome: str) -> dict[str, Any]:
+    """An edit as the fields of an item."""
+    return {
+        "resource": str(edit.resource),
+        "key": edit.key,
+        "op": edit.op,
+        "old": edit.old,
+        "new": edit.new,
+        "source": edit.source or None,
+        "data_loss": edit.loss or None,
+        "outcome": outcome,
+    }
+
+
+def check_loss(edits: Sequence[Edit], options: argparse.Namespace) -> None:
+    """Refuse what cannot be undone, unless it was allowed."""
+    risky = [each for each in edits if each.loss]
+    if not risky or options.allow_data_loss:
+        return
+    first = risky[0]
+    more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
+    what = f"{first.resource} {first.key}".strip()
+    raise Stopped(f"{what}: {MARK} ({first.loss}){more}; nothing was done: this needs --allow-data-loss")
+
+
+def confirm(target: Target, options: argparse.Namespace, shown: Sequence[str], what: str, *, asks: bool) -> None:
+    """Ask, where it must be asked; `Stopped` where the answer is no, or nobody is there to ask."""
+    context = target.context
+    if options.confirm is not None and options.confirm != context.name:
+        raise ConfigurationError(f"--confirm {options.confirm} is not the name of the context {target.name}")
+    if context.protected and options.confirm is None:
+        answer = _ask(shown, f"{context.name} is protected. To {what}, type its name: ", f"--confirm {context.name}")
+        if answer != context.name:
+            raise Stopped("this was not its name; nothing was done")
+    elif (
+        asks and not options.yes and not _agrees(_ask(shown, f"{what.capitalize()} on {target.name}? [y/N] ", "--yes"))
+    ):
+        raise Stopped("nothing was done")
+
+
+def _agrees(answer: str) -> bool:
+    return answer.lower() in ("y", "yes")
+
+
+def _show(lines: Sequence[str]) -> None:
+    for line in lines[:_MOST_SHOWN]:
+        print(line, file=sys.stderr)
+    if len(lines) > _MOST_SHOWN:
+        print(f"… and {len(lines) - _MOST_SHOWN} more lines; --dry-run tells them all", file=sys.stderr)
+
+
+def _ask(shown: Sequence[str], question: str, otherwise: str) -> str:
+    if not sys.stdin.isatty():
+        raise Stopped(f"nobody is here to be asked; nothing was done: this needs {otherwise}")
+    _show(shown)
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def plan_lines(edits: Sequence[Edit], columns: Sequence[Column]) -> list[str]:
+    """The plan as a table, for the one who is asked."""
+    from kconf.cli.people.tables import table, terminal_width
+
+    items = [item_of(each, "") for each in edits[: _MOST_SHOWN + 1]]
+    rows = [[each.text(item) for each in columns] for item in items]
+    lines = table([each.heading for each in columns], rows, width=terminal_width()) if rows else []
+    return lines + [""] * (len(edits) - len(rows))

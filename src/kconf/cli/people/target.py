@@ -1,0 +1,98 @@
+"""Which cluster is meant, and how to reach it: the options that every command has.
+
+Order: `-b` or `-C` on the command line, `KCONF_CONTEXT`, the current context, localhost:9092. Nothing is dialled and no
+secret is looked up before `open`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from kconf.cli.people.contexts import Context, load_contexts
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.client.sync import SyncAdminClient
+
+OUTPUTS = ("table", "json", "csv")
+
+
+class Target(NamedTuple):
+    """A cluster that a command is about. `name` is its context's, or its address."""
+
+    context: Context
+    command_config: str | None = None
+    timeout: float | None = None
+
+    @property
+    def name(self) -> str:
+        return self.context.name or self.context.bootstrap
+
+    def open(self) -> SyncAdminClient:
+        """A client; use it in a `with` block."""
+        from kconf.cli.people.references import bootstrap, client_properties
+        from kconf.client.sync import SyncAdminClient
+
+        properties = client_properties(self.context)
+        if self.command_config is not None:
+            from kconf.client.properties import read_file
+
+            properties.update(read_file(self.command_config))
+        if self.timeout is not None:
+            properties["default.api.timeout.ms"] = str(max(1, int(self.timeout * 1000)))
+        return SyncAdminClient.from_properties(properties, bootstrap(self.context))
+
+    def check_writable(self) -> None:
+        """Raise before anything is dialled, where the context is for reading only."""
+        if self.context.read_only:
+            raise ConfigurationError(f"the context {self.context.name!r} is read-only; nothing was sent")
+
+
+def add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The options that say which cluster, and how the answer is told."""
+    group = parser.add_argument_group("cluster and output")
+    add = group.add_argument
+    what = "NAME|GLOB" if several else "NAME"
+    add("-C", "--context", metavar=what, help="a context; without it $KCONF_CONTEXT or the current one")
+    add("-b", "--bootstrap-server", metavar="HOST:PORT", help="any broker of the cluster, in place of a context")
+    add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
+    add("--timeout", metavar="SECONDS", type=_seconds, help="how long to try (default: 60)")
+    add("-o", "--output", choices=OUTPUTS, default="table", help="how the answer is told (default: table)")
+
+
+def targets(options: argparse.Namespace) -> list[Target]:
+    """The clusters that are meant: one, or for a glob all that it matches."""
+    chosen = _contexts(options)
+    return [Target(each, options.command_config, options.timeout) for each in chosen]
+
+
+def target(options: argparse.Namespace) -> Target:
+    """The one cluster that is meant."""
+    found = targets(options)
+    if len(found) > 1:
+        raise ConfigurationError(f"this command is for one cluster, and {options.context!r} means {len(found)}")
+    return found[0]
+
+
+def _contexts(options: argparse.Namespace) -> list[Context]:
+    if options.bootstrap_server is not None:
+        if options.context is not None:
+            raise ConfigurationError("-b and -C both name a cluster; give one of them")
+        return [Context(bootstrap=options.bootstrap_server)]
+    named = options.context if options.context is not None else os.environ.get("KCONF_CONTEXT")
+    contexts = load_contexts()
+    if named:
+        return contexts.matching(named)
+    return [contexts.named(contexts.current) if contexts.current else Context()]
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds

@@ -1,0 +1,98 @@
+"""Values as people write and read them: `7d`, `1GiB`. The wire, JSON and CSV have them raw.
+
+What is shown reads back as the same value: only whole multiples get a unit. The reader is that of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from kconf.engine.policy_units import FOLLOWS, NUMBERS, UNLIMITED, read_amount, unit_of
+from kconf.errors import ConfigurationError
+from kconf.keys.values import BadValue, render
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.keys.key import Key
+
+_TIMES: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+_SIZES: Final = (
+    *((f"{prefix}iB", 1024**power) for power, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K"))),
+    *((f"{prefix}B", 1000**power) for power, prefix in ((4, "T"), (3, "G"), (2, "M"))),
+)
+
+
+@cache
+def keys_for(kind: ResourceType) -> Mapping[str, Key]:
+    """The catalogue's keys for a type of resource, those of 3.9 included; loaded for that type alone."""
+    match kind:
+        case ResourceType.TOPIC:
+            from kconf.keys.topic import TOPIC, TOPIC_39
+
+            return {**TOPIC_39, **TOPIC}
+        case ResourceType.BROKER:
+            from kconf.keys.broker import BROKER, BROKER_39
+
+            return {**BROKER_39, **BROKER}
+        case ResourceType.GROUP:
+            from kconf.keys.group import GROUP
+
+            return GROUP
+        case ResourceType.CLIENT_METRICS:
+            from kconf.keys.client_metrics import CLIENT_METRICS
+
+            return CLIENT_METRICS
+        case ResourceType.QUOTA:
+            from kconf.keys.quota import IP_QUOTA, USER_QUOTA
+
+            return {**USER_QUOTA, **IP_QUOTA}
+        case _:
+            return {}
+
+
+def raw_value(key: Key | None, text: str) -> str:
+    """What a person wrote, as the wire has it. A key that is not in the catalogue is for the server to judge."""
+    if key is None or key.type not in NUMBERS:
+        return text
+    if not text.strip() or text.strip().lstrip("+-").isdigit():
+        return text
+    if text.strip() == _as_another(key.name):
+        return "-2"
+    try:
+        return render(key.type, read_amount(key, text))
+    except BadValue as error:
+        said = str(error)
+        raise ConfigurationError(said if key.name in said else f"{key.name}: {said}") from None
+
+
+def shown_value(name: str, raw: str | None) -> str:
+    """A value for a table. What is not set is empty."""
+    if raw is None:
+        return ""
+    unit = unit_of(name)
+    if unit is None or not raw.lstrip("-").isdigit():
+        return raw
+    number = int(raw)
+    if number <= 0:
+        return _special(name, number, raw)
+    kind, one = unit
+    if kind == "size":
+        return next((f"{number // each}{word}" for word, each in _SIZES if number % each == 0), raw)
+    if number >= 2**53:  # Java's greatest number stands for never
+        return raw
+    number *= one
+    return next(f"{number // each}{word}" for word, each in _TIMES if number % each == 0)
+
+
+def _special(name: str, number: int, raw: str) -> str:
+    if number == -1 and name in UNLIMITED:
+        return "unlimited"
+    if number == -2 and name in FOLLOWS:
+        return _as_another(name)
+    return raw
+
+
+def _as_another(name: str) -> str:
+    return f"as {FOLLOWS.get(name, '')}"
