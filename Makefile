@@ -6,7 +6,7 @@ LISTEN ?= 127.0.0.1:9092
 STORE  ?= sqlite:///.run/kconf.db
 SHELL  := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install run check format test conformance bench jdk clean
+.PHONY: help install run check format test conformance bench docs jdk clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -70,5 +70,8 @@ bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m bench $(ARGS)
 
+docs: $(VENV)/.tools ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 clean: ## remove what was built here (not the lab's jars, not the demo's store)
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

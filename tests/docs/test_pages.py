@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from lab.zookeeper import ZooKeeper
 from tests.docs.blocks import Page, differences, pages, read_page, steps
 from tests.docs.running import reader
 from tests.support.process import KconfProcess
@@ -26,6 +27,12 @@ def test_a_page_beside_a_server(name: str) -> None:
 @pytest.mark.parametrize("name", _with("nothing"))
 def test_a_page_that_starts_its_own_server(name: str) -> None:
     with reader(PAGES[name]) as someone:
+        someone.read()
+
+
+@pytest.mark.parametrize("name", _with("zookeeper"))
+def test_a_page_beside_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
+    with reader(PAGES[name], p2181=zookeeper.address) as someone:
         someone.read()
 
 

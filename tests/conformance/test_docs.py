@@ -1,0 +1,18 @@
+"""Pages of the docs that say `with: kafka` are read beside a real broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.broker import KafkaBroker
+from tests.docs.blocks import pages
+from tests.docs.running import reader
+
+PAGES = {page.name: page for page in pages() if page.needs == "kafka"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_beside_a_real_kafka(name: str) -> None:
+    """Each has a broker of its own: it may say that there is nothing yet."""
+    with KafkaBroker() as broker, reader(PAGES[name], p9092=broker.bootstrap) as someone:
+        someone.read()

@@ -1,0 +1,107 @@
+"""The pages that are made from the code: `python -m tests.docs` writes them, tests/docs/test_generated.py compares.
+
+docs/reference/keys.md   what may be set, from the tables in keys/
+docs/reference/cli.md    every command, from its parser
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from kconf.keys.catalogue import kafka_43
+from kconf.keys.key import Key, Keys
+from kconf.keys.quota import IP_QUOTA, USER_QUOTA
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+MADE = "<!-- Made from the code by `python -m tests.docs`; do not edit. -->\n\n"
+
+
+def keys_page() -> str:
+    catalogue = kafka_43()
+    tables: Mapping[str, tuple[str, Keys]] = {
+        "Topics": ("`topic:NAME`; what is not set comes from the broker keys named.", catalogue.topic),
+        "Brokers": (
+            "`broker:ID`, or `broker:default` for all of them. *read-only* keys stand in server.properties.",
+            catalogue.broker,
+        ),
+        "Groups": ("`group:NAME`; what is not set comes from the broker keys named.", catalogue.group),
+        "Client metrics": ("`client-metrics:NAME`", catalogue.client_metrics),
+        "Quotas of users and clients": ("By `--user`, `--client-id`, or both.", USER_QUOTA),
+        "Quotas of addresses": ("By `--ip`.", IP_QUOTA),
+    }
+    count = sum(len(keys) for _, keys in tables.values())
+    parts = [f"# Keys\n\n{MADE}What may be set, {count} keys of Kafka 4.3. `kconf explain KEY` tells the same.\n"]
+    for title, (about, keys) in tables.items():
+        parts.append(f"\n## {title}\n\n{about}\n\n")
+        parts.append("| key | type | default | must be | changed | is |\n|---|---|---|---|---|---|\n")
+        parts += [_row(key) for _, key in sorted(keys.items())]
+    return "".join(parts)
+
+
+def _row(key: Key) -> str:
+    default = "" if key.default is None else f"`{_cell(key.default)}`" if key.default else '`""`'
+    below = ", ".join(f"`{rung.name}`" + (f" × {rung.factor}" if rung.factor != 1 else "") for rung in key.rungs)
+    about = _cell(key.about) + (f" From {below}." if below and key.mode is None else "")
+    words = [key.type.name.lower(), *(["sensitive"] if key.sensitive else []), *(["internal"] if key.internal else [])]
+    check = _cell(str(key.check)) if key.check else ""
+    return f"| `{key.name}` | {', '.join(words)} | {default} | {check} | {key.mode or ''} | {about} |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def cli_page() -> str:
+    from kconf.cli.main import parser
+
+    parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n"]
+    for command in _commands(parser()):
+        parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
+        parts.append("| | |\n|---|---|\n")
+        parts += [row for action in command._actions for row in _action_rows(action)]
+        if command.epilog:
+            parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
+    return "".join(parts)
+
+
+def _action_rows(action: argparse.Action) -> Iterator[str]:
+    if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
+        return
+    if isinstance(action, argparse._SubParsersAction):
+        for each in action._choices_actions:
+            yield f"| `{each.dest}` | {_cell(each.help or '')} |\n"
+        return
+    metavar = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
+    if action.choices:
+        metavar = "|".join(map(str, action.choices))
+    elif isinstance(metavar, tuple):
+        metavar = " ".join(metavar)
+    value = f" {_cell(metavar)}" if action.nargs != 0 and action.option_strings else ""
+    named = ", ".join(action.option_strings) or _cell(metavar)
+    shown = (action.help or "") % {**vars(action), "prog": "kconf"} if action.help else ""
+    yield f"| `{named}{value}` | {_cell(shown)} |\n"
+
+
+def _text(text: str | None) -> str:
+    return (text or "").strip()
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            seen = set[int]()
+            for each in action.choices.values():
+                if id(each) not in seen and each.add_help:
+                    seen.add(id(each))
+                    yield from _commands(each)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page}
+
+
+def main() -> None:
+    for name, made in PAGES.items():
+        (REFERENCE / name).write_text(made(), "utf-8")

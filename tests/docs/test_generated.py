@@ -1,0 +1,14 @@
+"""Pages that are made from the code say what the code says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.docs.generated import PAGES, REFERENCE
+
+TELL = "run: python -m tests.docs"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_the_code_makes(name: str) -> None:
+    assert (REFERENCE / name).read_text("utf-8") == PAGES[name](), TELL
