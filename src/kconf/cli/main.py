@@ -12,12 +12,15 @@ from kconf.errors import KconfError
 from kconf.version import __version__
 
 COMMANDS: Final = {
+    "context": "people.context",
     "describe": "people.describe",
     **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
     "serve": "serve",
     "backup": "backup",
+    "store": "store",
     "archive": "archive",
     "policy": "policy",
+    "quota": "quota",
     "config-command": "config_command",
     "kafka": "kafka",
     "scram": "scram",

@@ -59,12 +59,14 @@ class Stopped(KconfError):
 class Answer:
     """What a command has to say. A verb fills it; `tell` prints it and gives the exit code.
 
-    `hidden` columns are in CSV and JSON but not in tables. `status` may be raised by a verb (3: differences).
+    `hidden` columns are in CSV and JSON but not in tables; a `tall` table has a line per column in place of one per
+    item. `status` may be raised by a verb (3: differences).
     """
 
     def __init__(self, command: str, columns: Sequence[Column] = (), output: str = "table") -> None:
         self.command, self.columns, self.output = command, list(columns), output
         self.hidden: frozenset[str] = frozenset()
+        self.tall = False
         self.facts: dict[str, Any] = {}
         self.items: list[Item] = []
         self.notes: list[str] = []
@@ -128,12 +130,16 @@ class Answer:
         lines.writerows([plain(item.get(name)) for name in names] for item in self.items)
 
     def _tell_table(self) -> None:
-        from kconf.cli.people.tables import print_table
+        from kconf.cli.people.tables import print_pairs, print_table
 
         columns = [each for each in self.columns if each.name not in self.hidden]
         good = [each for each in self.items if each["error"] is None]
         if good and columns:
-            print_table([each.heading for each in columns], [[each.text(item) for each in columns] for item in good])
+            headings, rows = (
+                [each.heading for each in columns],
+                [[each.text(item) for each in columns] for item in good],
+            )
+            (print_pairs if self.tall else print_table)(headings, rows)
         sys.stdout.flush()
         for item in self.failed:
             print(f"{self._subject(item)}: {item['message']}", file=sys.stderr)
@@ -150,6 +156,8 @@ def plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={each}" for name, each in value.items())
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.people.contexts import Context, Contexts
@@ -116,12 +117,54 @@ class _Reader(Tree):
         return text if "://" in text else os.path.join(self.directory, os.path.expanduser(text))
 
 
-def write_contexts(path: str, current: str | None, contexts: dict[str, dict[str, object]]) -> None:
-    """The whole file anew, for its owner's eyes only, in one step."""
+def with_current(text: str, name: str) -> str:
+    """The file's text with another current context; comments and order stay."""
+    root = Tree().compose(text) if text.strip() else None
+    for key, value in root.value if root is not None else ():
+        if key.value == "current":
+            return text[: value.start_mark.index] + _scalar(name) + text[value.end_mark.index :]
+    return f"current: {_scalar(name)}\n{text}"
+
+
+def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
+    """The file's text with one more context, or with another in place of the one of that name."""
+    root = Tree().compose(text) if text.strip() else None
+    contexts = next((value for key, value in root.value if key.value == "contexts"), None) if root else None
+    if contexts is None or contexts.id != "mapping" or not contexts.value:
+        if contexts is not None:
+            text = text[: contexts.start_mark.index].rpartition("contexts")[0] + text[contexts.end_mark.index :]
+        return f"{text.rstrip()}\n\ncontexts:\n{_block(name, fields, 2)}".lstrip()
+    if contexts.flow_style:
+        raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one added")
+    column = contexts.value[0][0].start_mark.column
+    before, after = text[: contexts.end_mark.index], text[contexts.end_mark.index :]
+    for key, value in contexts.value:
+        if key.value == name:
+            before = text[: key.start_mark.index].rpartition("\n")[0] + "\n"
+            after = text[value.end_mark.index :].lstrip(" ") if value.id == "mapping" else text[value.end_mark.index :]
+            after = " " * column + after if value is not contexts.value[-1][1] else after
+    return (
+        before.rstrip(" ") + ("" if before.rstrip(" ").endswith("\n") else "\n") + _block(name, fields, column) + after
+    )
+
+
+def _block(name: str, fields: Mapping[str, object], column: int) -> str:
     import yaml
 
-    document = {"version": 1, **({"current": current} if current else {}), "contexts": contexts}
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    lines = yaml.safe_dump({name: dict(fields)}, sort_keys=False, allow_unicode=True).splitlines()
+    return "".join(f"{' ' * column}{line}\n" for line in lines)
+
+
+def _scalar(text: str) -> str:
+    import yaml
+
+    dumped: str = yaml.safe_dump(text, allow_unicode=True)
+    return dumped.removesuffix("\n").removesuffix("\n...")
+
+
+def write_file(path: str, text: str) -> None:
+    """The whole file anew, for its owner's eyes only, in one step."""
+    read_contexts(text.encode(), path)
     temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
@@ -132,17 +175,3 @@ def write_contexts(path: str, current: str | None, contexts: dict[str, dict[str,
         os.replace(temporary, path)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def plain_contexts(path: str) -> dict[str, dict[str, object]]:
-    """What the file says of each context, as it was written there, to be written again."""
-    import yaml
-
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            document = yaml.load(file, yaml.BaseLoader)  # texts only
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    return dict((document or {}).get("contexts") or {})

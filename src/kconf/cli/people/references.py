@@ -119,3 +119,8 @@ def _jaas(properties: Mapping[str, str], user: str, password: str) -> str:
     quoted = [re.sub(r'(["\\])', r"\\\1", each) for each in (user, password)]
     name = f"org.apache.kafka.common.security.{modules[mechanism]}"
     return f'{name} required username="{quoted[0]}" password="{quoted[1]}";'
+
+
+def is_reference(text: str) -> bool:
+    """Whether a value only says where the secret is; a login line may hold such a reference among its words."""
+    return re.search(_REFERENCE, text) is not None

@@ -20,6 +20,19 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(line)
 
 
+def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Each row as lines of a heading and its cell; empty cells are left out."""
+    space = max(map(len, headings)) + len(_GAP)
+    width = terminal_width()
+    for number, row in enumerate(rows):
+        if number:
+            print()
+        for heading, cell in zip(headings, row, strict=True):
+            room = len(cell) or 1 if width is None else max(width - space, _LEAST)
+            for place, part in enumerate(_wrapped(_clean(cell), room) if cell else []):
+                print(f"{heading.lower() if place == 0 else '':<{space}}{part}")
+
+
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, colour: bool = False
 ) -> list[str]:

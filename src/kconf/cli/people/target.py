@@ -59,7 +59,13 @@ def add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
     add("-b", "--bootstrap-server", metavar="HOST:PORT", help="any broker of the cluster, in place of a context")
     add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
     add("--timeout", metavar="SECONDS", type=_seconds, help="how long to try (default: 60)")
-    add("-o", "--output", choices=OUTPUTS, default="table", help="how the answer is told (default: table)")
+    add_output(group)
+
+
+def add_output(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "-o", "--output", choices=OUTPUTS, default="table", help="how the answer is told (default: table)"
+    )
 
 
 def targets(options: argparse.Namespace) -> list[Target]:

@@ -1,0 +1,82 @@
+"""What can be done on a cluster, tried harmlessly: yes, refused or unsupported, and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.people.answers import Answer, Column, sentence
+from kconf.cli.people.target import targets
+from kconf.errors import ConnectionFailed, ErrorCode, KafkaError, Results
+
+if TYPE_CHECKING:
+    from kconf.cli.people.target import Target
+    from kconf.client.sync import SyncAdminClient
+    from kconf.model.cluster import ClusterDescription
+
+_NOBODY: Final = "kconf-probe"
+_UNSUPPORTED: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.SECURITY_DISABLED)
+_NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NOT_FOUND)
+"""What is said of something that is not there by a server that would tell."""
+
+
+def try_everything(options: argparse.Namespace, answer: Answer) -> None:
+    chosen = targets(options)
+    answer.columns = [Column("context"), Column("capability"), Column("result"), Column("detail", "WHY")]
+    answer.hidden = frozenset({"context"} if len(chosen) == 1 else ())
+    for each in chosen:
+        try:
+            _try_one(each, answer)
+        except KafkaError as error:
+            if len(chosen) == 1:
+                raise
+            answer.add(error, context=each.name, capability="connect", result="no", detail=None)
+
+
+def _try_one(target: Target, answer: Answer) -> None:
+    with target.open() as admin:
+        cluster = admin.describe_cluster()
+        nodes = f"{len(cluster.nodes)} broker{'' if len(cluster.nodes) == 1 else 's'}"
+        answer.add(
+            context=target.name, capability="connect", result="yes", detail=f"cluster {cluster.cluster_id}, {nodes}"
+        )
+        for name, attempt in _attempts(admin, cluster).items():
+            result, why = _outcome(attempt)
+            answer.add(context=target.name, capability=name, result=result, detail=why)
+
+
+def _attempts(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:
+    from kconf.model.acl import AclFilter
+    from kconf.model.alteration import Alteration, Op
+    from kconf.model.quota import USER, MatchType, QuotaComponent, QuotaFilter
+    from kconf.model.resource import Resource
+
+    topic = Resource.topic(next(iter(admin.list_topics(internal=True)), _NOBODY))
+    nothing = [Alteration(Op.DELETE, _NOBODY)]  # no key at all: to delete it does nothing, even if it is done
+    return {
+        "configs": lambda: admin.describe_configs([topic]),
+        "brokers": lambda: admin.describe_configs([Resource.broker(each) for each in sorted(cluster.nodes)[:1]]),
+        "quotas": lambda: admin.describe_client_quotas(
+            QuotaFilter((QuotaComponent(USER, MatchType.EXACT, _NOBODY),), strict=True)
+        ),
+        "scram": lambda: admin.describe_user_scram_credentials([_NOBODY]),
+        "acls": lambda: admin.describe_acls(AclFilter(principal=f"User:{_NOBODY}")),
+        "validate": lambda: admin.incremental_alter_configs({topic: nothing}, validate_only=True),
+        "feed": lambda: admin.list_changes(limit=1),
+    }
+
+
+def _outcome(attempt: Callable[[], object]) -> tuple[str, str | None]:
+    try:
+        found = attempt()
+        if isinstance(found, Results):
+            for key in found:
+                found[key]
+    except ConnectionFailed:
+        raise
+    except KafkaError as error:
+        if error.code in _NOT_THERE:
+            return "yes", None
+        return "unsupported" if error.code in _UNSUPPORTED else "refused", sentence(error.failure())
+    return "yes", None
