@@ -60,6 +60,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         default=[],
         help="lay a value over the file; may be repeated",
     )
+    add(
+        "--archive",
+        metavar="DIR",
+        help="also write the journal there, as files for `kconf pipeline` and others (default: the file's "
+        "archive.directory, else nowhere)",
+    )
     add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
     add(
         "--log-level",
@@ -97,7 +103,8 @@ async def _serve(options: argparse.Namespace) -> None:
     from kconf.server.memory import settle
     from kconf.server.settings import load_static, node_id
 
-    static = load_static(options.config, options.override, node_id=options.node_id)
+    archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
+    static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
     static = with_listeners(static, options.listen, listeners)
     settings = Settings(options.store, node_id=node_id(static), static=static, listeners=listeners)
@@ -105,7 +112,9 @@ async def _serve(options: argparse.Namespace) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(Server(settings))
+        server = Server(settings)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, server.flush_archive)
+        await stack.enter_async_context(server)
         extra = ""
         if options.metrics:
             from kconf.server.metrics import MetricsPort

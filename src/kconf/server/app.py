@@ -9,6 +9,7 @@ from logging import INFO, getLogger
 
 from kconf.keys.catalogue import kafka_43
 from kconf.server import throttling
+from kconf.server.archiver import Archiver, Archiving
 from kconf.server.connection import Connection
 from kconf.server.context import Context
 from kconf.server.dispatch import Made, Peer, answer
@@ -57,6 +58,8 @@ class Server:
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
         self._retention = Retention.of(settings.static)
+        self._archiving = Archiving.of(settings.static)
+        self.archiver: Archiver | None = None
         self.settings = settings
         self.statistics = Statistics()
         self._failed_logins = Sparingly(log)
@@ -78,6 +81,8 @@ class Server:
             self._idle = ladder.number("connections.max.idle.ms") / 1000
             self.context = Context.over(service, self.now, self._policies)
             self._limits = Limits(service)
+            if self._archiving is not None:
+                self.archiver = Archiver(self._archiving, service, self.context.attempts)
             for listener in self.settings.doors:
                 door = Door(listener, service, self.context.authorizer)
                 self.doors.append(door)
@@ -90,7 +95,9 @@ class Server:
         self.port = self.doors[0].port
         service.subscribe(self.context.certificates.follow)
         self._sweeper = asyncio.create_task(self._sweep(), name="idle connections")
-        self._keeper = asyncio.create_task(keep(self._retention, service)) if self._retention else None
+        if self.archiver is not None:
+            self.archiver.start()
+        self._keeper = asyncio.create_task(keep(self._retention, service, self.archiver)) if self._retention else None
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -109,6 +116,8 @@ class Server:
             connection.abort()
         await self.context.feed.close()
         await self.context.attempts.close()
+        if self.archiver is not None:
+            await self.archiver.close()
         await self.context.service.stop()
         await self._policies.close()
 
@@ -120,6 +129,11 @@ class Server:
     def _shut(self) -> None:
         for door in self.doors:
             door.close()
+
+    def flush_archive(self) -> None:
+        """SIGUSR1: do not wait with the archive."""
+        if self.archiver is not None and not self._stopping:
+            self.archiver.flush_soon()
 
     def opened(self, connection: Connection) -> None:
         if self._stopping:

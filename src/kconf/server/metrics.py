@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from kconf.server.app import Server
+    from kconf.server.archiver import Archiver
 
 log = getLogger(__name__)
 
@@ -73,7 +74,19 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.attempts.dropped
         )
+        if server.archiver is not None:
+            yield from archive_families(server.archiver)
         yield from quota_families(context.quotas)
+
+
+def archive_families(archiver: Archiver) -> Iterator[Metric]:
+    """How far the archive is behind, and whether it can be written at all."""
+    yield GaugeMetricFamily("kconf_archived_revision", "The last revision that is archived.", archiver.archived)
+    yield GaugeMetricFamily("kconf_archive_lag_seconds", "Age of the oldest change not archived.", archiver.lag)
+    yield GaugeMetricFamily("kconf_archive_waiting_revisions", "Revisions not archived yet.", archiver.waiting)
+    yield GaugeMetricFamily("kconf_archive_alarm", "1: the archive cannot be written.", archiver.alarm is not None)
+    yield CounterMetricFamily("kconf_archive_segments", "Segments written.", archiver.segments)
+    yield CounterMetricFamily("kconf_archive_failures", "Tries to write the archive that failed.", archiver.failures)
 
 
 class MetricsPort:
@@ -124,7 +137,8 @@ class MetricsPort:
         return "404 Not Found", "text/plain", b"/metrics or /health\n"
 
     def _health(self) -> dict[str, object]:
-        context = self._server.context
+        context, archiver = self._server.context, self._server.archiver
+        archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
         return {
             "status": "ok" if context.service.writable else "read-only",
             "version": __version__,
@@ -132,4 +146,5 @@ class MetricsPort:
             "cluster": context.cluster_id,
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
+            **archive,
         }

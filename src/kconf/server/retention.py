@@ -3,8 +3,9 @@
     journal.retention.ms          forget revisions older than this many milliseconds
     journal.retention.revisions   keep no more than this many revisions
 
-Either or both; whatever goes by one of them goes. The state is not touched: it does not need the journal any more. A
-reader that is behind the oldest revision left is told so (OFFSET_OUT_OF_RANGE).
+Either or both; whatever goes by one of them goes, but where there is an archive nothing before it is there. The state
+is not touched: it does not need the journal any more. A reader that is behind the oldest revision left is told so
+(OFFSET_OUT_OF_RANGE).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from logging import getLogger
 
 from kconf.errors import ConfigurationError, StoreError
+from kconf.server.archiver import Archiver
 from kconf.service import Service
 
 log = getLogger(__name__)
@@ -36,20 +38,22 @@ class Retention:
         found = cls(_number(static, MS), _number(static, REVISIONS))
         return None if found == cls() else found
 
-    async def apply(self, service: Service) -> int:
+    async def apply(self, service: Service, up_to: int | None = None) -> int:
         """Forget what is too old, a part at a time, so that commits get their turn; how many revisions went."""
         gone = 0
         before = None if self.ms is None else service.now() - self.ms
-        while count := await service.in_store(lambda store: store.trim(before_time=before, keep_last=self.revisions)):
+        while count := await service.in_store(
+            lambda store: store.trim(before_time=before, keep_last=self.revisions, up_to=up_to)
+        ):
             gone += count
         return gone
 
 
-async def keep(retention: Retention, service: Service) -> None:
+async def keep(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:
     """Apply a retention now and again, until cancelled."""
     while True:
         try:
-            gone = await retention.apply(service)
+            gone = await retention.apply(service, None if archiver is None else archiver.archived)
             if gone:
                 log.info("journal trimmed revisions=%d oldest=%d", gone, service.store.oldest())
         except StoreError as error:

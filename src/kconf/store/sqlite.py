@@ -21,7 +21,8 @@ from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
 from kconf.store.base import MOST_ATTEMPTS, broken
-from kconf.store.sqlite_files import Lock, check_place, connect, create, failures, seal_key
+from kconf.store.files import Lock, create
+from kconf.store.sqlite_files import check_place, connect, failures, seal_key
 from kconf.store.sqlite_journal import SqliteReader
 from kconf.store.sqlite_rows import Writing, attempt_record, folded, lock_again, read_revision, read_snapshot
 from kconf.store.sqlite_schema import TOUCHED, is_empty, prepare, read_meta, transaction

@@ -13,7 +13,8 @@ from pathlib import Path
 from secrets import token_hex
 
 from kconf.errors import StoreError
-from kconf.store.sqlite_files import beside, connect, create, failures, seal_key, sync_directory
+from kconf.store.files import beside, create, sync_directory
+from kconf.store.sqlite_files import connect, failures, seal_key
 from kconf.store.sqlite_schema import check
 
 

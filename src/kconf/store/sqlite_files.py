@@ -7,16 +7,15 @@ the mode of FILE.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_bytes
 from urllib.parse import quote
 
-from kconf.errors import StoreError, StoreLocked, StoreMismatch, StoreUnavailable
+from kconf.errors import StoreError, StoreMismatch, StoreUnavailable
+from kconf.store.files import beside, create
 
 KEY_BYTES = 32
 
@@ -33,36 +32,12 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     )
 
 
-def create(path: Path, content: bytes = b"") -> None:
-    """Make a file that only its owner can read, and make it last. Fails where one is already."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)
-        os.write(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def check_place(path: Path) -> None:
     """Say plainly what SQLite would only call "unable to open", before a lock file is left there."""
     if path.is_dir():
         raise StoreUnavailable(f"cannot use {path}: it is a directory")
     if not path.parent.is_dir():
         raise StoreUnavailable(f"cannot use {path}: there is no directory {path.parent}")
-
-
-def beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
 
 
 def seal_key(path: Path, *, new: bool) -> bytes:
@@ -80,32 +55,6 @@ def seal_key(path: Path, *, new: bool) -> bytes:
     if len(key) != KEY_BYTES:
         raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}")
     return key
-
-
-class Lock:
-    """Held by the one writer of a store, until it is let go or the process ends."""
-
-    def __init__(self, path: Path) -> None:
-        file = beside(path, ".lock")
-        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            flock(self._descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
-            os.close(self._descriptor)
-            who = f"process {holder}" if holder else "another process"
-            raise StoreLocked(f"{path} is in use by {who} (it holds {file})") from None
-        os.fchmod(self._descriptor, 0o600)
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-
-    def release(self) -> None:
-        """Let go. The file stays: removing it would let two others each lock a file of that name."""
-        if self._descriptor >= 0:
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 @contextmanager
