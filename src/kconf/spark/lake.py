@@ -1,0 +1,173 @@
+"""Where the tables are, and how they are read and written: the only module that knows paths.
+
+A table is written in one commit. An append carries the name of its stream and the number of its batch, so that a
+replay is skipped; the history carries in its commit how far it goes. A table that is not there yet reads as empty.
+Two writers: the one that comes second is refused, on a local lake before it does any work.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from kconf.errors import KconfError
+from kconf.spark.schemas import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class LakeError(KconfError):
+    """The lake cannot be read or written; the message says why."""
+
+
+class LakeBusy(LakeError):
+    """Another run is at work on this lake."""
+
+
+def local_path(uri: str) -> Path | None:
+    """The local directory that a path or a file: URI names; None for other places."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return Path(uri).absolute() if len(parts.scheme) < 2 else None  # one letter is a Windows drive
+
+
+class Lake:
+    """The tables under one URI, for one session."""
+
+    def __init__(self, uri: str, spark: SparkSession) -> None:
+        self.local = local_path(uri)
+        self.uri = str(self.local) if self.local is not None else uri.rstrip("/")
+        self.spark = spark
+
+    # -- where things are --------------------------------------------------------------------------------------------
+
+    def path(self, table: Table) -> str:
+        return f"{self.uri}/{table.path}"
+
+    def sql_name(self, table: Table) -> str:
+        return f"delta.`{self.path(table)}`"
+
+    def checkpoint(self, stream: str) -> str:
+        """Where a stream keeps what it has read."""
+        return f"{self.uri}/_checkpoints/{stream}"
+
+    def exists(self, table: Table) -> bool:
+        return self._there(f"{self.path(table)}/_delta_log")
+
+    def _there(self, path: str) -> bool:
+        if self.local is not None:
+            return Path(path).exists()
+        jvm: Any = self.spark._jvm
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        found: bool = place.getFileSystem(self.spark._jsc.hadoopConfiguration()).exists(place)
+        return found
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, table: Table, version: int | None = None) -> DataFrame:
+        """The table, now or at a version; without rows where it does not exist yet."""
+        if not self.exists(table):
+            return self.spark.createDataFrame([], table.ddl)
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path(table))
+
+    def version(self, table: Table) -> int | None:
+        """The number of the last commit; None: the table does not exist."""
+        last = self._commits(table, 1)
+        return last[0]["version"] if last else None
+
+    def note(self, table: Table) -> dict[str, Any]:
+        """What the last commit that carries a note says: see `overwrite` and `merge`."""
+        for commit in self._commits(table, 50):
+            if commit["userMetadata"]:
+                note: dict[str, Any] = json.loads(commit["userMetadata"])
+                return note
+        return {}
+
+    def _commits(self, table: Table, most: int) -> list[Any]:
+        """The last commits, newest first."""
+        if not self.exists(table):
+            return []
+        return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name(table)} LIMIT {most}").collect()
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def append(self, table: Table, rows: DataFrame, *, stream: str, batch: int) -> None:
+        """Add a batch of a stream, once: the same batch again is skipped."""
+        writer = fit(rows, table).write.format("delta").mode("append").partitionBy(*table.partitioned_by)
+        writer.option("txnAppId", stream).option("txnVersion", batch).save(self.path(table))
+
+    def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
+        """Replace all rows, in one commit."""
+        writer = fit(rows, table).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        if note is not None:
+            writer = writer.option("userMetadata", json.dumps(note))
+        writer.partitionBy(*table.partitioned_by).save(self.path(table))
+
+    def merge(self, table: Table, rows: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+        """Update the rows of the table (`t`) that match those given (`s`), add the others, in one commit."""
+        fit(rows, table).createOrReplaceTempView("kconf_merge")
+        with self._noted(note):
+            self.spark.sql(
+                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on} "
+                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+
+    @contextmanager
+    def _noted(self, note: Mapping[str, Any]) -> Iterator[None]:
+        name = "spark.databricks.delta.commitInfo.userMetadata"
+        self.spark.conf.set(name, json.dumps(note))
+        try:
+            yield
+        finally:
+            self.spark.conf.unset(name)
+
+    def compact(self, table: Table) -> None:
+        """Many small files become few."""
+        if self.exists(table):
+            self.spark.sql(f"OPTIMIZE {self.sql_name(table)}")
+
+    def vacuum(self, table: Table, hours: int) -> None:
+        """Remove files that no version of the last hours needs."""
+        if self.exists(table):
+            self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs of this machine away. On other places than a disk, Delta refuses the commit of the second."""
+        if self.local is None:
+            yield
+            return
+        try:
+            self.local.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.local / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LakeError(f"The lake {self.uri} cannot be written: {error.strerror}.") from None
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LakeBusy(f"Another run of the pipeline is at work on {self.uri}; try again later.") from None
+            yield
+        finally:
+            os.close(handle)
+
+
+def fit(rows: DataFrame, table: Table) -> DataFrame:
+    """The columns of a table, in their order and types; one that is not there is null."""
+    from pyspark.sql import functions as F
+
+    there = set(rows.columns)
+    return rows.select(
+        *((F.col(name) if name in there else F.lit(None)).cast(kind).alias(name) for name, kind, _ in table.columns)
+    )

@@ -1,0 +1,438 @@
+"""Every table of the lake, once: its columns in Spark's own words for types, and a sentence about each.
+
+No Spark is needed to import this: the look-ups that do without it, and docs/reference/tables.md, read it too.
+Times are UTC. `cluster` is the cluster's id, and stands first everywhere, since one lake serves many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+
+class Column(NamedTuple):
+    name: str
+    type: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: where it stands (`layer/name`), what a row of it is, and its columns."""
+
+    layer: str
+    name: str
+    about: str
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Its place under the lake."""
+        return f"{self.layer}/{self.name}" if self.layer else self.name
+
+    @property
+    def ddl(self) -> str:
+        return ddl(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        return [each.name for each in self.columns]
+
+
+def ddl(columns: tuple[Column, ...]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind, _ in columns)
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """One column per line: `name  type  sentence`."""
+    rows = (line.split(None, 2) for line in text.strip().splitlines())
+    return tuple(Column(name, kind, about) for name, kind, about in rows)
+
+
+_CLUSTER = _columns("cluster  string  the cluster's id")
+_RESOURCE = _columns("""
+    resource_type  string  `topic`, `broker`, `broker-logger`, `client-metrics`, `group`, `quota`, `scram`, `acl`
+    resource_name  string  its name; the empty broker name is the cluster default; of a quota the entity as JSON
+""")
+_ENTITY = _columns("entity  map<string,string>  of a quota: type → name, null for the default")
+_CALLER = _columns("""
+    principal   string  who asked; null where only snapshots tell
+    client_id   string  the client id of the request
+    host        string  where the request came from
+    api         string  by which request
+    request_id  bigint  its number on its connection
+    reason      string  why, where the caller said so
+""")
+_ORDER = _columns("""
+    epoch     bigint  counts the stores that the cluster has lived in; 0 where no server numbers the changes
+    revision  bigint  the revision that made the change; where no server numbers them, microseconds since 1970
+    line      int     the place among the lines of the revision
+""")
+_FROM = _columns("""
+    file   string  the file that it was read from
+    round  bigint  the round of the pipeline that read it; the history knows up to which round it goes
+""")
+
+JOURNAL: Final = Table(
+    "bronze",
+    "journal",
+    "A line of the archive: one committed change. Each is here once, however often it was delivered.",
+    (
+        *_CLUSTER,
+        *_ORDER,
+        *_columns("""
+            sequence  bigint     counts the revisions of an epoch without gaps
+            lines     int        how many lines the revision has
+            time      timestamp  when it was committed, by the server's clock; the order is never the clock's
+            origin    string     `kconf`, `outside` (seen, not made, by kconf), `client`
+        """),
+        *_CALLER,
+        *_columns(
+            "kind  string  `config` (before and after are values), `topic` (before and after are topics, as JSON)"
+        ),
+        *_RESOURCE,
+        *_ENTITY,
+        *_columns("""
+            op         string   what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`
+            key        string   the key; empty for a topic itself
+            before     string   the value before; null: not set
+            after      string   the value after; null: not set
+            sensitive  boolean  then before and after are keyed hashes
+        """),
+        *_FROM,
+    ),
+)
+
+ATTEMPTS: Final = Table(
+    "bronze",
+    "attempts",
+    "A request about one resource that changed nothing: refused, or a dry run. Never a value.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            epoch     bigint     the epoch of the store that refused it
+            number    bigint     counts the attempts of an epoch
+            revision  bigint     the revision that it was judged on
+            time      timestamp  when it came
+        """),
+        *_CALLER,
+        *_RESOURCE,
+        *_ENTITY,
+        *_columns("""
+            keys     array<string>  the keys that it named
+            error    int            Kafka's error code; 0: a dry run that would have worked
+            dry_run  boolean        whether nothing was to be changed anyhow
+        """),
+        *_FROM,
+    ),
+)
+
+QUARANTINE: Final = Table(
+    "bronze",
+    "quarantine",
+    "A line that could not be taken, and why. It is not lost: correct the file's origin, and run again.",
+    (
+        *_columns("""
+            line    string     the line as it was read; hidden where it holds a secret that is not sealed
+            reason  string     why it was not taken
+            time    timestamp  when it was read
+        """),
+        *_FROM,
+    ),
+)
+
+SNAPSHOT: Final = Table(
+    "bronze",
+    "snapshot",
+    "A fact that a look at a cluster showed for the first time, or no longer. State at a time: the last row per fact.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            taken     timestamp  when the look ended
+            previous  timestamp  when the look before it ended; null: it was the first one at this cluster
+            kind      string     `snapshot` (one per look), `topic`, `config`, `quota`, `scram`, `acl`
+        """),
+        *_RESOURCE,
+        *_ENTITY,
+        *_columns("""
+            key        string   the key; empty for a topic itself
+            value      string   the value; null when sensitive; of a topic its id, partitions, replication, as JSON
+            source     string   Kafka's name of the level that it comes from
+            sensitive  boolean  whether the value is kept from us
+            gone       boolean  the fact held at the look before, and did not at this one
+        """),
+        *_FROM,
+    ),
+)
+
+DECLARED: Final = Table(
+    "bronze",
+    "declared",
+    "What the declared files want: one row per value. Replaced whole when a file changes.",
+    (
+        *_columns("cluster  string  the cluster's id; null: the files are for every cluster of the run"),
+        *_RESOURCE,
+        *_ENTITY,
+        *_columns("""
+            key        string   the key; `partitions` and `replication_factor` of a topic too
+            value      string   the value, units read; null when sensitive
+            sensitive  boolean  whether the value is kept elsewhere
+            place      string   file, line and column
+        """),
+    ),
+)
+
+HISTORY: Final = Table(
+    "silver",
+    "history",
+    "An interval in which a key had a value (or a topic its shape): when, by whom, and what ended it.",
+    (
+        *_CLUSTER,
+        *_columns("kind  string  `config` or `topic`"),
+        *_RESOURCE,
+        *_ENTITY,
+        *_columns("""
+            topic_id   string     the topic's id in this interval, where it is known: a topic made anew has another
+            key        string     the key; empty for a topic itself
+            value      string     the value; a keyed hash when sensitive, or null where only a snapshot tells
+            before     string     the value before, as the change told it
+            sensitive  boolean    whether the value is kept from us
+            since      timestamp  from when it held
+        """),
+        *_ORDER,
+        *_columns("""
+            origin  string  `kconf`, `outside`, `client`, or `snapshot`: seen by a look at the cluster
+            op      string  what was asked
+        """),
+        *_CALLER,
+        *_columns("""
+            not_before       timestamp  where only snapshots tell: the last look that did not show it
+            seen_at          timestamp  where only snapshots tell: the first look that did
+            until            timestamp  when it ended; null: it holds
+            until_epoch      bigint     the order of the change that ended it: epoch,
+            until_revision   bigint     revision,
+            until_line       int        and line
+            until_principal  string     who ended it
+            until_reason     string     why, where they said so
+            until_origin     string     how we know
+            ended            string     `replaced` by another value, `removed`, or `deleted` with its topic
+            slipped          boolean    what ended it found another value: something changed it behind kconf's back
+            open             boolean    whether it still holds: these rows are the state of now
+        """),
+    ),
+    ("open",),
+)
+
+TOPICS: Final = Table(
+    "gold",
+    "topics",
+    "A topic, one row per id that bore its name.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            topic        string     its name
+            topic_id     string     its id; null where the cluster has none
+            partitions   int        how many partitions it has, or had last
+            replication  int        the replicas of its first partition
+            internal     boolean    whether it is one of Kafka's own
+            owner        string     by the owners' file; null: none fits
+            first_seen   timestamp  when it was made, or first seen
+            last_seen    timestamp  the last look or change that showed it
+            exists       boolean    whether it is there
+        """),
+    ),
+)
+
+_RUNG = "array<struct<name:string,value:string,source:string>>"
+
+EFFECTIVE_CONFIG: Final = Table(
+    "gold",
+    "effective_config",
+    "The value in force of every key of every topic, broker, group and subscription, and the ladder behind it.",
+    (
+        *_CLUSTER,
+        *_RESOURCE,
+        *_columns(f"""
+            key        string   the key
+            value      string   the value in force, as a describe prints it; null: none, or sensitive
+            source     string   the level that it comes from: Kafka's name of it
+            sensitive  boolean  whether the value is kept from us
+            ladder     {_RUNG}  all levels that have a value, the strongest first
+        """),
+    ),
+)
+
+EFFECTIVE_QUOTA: Final = Table(
+    "gold",
+    "effective_quota",
+    "The quota that holds for a user with a client id, of all that were seen or are named by a quota.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            user       string  the user; empty: any that no quota names
+            client_id  string  the client id; empty: any that no quota names
+            key        string  the quota's key
+            value      double  what holds
+            source     string  the level that it comes from: KIP-248's QuotaSource
+            ladder     array<struct<source:string,value:double>>  every level that has one, the strongest first
+            used       double  the rate that the usage file tells; null: none told
+            share      double  used / value
+        """),
+    ),
+)
+
+DRIFT: Final = Table(
+    "gold",
+    "drift",
+    "A difference in meaning between what is declared and what holds, with the change that made it.",
+    (
+        *_CLUSTER,
+        *_RESOURCE,
+        *_columns("""
+            key        string     the key
+            kind       string     `differs`, `missing` (declared, no such resource), `undeclared` (set, not declared)
+            declared   string     what is wanted; null: nothing
+            actual     string     what is in force; null: nothing
+            source     string     the level that the actual value comes from
+            since      timestamp  from when it holds, where the history tells
+            principal  string     by whom
+            reason     string     why
+            place      string     where it is declared: file, line and column
+        """),
+    ),
+)
+
+UNEVEN: Final = Table(
+    "gold",
+    "uneven",
+    "A broker key that differs among the brokers of one cluster, where it should not.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            key      string  the key
+            brokers  array<struct<value:string,brokers:array<string>>>  who has which value, the most common first
+        """),
+    ),
+)
+
+VIOLATIONS: Final = Table(
+    "gold",
+    "violations",
+    "An interval in which a rule did not hold on a resource: what the policy would have refused, then and now.",
+    (
+        *_CLUSTER,
+        *_columns("rule  string  the rule's id\nseverity  string  `error` or `warn`"),
+        *_RESOURCE,
+        *_columns("""
+            topic_id   string     of a topic: its id in that time
+            owner      string     the topic's owner by the owners' file
+            key        string     the key that the rule is about
+            value      string     the value that broke it; null: none, or sensitive
+            condition  string     what should have held
+            message    string     what the rule says
+            since      timestamp  from when it was broken
+            until      timestamp  when it held again, or the resource went; null: it is broken now
+            principal  string     who made the change that broke it
+            open       boolean    whether it is broken now
+        """),
+    ),
+)
+
+ACTIVITY: Final = Table(
+    "gold",
+    "activity",
+    "Who changes what, and when: counts per day. Flapping keys and refusals are rows of their own kind.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            kind           string     `changes`, `flapping` (a key that went A → B → A), `refusals`, `dry-runs`
+            day            date       the day; null for flapping keys
+            principal      string     who; of a flapping key the last one
+            client_id      string     with which client
+            origin         string     how we know
+            resource_type  string     of what
+            resource_name  string     the flapping resource; null otherwise
+            key            string     which key; null for refusals
+            error          int        Kafka's code of the refusal
+            count          bigint     how many; of a flapping key how often it came back
+            first          timestamp  the first of them
+            last           timestamp  the last of them
+        """),
+    ),
+)
+
+INTEGRITY: Final = Table(
+    "gold",
+    "integrity",
+    "Something that does not add up: holes in the journal, and changes made behind kconf's back.",
+    (
+        *_CLUSTER,
+        *_columns("""
+            kind  string  `gap`, `incomplete` (a revision without all its lines), `slipped`, `differs` (from a snapshot)
+            epoch           bigint     of the gap, or of the change that shows it
+            first_sequence  bigint     the first revision that is missing, by its sequence
+            last_sequence   bigint     the last one
+        """),
+        *_RESOURCE,
+        *_columns("""
+            key       string     the key
+            expected  string     what the journal says
+            found     string     what the snapshot, or the next change, says
+            time      timestamp  when it was noticed
+        """),
+    ),
+)
+
+RUNS: Final = Table(
+    "",
+    "runs",
+    "A finished run of the pipeline. It is written last: the versions it names belong together.",
+    _columns("""
+        run          bigint               counts the runs
+        started      timestamp            when it began
+        finished     timestamp            when all tables stood
+        kconf        string               the version of kconf
+        round        bigint               the last round of reading that the history knows
+        journal      bigint               the lines that it added to the journal
+        attempts     bigint               the attempts that it added
+        quarantined  bigint               the lines that it could not take
+        facts        bigint               the facts that snapshots added
+        inputs       map<string,string>   a fingerprint of each file given: declared, policy, owners, usage
+        versions     map<string,bigint>   the version of each table
+    """),
+)
+
+BRONZE: Final = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, DECLARED)
+GOLD: Final = (TOPICS, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, DRIFT, UNEVEN, VIOLATIONS, ACTIVITY, INTEGRITY)
+TABLES: Final = {table.name: table for table in (*BRONZE, HISTORY, *GOLD, RUNS)}
+
+SNAPSHOT_LINE: Final = _columns("""
+    cluster        string              the cluster's id
+    started        bigint              milliseconds since 1970
+    taken          bigint              milliseconds since 1970
+    kind           string              as in the table
+    resource_type  string              of `config`: what it is about; of `acl`: the type of the pattern
+    resource_name  string              of `config`
+    name           string              of `topic` and `acl`
+    id             string              of `topic`
+    partitions     int                 of `topic`
+    replication    int                 of `topic`
+    internal       boolean             of `topic`
+    entity         map<string,string>  of `quota`
+    key            string              of `config` and `quota`
+    value          string              of `config` and `quota`; a number as text
+    source         string              of `config`
+    sensitive      boolean             of `config`
+    read_only      boolean             of `config`
+    user           string              of `scram`
+    mechanism      string              of `scram`
+    iterations     int                 of `scram`
+    pattern        string              of `acl`
+    principal      string              of `acl`
+    host           string              of `acl`
+    operation      string              of `acl`
+    permission     string              of `acl`
+""")
+"""A line of a snapshot file, with the cluster and the times of its first line on every one: what the live source of
+clusters gives as well. docs/reference/formats.md tells which kind has which fields."""

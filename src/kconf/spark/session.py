@@ -1,0 +1,172 @@
+"""A Spark session with Delta Lake, and the JVM behind it: its jars, its memory, its noise.
+
+The jars come by Spark's own resolver, once; what Spark ships itself is excluded. The JVM writes to a log file, so that
+a person sees the pipeline's own lines only. The master comes from the caller and from nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.errors import KconfError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA: Final = 17
+LOCAL: Final = "local[*]"
+_DELTA: Final = "4.4.0"
+_SPARK: Final = "4.2"
+_SHIPPED: Final = (  # with Spark: other versions beside them would only do harm
+    "com.fasterxml.jackson.core:jackson-annotations",
+    "com.fasterxml.jackson.core:jackson-core",
+    "com.fasterxml.jackson.core:jackson-databind",
+    "com.fasterxml.jackson.datatype:jackson-datatype-jdk8",
+    "com.google.code.findbugs:jsr305",
+    "io.unitycatalog:unitycatalog-client",
+    "io.unitycatalog:unitycatalog-hadoop",
+    "org.apache.hadoop:hadoop-client-api",
+    "org.apache.hadoop:hadoop-client-runtime",
+    "org.apache.logging.log4j:log4j-api",
+    "org.apache.logging.log4j:log4j-core",
+    "org.apache.logging.log4j:log4j-slf4j2-impl",
+    "org.apache.parquet:parquet-hadoop",
+    "org.locationtech.jts:jts-core",
+    "org.roaringbitmap:RoaringBitmap",
+    "org.scala-lang:scala-library",
+    "org.slf4j:slf4j-api",
+)
+_JARS: Final = tuple(
+    f"io.delta_{name}-{_DELTA}.jar"
+    for name in (
+        f"delta-spark_{_SPARK}_2.13",
+        "delta-storage",
+        "delta-kernel-api",
+        "delta-kernel-defaults",
+        "delta-kernel-unitycatalog",
+    )
+)
+
+
+class SparkUnavailable(KconfError):
+    """Spark does not start here; the message says what is missing."""
+
+
+def start(master: str = LOCAL, *, log: Path | None = None, settings: dict[str, str] | None = None) -> SparkSession:
+    """The one session of this process, started if need be. `settings` are Spark's own, and win over ours."""
+    try:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SparkUnavailable("The pipeline needs PySpark: install kconf with the extra `spark`.") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    check_java()
+    file = log or default_log()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False).setAll(list({**_settings(master), **(settings or {})}.items()))
+    with file.open("ab") as noise:
+        try:
+            gateway = launch_gateway(conf, {"stdout": noise, "stderr": noise})  # type: ignore[no-untyped-call]
+            context = SparkContext(conf=conf, gateway=gateway)
+        except Exception as error:  # the JVM fails in many ways, and tells none of them but in its log
+            raise SparkUnavailable(_why(error, file)) from None
+    return SparkSession(context)
+
+
+def default_log() -> Path:
+    """Where the JVM talks to, unless told otherwise."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "kconf" / "spark.log"
+
+
+def check_java() -> None:
+    """Raise a sentence where no fitting Java is."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    need = f"The pipeline needs a Java {OLDEST_JAVA} or newer"
+    if java is None or not os.access(java, os.X_OK):
+        raise SparkUnavailable(f"{need}, and there is none in JAVA_HOME or on the PATH: install a JDK.")
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SparkUnavailable(f"{need}, and {java} does not run: {error}.") from None
+    release = re.search(r'version "(?:1\.)?(\d+)', told)
+    if release is None or int(release[1]) < OLDEST_JAVA:
+        raise SparkUnavailable(f"{need}, and {java} is {release[1] if release else 'none'}.")
+
+
+def _settings(master: str) -> dict[str, str]:
+    local = master.startswith("local")
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "kconf pipeline",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",  # a text that is no number is no number, and no reason to stop
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseParallelGC",
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        **_delta(),
+    }
+    if local:
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": f"{_memory()}m",
+            "spark.sql.shuffle.partitions": "8",
+        }
+    return settings
+
+
+def _delta() -> dict[str, str]:
+    """Delta Lake's jars: those that Spark's resolver brought before, or the order to bring them."""
+    brought = [Path.home() / ".ivy2.5.2" / "jars" / name for name in _JARS]
+    if all(each.is_file() for each in brought):
+        return {"spark.jars": ",".join(map(str, brought))}
+    return {
+        "spark.jars.packages": f"io.delta:delta-spark_{_SPARK}_2.13:{_DELTA}",
+        "spark.jars.excludes": ",".join(_SHIPPED),
+    }
+
+
+def _memory() -> int:
+    """Megabytes for a local driver: half of what the machine has, from 1 to 8 GB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1024 * 1024)
+    return max(1024, min(8192, total // 2))
+
+
+def _why(error: Exception, log: Path) -> str:
+    """A sentence for a JVM that did not start, as far as its log tells."""
+    text = log.read_text(errors="replace")[-20000:]
+    if "unresolved dependency" in text or "UNRESOLVED DEPENDENCIES" in text:
+        return f"Spark could not fetch the jars of Delta Lake {_DELTA}: it needs its Maven repository once ({log})."
+    if "All masters are unresponsive" in text:
+        return f"No Spark master answers at the address given ({log})."
+    if "Could not parse Master URL" in text or "Could not parse Master URL" in str(error):
+        return "The master must be local[*], local[N], spark://HOST:PORT, or what else Spark knows."
+    return f"Spark does not start; its log tells why: {log}"
+
+
+def stop(session: Any) -> None:
+    """End the session and its JVM."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    process = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=30)
