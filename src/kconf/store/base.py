@@ -7,7 +7,7 @@ A store is called from one thread at a time (the service gives it a thread of it
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
 from kconf.model.journal import Attempt, Revision
@@ -125,6 +125,13 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Founding(NamedTuple):
+    """What a store that goes on from another one takes over: the cluster's id, and the epoch after the other's."""
+
+    cluster_id: str
+    epoch: int
 
 
 def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | None:

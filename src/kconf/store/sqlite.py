@@ -20,7 +20,7 @@ from kconf.model.journal import Attempt, Change, Revision, sealed_with
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
-from kconf.store.base import MOST_ATTEMPTS, broken
+from kconf.store.base import MOST_ATTEMPTS, Founding, broken
 from kconf.store.files import Lock, create
 from kconf.store.sqlite_files import check_place, connect, failures, seal_key
 from kconf.store.sqlite_journal import SqliteReader
@@ -64,8 +64,8 @@ class SqliteStore:
         self._changed = self._loaded.changed
 
     @classmethod
-    def open(cls, url: str, secrets: Secrets = NO_SECRETS) -> SqliteStore:
-        """Open sqlite:///relative or sqlite:////absolute, and make it where there is none.
+    def open(cls, url: str, secrets: Secrets = NO_SECRETS, founding: Founding | None = None) -> SqliteStore:
+        """Open sqlite:///relative or sqlite:////absolute, and make it where there is none: anew, or as `founding` says.
 
         Raises StoreLocked when another process has it open, StoreMismatch when it is not ours to read,
         StoreUnavailable when the disk refuses.
@@ -80,9 +80,14 @@ class SqliteStore:
             held.callback(db.close)
             seal = seal_key(path, new=is_empty(db, path))
             _tune(db)
-            prepare(db)
+            prepare(db, founding)
             _lock_again(db, Vault(seal, secrets))
             return cls(url, path, db, seal, held.pop_all(), secrets)
+
+    @property
+    def unreadable(self) -> Sequence[str]:
+        """The values that no secret of ours unlocks; `load` leaves them out, and they stay in the file."""
+        return sorted(self._vault.refused)
 
     def load(self) -> Snapshot:
         if self._loaded is None:

@@ -166,6 +166,7 @@ def _opened(resource: Resource, overrides: Mapping[str, Any], vault: Vault) -> d
     for key, kept in overrides.items():
         value = kept if isinstance(kept, str) else vault.open(_place(resource, key), kept)
         if value is None:
+            vault.refused.add(f"{key} of {resource}")
             log.error("%s of %s cannot be unlocked: is password.encoder.secret the one it was set with?", key, resource)
         else:
             opened[key] = value

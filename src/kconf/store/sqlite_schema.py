@@ -25,6 +25,7 @@ from uuid import uuid4
 
 from kconf.errors import StoreMismatch
 from kconf.model.snapshot import encode_id
+from kconf.store.base import Founding
 from kconf.version import __version__
 
 VERSION = 3
@@ -118,13 +119,15 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def prepare(db: sqlite3.Connection) -> None:
+def prepare(db: sqlite3.Connection, founding: Founding | None = None) -> None:
     """Make the tables, or bring an older file up to date, step by step in one transaction."""
     with transaction(db):
         found = int(read_meta(db).get("schema", 0))
         for version in range(found, VERSION):
             _run(db, MIGRATIONS[version])
-        if found == 0:
+        if found == 0 and founding is not None:
+            _write(db, cluster_id=founding.cluster_id, epoch=str(founding.epoch))
+        elif found == 0:
             _write(db, cluster_id=encode_id(uuid4()))
         if found < VERSION:
             _write(db, schema=str(VERSION), written_by=__version__)

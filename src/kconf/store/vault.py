@@ -75,6 +75,7 @@ class Vault:
         keys.append(_Key(hmac.digest(seal, b"kconf vault", sha256)))
         self._current = keys[0]
         self._keys = {key.name: key for key in keys}
+        self.refused: set[str] = set()  # what could not be opened, as "key of resource"
 
     def lock(self, place: str, value: str) -> Locked:
         key, nonce = self._current, token_bytes(_NONCE)

@@ -1,0 +1,186 @@
+"""`kconf store copy`: a whole cluster, all of it or nothing, into a store of the next epoch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kconf import (
+    AclBinding,
+    AclType,
+    Alteration,
+    Mechanism,
+    Op,
+    Operation,
+    PatternType,
+    QuotaEntity,
+    Resource,
+    Scram,
+    SyncAdminClient,
+    TopicWish,
+    scram_upsertion,
+)
+from kconf.cli.main import main
+from kconf.model.snapshot import Snapshot
+from kconf.store.base import open_store
+from kconf.store.vault import Secrets
+from tests.cli.conftest import Ran, run_in_process
+from tests.support.process import KconfProcess
+
+ORDERS = Resource.topic("orders")
+SECRET = "the encoder's own"
+KEYSTORE = "listener.name.internal.ssl.keystore.password"
+PROPERTIES = {
+    "password.encoder.secret": SECRET,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS;User:alice",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+}
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Iterator[KconfProcess]:
+    """A server that has stopped, and left one of everything in its store."""
+    with KconfProcess(properties=PROPERTIES) as process:
+        with SyncAdminClient(process.bootstrap) as admin:
+            _fill(admin)
+        process.stop()
+        yield process
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'copy.db'}"
+
+
+def test_everything_goes_along_into_the_next_epoch(left: KconfProcess, target: str) -> None:
+    done = copy(left.store, target, left)
+
+    assert done.err == ""
+    (before, cluster, epoch), (after, *now) = state(left.store), state(target)
+    assert done.out.startswith(f"{target}: 3 topics, ")
+    assert (after.topics, dict(after.configs)) == (before.topics, dict(before.configs))
+    assert now == [cluster, epoch + 1]
+    assert after.overrides(Resource.broker(1))[KEYSTORE] == "hunter2"
+
+
+def test_a_server_goes_on_from_the_copy(left: KconfProcess, target: str) -> None:
+    copy(left.store, target, left)
+
+    with (
+        KconfProcess(store=target, properties=PROPERTIES, listeners=["SASL_PLAINTEXT"]) as process,
+        SyncAdminClient(process.address("SASL_PLAINTEXT"), sasl=Scram("alice", "opensesame", "SCRAM-SHA-256")) as alice,
+    ):
+        retention = alice.describe_configs([ORDERS])[ORDERS]["retention.ms"]
+        acls = alice.describe_acls()
+        alice.incremental_alter_configs({ORDERS: [Alteration(Op.DELETE, "retention.ms")]}).raise_for_failures()
+        told = alice.list_changes(0).revisions
+
+    assert retention.value == "86400000"
+    assert [each.name for each in acls] == ["pay"]
+    assert told[0].caller.reason == f"copied from {left.store}"
+    assert [change.key for change in told[-1].changes] == ["retention.ms"]
+    assert "hunter2" not in repr(told)
+
+
+def test_a_copy_of_a_copy_is_two_epochs_on(left: KconfProcess, target: str, tmp_path: Path) -> None:
+    last = f"sqlite:///{tmp_path / 'last.db'}"
+    copy(left.store, target, left)
+    copy(target, last, left)
+
+    (before, cluster, epoch), (after, *now) = state(left.store), state(last)
+    assert (after.topics, dict(after.configs)) == (before.topics, dict(before.configs))
+    assert now == [cluster, epoch + 2]
+
+
+def test_a_target_that_is_there_is_refused(left: KconfProcess, target: str) -> None:
+    copy(left.store, target, left)
+    again = copy(left.store, target, left)
+
+    assert again.status == 1
+    assert (
+        again.err == f"kconf: {target.removeprefix('sqlite:///')} is already there: a copy goes into an empty place\n"
+    )
+
+
+def test_a_value_that_cannot_be_unlocked_stops_it(left: KconfProcess, target: str, tmp_path: Path) -> None:
+    done = run_in_process(main, ["store", "copy", left.store, target])
+
+    assert done.status == 1
+    assert f"{KEYSTORE} of broker:1" in done.err
+    assert "give the password.encoder.secret" in done.err
+    assert list(tmp_path.glob("*copy.db*")) == []
+
+
+def test_a_store_in_use_is_refused(target: str) -> None:
+    with KconfProcess() as process:
+        done = copy(process.store, target, process)
+
+    assert done.status == 1
+    assert "is in use by process" in done.err
+
+
+def test_a_disk_that_is_full_half_way_leaves_nothing(left: KconfProcess, target: str, tmp_path: Path) -> None:
+    left.start()
+    with SyncAdminClient(left.bootstrap) as admin:
+        admin.create_topics([TopicWish(f"t-{number}", 1, 1) for number in range(2000)]).raise_for_failures()
+    left.stop()
+    command = f"ulimit -f 300; exec {sys.executable} -m kconf store copy {left.store} {target} --config {config(left)}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("kconf: ")
+    assert done.stderr.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("url", ["memory:", "postgres://here", "sqlite:///"])
+def test_what_is_no_store_is_said(left: KconfProcess, url: str) -> None:
+    done = copy(left.store, url, left)
+
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("kconf: ")
+    assert done.err.count("\n") == 1
+
+
+def copy(source: str, target: str, process: KconfProcess) -> Ran:
+    return run_in_process(main, ["store", "copy", source, target, "--config", config(process)])
+
+
+def config(process: KconfProcess) -> str:
+    return str(process.directory / "server.properties")
+
+
+def state(url: str) -> tuple[Snapshot, str, int]:
+    with closing(open_store(url, Secrets(SECRET))) as store:
+        return store.load(), store.cluster_id, store.epoch
+
+
+def _fill(admin: SyncAdminClient) -> None:
+    admin.create_topics(
+        [TopicWish("orders", 6, 1, configs=[("retention.ms", "86400000")]), TopicWish("pay", 1, 1), TopicWish("a.b")]
+    ).raise_for_failures()
+    admin.create_partitions({"pay": 4}).raise_for_failures()
+    admin.incremental_alter_configs(
+        {
+            Resource.brokers(): [Alteration(Op.SET, "log.retention.ms", "1000000")],
+            Resource.broker(1): [Alteration(Op.SET, KEYSTORE, "hunter2")],
+            Resource.group("readers"): [Alteration(Op.SET, "consumer.session.timeout.ms", "50000")],
+            Resource.client_metrics("all"): [Alteration(Op.SET, "interval.ms", "30000")],
+        }
+    ).raise_for_failures()
+    quotas = {
+        QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 1024.0},
+        QuotaEntity.of({"client-id": None}): {"request_percentage": 12.5},
+    }
+    admin.alter_client_quotas(quotas).raise_for_failures()
+    password = scram_upsertion("alice", Mechanism.SCRAM_SHA_256, "opensesame")
+    admin.alter_user_scram_credentials([password]).raise_for_failures()
+    admin.create_acls(
+        [AclBinding(AclType.TOPIC, "pay", "User:bob", Operation.READ, pattern=PatternType.PREFIXED)]
+    ).raise_for_failures()
