@@ -7,8 +7,8 @@ import os
 from typing import Any, Final
 
 from kconf.cli.people.answers import Answer, Column, command
-from kconf.cli.people.contexts import Context, load_contexts
 from kconf.cli.people.target import add_output, add_target
+from kconf.client.contexts import Context, load_contexts
 from kconf.errors import ConfigurationError
 
 EXAMPLES: Final = """\
@@ -108,7 +108,7 @@ def list_contexts(_: argparse.Namespace, answer: Answer) -> None:
 
 
 def use_context(options: argparse.Namespace, answer: Answer) -> None:
-    from kconf.cli.people.context_file import with_current, write_file
+    from kconf.client.context_file import with_current, write_file
 
     found = load_contexts()
     found.named(options.name)
@@ -141,13 +141,13 @@ def shown_fields(context: Context) -> dict[str, Any]:
 
 def _hidden(key: str, value: str) -> str:
     from kconf.cli.kafka_configs.secrets import HIDDEN, looks_secret
-    from kconf.cli.people.references import is_reference
+    from kconf.client.references import is_reference
 
     return HIDDEN if looks_secret(key) and not is_reference(value) else value
 
 
 def add_context(options: argparse.Namespace, answer: Answer) -> None:
-    from kconf.cli.people.context_file import with_context, with_current, write_file
+    from kconf.client.context_file import with_context, with_current, write_file
 
     found = load_contexts()
     if options.name in found.contexts and not options.replace:
@@ -181,7 +181,7 @@ def _fields(options: argparse.Namespace) -> dict[str, object]:
 
 
 def _reference(password: str | None) -> str | None:
-    from kconf.cli.people.references import is_reference
+    from kconf.client.references import is_reference
 
     if password is not None and not is_reference(password):
         raise ConfigurationError("--password takes ${env:NAME} or ${file:PATH:KEY}, not the password itself")

@@ -10,7 +10,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.cli.people.contexts import Context, load_contexts
+from kconf.client.contexts import Context, load_contexts
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
     def open(self) -> SyncAdminClient:
         """A client; use it in a `with` block."""
-        from kconf.cli.people.references import bootstrap, client_properties
+        from kconf.client.references import bootstrap, client_properties
         from kconf.client.sync import SyncAdminClient
 
         properties = client_properties(self.context)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kconf.cli.people.contexts import Context
+    from kconf.client.contexts import Context
 
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
 _PATIENCE: Final = 60.0  # seconds for a password command: a person may have to unlock something

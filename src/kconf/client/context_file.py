@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.people.contexts import Context, Contexts
+from kconf.client.contexts import Context, Contexts
 from kconf.engine.policy_tree import PolicyMistakes, Tree, Wrong
 from kconf.errors import ConfigurationError
 

@@ -1,7 +1,8 @@
 """Contexts: the clusters that someone works with, by name, and what is to be minded there.
 
 They live in `~/.config/kconf/config.yaml` (`XDG_CONFIG_HOME` and `KCONF_CONFIG` are honoured). No value is resolved
-here: what `${env:X}`, `${file:path:key}` and `password_command` stand for is looked up when a line is opened.
+here: what `${env:X}`, `${file:path:key}` and `password_command` stand for is looked up when a line is opened
+(references.py).
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def load_contexts() -> Contexts:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        print(f"kconf: {path} can be read by others; chmod 600 {path}", file=sys.stderr)
-    from kconf.cli.people.context_file import read_contexts
+        sys.stderr.write(f"kconf: {path} can be read by others; chmod 600 {path}\n")
+    from kconf.client.context_file import read_contexts
 
     return read_contexts(data, path)
