@@ -57,7 +57,7 @@ def unit_of(name: str) -> tuple[str, int] | None:
     words = name.split(".")
     if words[-1] in _KEY_TIMES:
         return "time", _KEY_TIMES[words[-1]]
-    if "bytes" in words or name.endswith(("buffer.size", "throttled.rate")):
+    if "bytes" in words or name.endswith(("buffer.size", "throttled.rate", "byte_rate")):
         return "size", 1
     return None
 

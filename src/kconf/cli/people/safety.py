@@ -36,6 +36,7 @@ def add_change(parser: argparse.ArgumentParser) -> None:
 def plan_columns(kind: str = "RESOURCE") -> list[Column]:
     """The table of a plan, and of what was done."""
     from kconf.cli.people.units import shown_value
+    from kconf.cli.quota import resource_text
 
     def old(item: Item) -> str:
         return _value(item, item["old"])
@@ -47,7 +48,7 @@ def plan_columns(kind: str = "RESOURCE") -> list[Column]:
         return "(unset)" if value is None else shown_value(item["key"], value)
 
     return [
-        Column("resource", kind),
+        Column("resource", kind, lambda item: resource_text(item["resource"])),
         Column("key"),
         Column("old", show=old),
         Column("new", show=new),
