@@ -86,9 +86,9 @@ def config_path() -> str:
     return os.path.join(home, "kconf", "config.yaml")
 
 
-def load_contexts() -> Contexts:
+def load_contexts(path: str | None = None) -> Contexts:
     """The contexts of the file; where there is no file there are none. Others' eyes on it are warned of."""
-    path = config_path()
+    path = path or config_path()
     try:
         with open(path, "rb") as file:
             mode = os.fstat(file.fileno()).st_mode

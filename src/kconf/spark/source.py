@@ -1,0 +1,302 @@
+"""A live cluster as a Spark data source: `spark.read.format("kconf").option("bootstrap.servers", …).load()`.
+
+Rows are lines of a snapshot (`schemas.SNAPSHOT_LINE`), of kconf or of any Kafka, read through the AdminClient as Arrow
+batches: topics by as many partitions as there are cores, each broker's keys by one, all else by another. What a cluster
+refuses is a row of the kind `missing`: `name` says what, `value` why.
+
+    bootstrap.servers   any broker of the cluster, where nothing has to log in
+    properties          a file of Java client properties, which is read where it is needed: on driver and workers
+    context             a context by its name; its file is read in the same places ($KCONF_CONFIG, or `config`)
+    partitions          how many parts the topics make (default: the cores of this machine)
+    topics              a glob of the topics that are wanted (default: all, internal ones too)
+
+No credential is taken from an option: options are shown in plans and in Spark's pages. It only reads: a task that is
+tried again must do no harm.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from kconf.errors import ConfigurationError, KafkaError
+from kconf.model.entry import Source
+from kconf.model.resource import Resource, ResourceType
+from kconf.spark.schemas import SNAPSHOT_LINE, ddl
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from kconf.client.sync import SyncAdminClient
+    from kconf.model.entry import Entry, View
+
+Row = dict[str, Any]
+
+OPTIONS: Final = ("bootstrap.servers", "properties", "context", "config", "partitions", "topics")
+AT_ONCE: Final = 1000  # resources between two batches of rows
+_SOURCES: Final = {
+    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
+    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
+    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    Source.STATIC: "STATIC_BROKER_CONFIG",
+    Source.DEFAULT: "DEFAULT_CONFIG",
+    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
+}
+_INHERITED: Final = (Source.DEFAULT, Source.STATIC, Source.DEFAULT_BROKER, Source.BROKER)
+_OURS: Final = {  # what a listing of resources finds beside topics and brokers
+    "groups": ResourceType.GROUP,
+    "client-metrics": ResourceType.CLIENT_METRICS,
+}
+
+
+@dataclass(frozen=True)
+class Door:
+    """How to reach the cluster, without what logs in: that is read from its file wherever a line is opened."""
+
+    bootstrap: str | None = None
+    properties: str | None = None
+    context: str | None = None
+    config: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Door:
+        for name in options:
+            if name not in OPTIONS:
+                raise ConfigurationError(
+                    f"the kconf source does not know the option {name}: it has {', '.join(OPTIONS)}; what logs in is "
+                    "named by context or properties, and never given as an option"
+                )
+        door = cls(*(options.get(each) or None for each in OPTIONS[:4]))
+        if door.context is None:
+            if door.bootstrap is None and door.properties is None:
+                raise ConfigurationError("the kconf source needs bootstrap.servers, properties or context")
+            return door
+        if door.bootstrap is not None or door.properties is not None:
+            raise ConfigurationError("a context names the cluster: leave out bootstrap.servers and properties")
+        from kconf.client.contexts import config_path
+
+        return cls(context=door.context, config=os.path.abspath(door.config or config_path()))
+
+    def open(self) -> SyncAdminClient:
+        from kconf.client.sync import SyncAdminClient
+
+        if self.context is None:
+            return SyncAdminClient.from_properties(self.properties or {}, self.bootstrap or ())
+        from kconf.client.contexts import load_contexts
+        from kconf.client.references import bootstrap, client_properties
+
+        context = load_contexts(self.config).named(self.context)  # a worker may have another home
+        return SyncAdminClient.from_properties(client_properties(context), bootstrap(context))
+
+
+@dataclass
+class Part(InputPartition):
+    """A share of the work: topics with their shape, one broker, or all else (neither)."""
+
+    head: Row
+    topics: Sequence[Row] = ()
+    broker: int | None = None
+    rows: Sequence[Row] = field(default_factory=tuple)  # what is known already
+
+
+class KconfSource(DataSource):
+    """The format `kconf`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kconf"
+
+    def schema(self) -> str:
+        return ddl(SNAPSHOT_LINE)
+
+    def reader(self, schema: StructType) -> KconfReader:
+        options = dict(self.options)
+        return KconfReader(Door.of(options), _number(options.get("partitions")), options.get("topics"))
+
+
+class KconfReader(DataSourceReader):
+    """Plans on the driver, reads on the workers. It is sent to them as it is: there is no secret in it."""
+
+    def __init__(self, door: Door, parts: int, topics: str | None) -> None:
+        self._door, self._parts, self._wanted = door, parts, topics
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Who is there, and who reads what. All rows of a look bear its time."""
+        now = int(time() * 1000)
+        with self._door.open() as admin:
+            cluster = admin.describe_cluster()
+            head = {"cluster": cluster.cluster_id or "", "started": now, "taken": now}
+            topics, missing = self._topics(admin)
+        share = max(1, -(-len(topics) // self._parts))
+        first = Part(head, rows=[{"kind": "snapshot"}, *missing])
+        shares = [Part(head, topics[start : start + share]) for start in range(0, len(topics), share)]
+        return [first, *(Part(head, broker=each) for each in sorted(cluster.nodes)), *shares]
+
+    def _topics(self, admin: SyncAdminClient) -> tuple[list[Row], list[Row]]:
+        from fnmatch import fnmatchcase
+
+        try:
+            listed = admin.list_topics(internal=True)
+        except KafkaError as error:
+            if _is_outage(error):
+                raise
+            return [], [_missing("topics", error)]
+        wanted = self._wanted
+        names = sorted(name for name in listed if wanted is None or fnmatchcase(name, wanted))
+        return [_topic(listed[name]) for name in names], []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        with self._door.open() as admin:
+            for rows in _read(admin, partition):
+                yield _batch(partition.head, rows)
+
+
+def _read(admin: SyncAdminClient, part: Part) -> Iterator[list[Row]]:
+    if part.broker is not None:
+        yield list(_configs(admin, [Resource.broker(part.broker)]))
+    elif part.topics:
+        for start in range(0, len(part.topics), AT_ONCE):
+            some = part.topics[start : start + AT_ONCE]
+            yield [*some, *_configs(admin, [Resource.topic(each["name"]) for each in some])]
+    else:
+        yield [*part.rows, *_configs(admin, [Resource.brokers()]), *_rest(admin)]
+
+
+def _configs(admin: SyncAdminClient, resources: Sequence[Resource]) -> Iterator[Row]:
+    """Of brokers every key, of others what they set themselves."""
+    try:
+        described = admin.describe_configs(resources)
+    except KafkaError as error:
+        if _is_outage(error):
+            raise
+        yield _missing(f"the configs of {resources[0].type.word}s", error)
+        return
+    failures = described.failures
+    for resource in resources:
+        if resource in failures:
+            yield _missing(str(resource), failures[resource].error())
+        else:
+            yield from (_config(resource, each) for each in _told(resource, described[resource]))
+
+
+def _told(resource: Resource, view: View) -> Iterable[Entry]:
+    if resource.type is ResourceType.BROKER:
+        return view.entries
+    return [each for each in view.entries if each.source not in _INHERITED]
+
+
+def _rest(admin: SyncAdminClient) -> Iterator[Row]:
+    """Groups, client metrics, quotas, users and ACLs: each as far as the cluster tells."""
+    for what, kind in _OURS.items():
+        try:
+            found = admin.list_config_resources([kind])
+        except KafkaError as error:
+            yield _refused(what, error)
+            continue
+        if found:
+            yield from _configs(admin, found)
+    try:
+        for entity, values in admin.describe_client_quotas().items():
+            for key, value in values.items():
+                yield {"kind": "quota", "entity": list(entity.parts), "key": key, "value": repr(value)}
+    except KafkaError as error:
+        yield _refused("quotas", error)
+    try:
+        users = admin.describe_user_scram_credentials()
+        for user in users:
+            for info in users[user]:
+                told = {"mechanism": info.mechanism.word, "iterations": info.iterations}
+                yield {"kind": "scram", "user": user, **told}
+    except KafkaError as error:
+        yield _refused("users", error)
+    try:
+        for each in admin.describe_acls():
+            yield {
+                "kind": "acl",
+                "resource_type": each.resource_type.name,
+                "pattern": each.pattern.name,
+                "name": each.name,
+                "principal": each.principal,
+                "host": each.host,
+                "operation": each.operation.name,
+                "permission": each.permission.name,
+            }
+    except KafkaError as error:
+        yield _refused("acls", error)
+
+
+def _topic(listed: Any) -> Row:
+    from kconf.model.snapshot import encode_id
+
+    return {
+        "kind": "topic",
+        "name": listed.name,
+        "id": encode_id(listed.topic_id) if listed.topic_id.int else None,
+        "partitions": listed.partitions,
+        "replication": listed.replication,
+        "internal": listed.internal,
+    }
+
+
+def _config(resource: Resource, entry: Entry) -> Row:
+    return {
+        "kind": "config",
+        "resource_type": resource.type.word,
+        "resource_name": resource.name,
+        "key": entry.name,
+        "value": None if entry.sensitive else entry.value,
+        "source": _SOURCES.get(entry.source, "UNKNOWN"),
+        "sensitive": entry.sensitive,
+        "read_only": entry.read_only,
+    }
+
+
+def _missing(what: str, error: KafkaError) -> Row:
+    return {"kind": "missing", "name": what, "value": str(error)}
+
+
+def _refused(what: str, error: KafkaError) -> Row:
+    if _is_outage(error):
+        raise error
+    return _missing(what, error)
+
+
+def _is_outage(error: KafkaError) -> bool:
+    """A cluster that does not answer at all is no cluster that refuses something."""
+    from kconf.errors import AuthenticationFailed, BrokerNotAvailable, ConnectionFailed, RequestTimedOut
+
+    return isinstance(error, ConnectionFailed | RequestTimedOut | AuthenticationFailed | BrokerNotAvailable)
+
+
+def _batch(head: Row, rows: Sequence[Row]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    kinds = {
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "boolean": pa.bool_(),
+        "map<string,string>": pa.map_(pa.string(), pa.string()),
+    }
+    whole = [{**head, **row} for row in rows]
+    columns = [pa.array([row.get(name) for row in whole], kinds[kind]) for name, kind, _ in SNAPSHOT_LINE]
+    return pa.RecordBatch.from_arrays(columns, names=[name for name, _, _ in SNAPSHOT_LINE])
+
+
+def _number(text: str | None) -> int:
+    if text is None:
+        return os.cpu_count() or 2
+    with suppress(ValueError):
+        if 0 < int(text) < 10_000:
+            return int(text)
+    raise ConfigurationError(f"partitions takes a number from 1 to 9999: {text!r}")
