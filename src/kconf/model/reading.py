@@ -1,0 +1,65 @@
+"""A cluster's configuration as someone read it, all at once or in part: what is exported, compared and snapshotted.
+
+Unlike a Snapshot it has no revision of its own to stand on: it is what many answers said between `started` and `taken`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from kconf.errors import Failure
+from kconf.model.acl import AclBinding
+from kconf.model.entry import Source, View
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import CredentialInfo
+
+_OWN: Final = {
+    ResourceType.TOPIC: Source.TOPIC,
+    ResourceType.BROKER: Source.BROKER,
+    ResourceType.BROKER_LOGGER: Source.LOGGER,
+    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
+    ResourceType.GROUP: Source.GROUP,
+}
+
+
+def own_source(resource: Resource) -> Source:
+    """The level at which a resource's own values stand."""
+    if resource.type is ResourceType.BROKER and not resource.name:
+        return Source.DEFAULT_BROKER
+    return _OWN.get(resource.type, Source.UNKNOWN)
+
+
+class TopicShape(NamedTuple):
+    """A topic without its configuration. Brokers before Kafka 2.8 have no ids: UUID(int=0)."""
+
+    id: UUID
+    partitions: int
+    replication: int
+    internal: bool = False
+
+
+class Missing(NamedTuple):
+    """What the cluster refused or does not have: `quotas`, `topic:orders`, …"""
+
+    what: str
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read. `revision` is the oldest that a kconf server answered from, None elsewhere."""
+
+    cluster: str = ""
+    started: int = 0
+    taken: int = 0
+    topics: Mapping[str, TopicShape] = field(default_factory=dict)
+    configs: Mapping[Resource, View] = field(default_factory=dict)
+    quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    users: Mapping[str, Sequence[CredentialInfo]] = field(default_factory=dict)
+    acls: Sequence[AclBinding] = ()
+    missing: Sequence[Missing] = ()
+    revision: int | None = None
