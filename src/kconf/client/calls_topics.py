@@ -179,11 +179,17 @@ class ListTopics(Whole[dict[str, TopicListing]]):
         if body.error_code:
             return Answer({None: failure(body.error_code, None)})
         found = {
-            each.name: TopicListing(each.name, UUID(bytes=each.topic_id), each.is_internal, len(each.partitions))
+            each.name: TopicListing(
+                each.name, UUID(bytes=each.topic_id), each.is_internal, len(each.partitions), _replication(each)
+            )
             for each in body.topics
             if each.name is not None and (self._internal or not each.is_internal)
         }
         return Answer({None: {name: found[name] for name in sorted(found)}}, body.throttle_time_ms)
+
+
+def _replication(told: Any) -> int:
+    return len(told.partitions[0].replica_nodes) if told.partitions else 0
 
 
 class DescribeTopics(Each[TopicName, TopicDescription]):

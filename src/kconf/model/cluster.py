@@ -42,6 +42,7 @@ class TopicListing(NamedTuple):
     topic_id: UUID
     internal: bool
     partitions: int
+    replication: int = 0  # replicas of its first partition
 
     @property
     def resource(self) -> Resource:
