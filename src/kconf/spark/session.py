@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,6 +70,7 @@ def start(master: str = LOCAL, *, log: Path | None = None, settings: dict[str, s
     if running is not None:
         return running
     check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the first python3 of the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
     conf = SparkConf(loadDefaults=False).setAll(list({**_settings(master), **(settings or {})}.items()))

@@ -17,6 +17,7 @@ tried again must do no harm.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -291,6 +292,12 @@ def _batch(head: Row, rows: Sequence[Row]) -> pa.RecordBatch:
     whole = [{**head, **row} for row in rows]
     columns = [pa.array([row.get(name) for row in whole], kinds[kind]) for name, kind, _ in SNAPSHOT_LINE]
     return pa.RecordBatch.from_arrays(columns, names=[name for name, _, _ in SNAPSHOT_LINE])
+
+
+def reason(error: Exception) -> str | None:
+    """The sentence of a KconfError that happened in one of Spark's Python processes; None: it was something else."""
+    found = re.findall(r"^kconf\.\S*?(?:errors|lake|session)\.\w+: (.+)$", str(error), re.MULTILINE)
+    return found[-1].strip() if found else None
 
 
 def _number(text: str | None) -> int:
