@@ -54,11 +54,11 @@ def test_the_first_user_of_a_new_store(store: str, tmp_path: Path) -> None:
         == 0
     )
     assert scram(store, "set", "--user", "c", "--mechanism", "SCRAM-SHA-512", KCONF_SCRAM_PASSWORD="y").returncode == 0
-    assert scram(store, "list").stdout.splitlines() == [
-        "admin\tSCRAM-SHA-256\titerations=4096",
-        "admin\tSCRAM-SHA-512\titerations=4096",
-        "b\tSCRAM-SHA-256\titerations=4096",
-        "c\tSCRAM-SHA-512\titerations=4096",
+    assert [line.split() for line in scram(store, "list").stdout.splitlines()[1:]] == [
+        ["admin", "SCRAM-SHA-256", "4096"],
+        ["admin", "SCRAM-SHA-512", "4096"],
+        ["b", "SCRAM-SHA-256", "4096"],
+        ["c", "SCRAM-SHA-512", "4096"],
     ]
     with KconfProcess(properties=PROPERTIES, listeners=["SASL_PLAINTEXT"], store=store) as server:
         assert gets_in(server, "admin")
@@ -69,7 +69,7 @@ def test_the_first_user_of_a_new_store(store: str, tmp_path: Path) -> None:
         busy = scram(store, "list")
         assert busy.returncode == 1
         assert "kconf.db" in busy.stderr
-    assert scram(store, "delete", "--user", "admin").stdout == "admin: SCRAM-SHA-256, SCRAM-SHA-512 deleted\n"
+    assert scram(store, "delete", "--user", "admin").returncode == 0
     assert "admin" not in scram(store, "list").stdout
 
 
@@ -80,18 +80,20 @@ def test_what_is_said_has_no_password(store: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "status", "why"),
     [
-        (("set", "--user", "u"), "--password-file"),
-        (("set",), "--user"),
-        (("delete", "--user", "u"), "no SCRAM-SHA-256 credential"),
-        (("list", "--user", "u"), "no SCRAM credential"),
-        (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), "iterations"),
-        (("set", "--user", "u", "--password-file", "/nowhere/at/all"), "cannot be read"),
+        (("set", "--user", "u"), 2, "--password-file"),
+        (("set",), 2, "--user"),
+        (("delete", "--user", "u"), 1, "no such credential"),
+        (("list", "--user", "u"), 1, "no SCRAM credential"),
+        (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), 1, "iterations"),
+        (("set", "--user", "u", "--password-file", "/nowhere/at/all"), 2, "cannot be read"),
     ],
 )
-def test_a_wish_that_cannot_be_granted_is_told_in_a_sentence(store: str, words: tuple[str, ...], why: str) -> None:
+def test_a_wish_that_cannot_be_granted_is_told_in_a_sentence(
+    store: str, words: tuple[str, ...], status: int, why: str
+) -> None:
     done = scram(store, *words, given="pw" if "-" in words else None)
-    assert done.returncode == 1
+    assert done.returncode == status
     assert why in done.stderr
     assert "Traceback" not in done.stderr

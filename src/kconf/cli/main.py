@@ -15,6 +15,9 @@ COMMANDS: Final = {
     "context": "people.context",
     "describe": "people.describe",
     **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
+    "explain": "people.explain",
+    "topic": "people.topic",
+    "acl": "people.acl",
     "serve": "serve",
     "backup": "backup",
     "store": "store",
@@ -23,7 +26,7 @@ COMMANDS: Final = {
     "quota": "quota",
     "config-command": "config_command",
     "kafka": "kafka",
-    "scram": "scram",
+    "scram": "people.scram",
     "scram-credentials": "scram_credentials",
 }
 """The module of each in this package; it has `add_to`, which may add several commands at once."""

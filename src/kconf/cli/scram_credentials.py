@@ -73,11 +73,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _keeper(options: argparse.Namespace) -> Keeper:
     if options.store is not None:
-        from kconf.cli.scram import _own_name
-        from kconf.cli.scram_store import StoredCredentials
+        from kconf.cli.scram_store import StoredCredentials, own_name
 
         logging.getLogger("kconf").addHandler(logging.NullHandler())
-        return StoredCredentials(options.store, principal=f"User:{_own_name()}")
+        return StoredCredentials(options.store, principal=f"User:{own_name()}")
     from kconf.client.sync import SyncAdminClient
 
     properties = options.command_config if options.command_config is not None else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
@@ -48,3 +49,13 @@ class StoredCredentials:
             caller = Caller(self._principal, "kconf", "localhost", "kconf scram-credentials")
             self._store.commit([Draft(caller, int(time.time() * 1000), plan.changes, plan.guards)])
         return Results(dict(plan.outcome))
+
+
+def own_name() -> str:
+    """Who does it, as the operating system knows them."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

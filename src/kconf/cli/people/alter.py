@@ -16,9 +16,8 @@ from kconf.model.alteration import Alteration, Op
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kconf.cli.people.changing import Send
+    from kconf.cli.people.changing import Outcomes, Send
     from kconf.client.sync import SyncAdminClient
-    from kconf.errors import Failure
     from kconf.model.resource import Resource
 
 _VERBS: Final = {
@@ -106,7 +105,7 @@ def alter(options: argparse.Namespace, answer: Answer) -> None:
 def send_configs(admin: SyncAdminClient, wishes: Mapping[Resource, Sequence[Alteration]], reason: str | None) -> Send:
     """Incremental alterations, pipelined. On a kconf server the reason is journalled, too."""
 
-    def send(resources: Sequence[Resource], validate_only: bool) -> Mapping[Resource, Failure | None]:
+    def send(resources: Sequence[Resource], validate_only: bool) -> Outcomes:
         results = admin.incremental_alter_configs(
             {each: wishes[each] for each in resources}, validate_only=validate_only, reason=reason
         )

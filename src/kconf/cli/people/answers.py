@@ -73,7 +73,7 @@ class Answer:
         self.trouble: KconfError | None = None
         self.status = DONE
 
-    def add(self, failure: Failure | KafkaError | None = None, **fields: Any) -> Item:
+    def add(self, failure: Failure | KafkaError | None = None, /, **fields: Any) -> Item:
         """One more item, done or failed."""
         if isinstance(failure, KafkaError):
             failure = failure.failure()

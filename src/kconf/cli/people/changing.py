@@ -9,22 +9,25 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.cli.people.edits import Edit, Plan
 from kconf.cli.people.safety import check_loss, confirm, item_of, plan_columns, plan_lines
 from kconf.errors import ErrorCode, Failure, KafkaError, KconfError
 
 if TYPE_CHECKING:
-    from kconf.cli.people.answers import Answer
+    from kconf.cli.people.answers import Answer, Column
     from kconf.cli.people.target import Target
     from kconf.client.sync import SyncAdminClient
     from kconf.model.resource import Resource
 
 _AT_ONCE: Final = 4000  # resources between two moves of the progress bar: four requests of the usual size
 
-Send = Callable[[Sequence["Resource"], bool], Mapping["Resource", "Failure | None"]]
-"""Ask the cluster for what was planned for these resources; True: only to validate it. One outcome for each."""
+Outcomes = Mapping[Any, "Failure | None"]
+"""By resource; by resource and key where one may fail without the others (ACLs). None: granted."""
+
+Send = Callable[[Sequence["Resource"], bool], Outcomes]
+"""Ask the cluster for what was planned for these resources; True: only to validate it."""
 
 
 class Outcome(NamedTuple):
@@ -57,10 +60,14 @@ def make_changes(
         outcomes = [Outcome(each, error.failure()) for each in edits]
         record(target, admin, outcomes, reason)
         raise
-    unsaid = Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
-    outcomes = [Outcome(each, results.get(each.resource, unsaid)) for each in edits]
+    outcomes = [Outcome(each, _failure(results, each)) for each in edits]
     record(target, admin, outcomes, reason)
     return outcomes
+
+
+def _failure(results: Outcomes, edit: Edit) -> Failure | None:
+    unsaid = Failure(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
+    return results.get((edit.resource, edit.key), results.get(edit.resource, unsaid))
 
 
 def carry_out(
@@ -74,20 +81,24 @@ def carry_out(
     asks: bool,
     what: str,
     wish: str = "",
+    validates: bool = True,
+    columns: Sequence[Column] = (),
 ) -> None:
     """Do what was planned, or with `--dry-run` only tell it.
 
-    `what` is the question, as in `change 3 topics`; `wish` is what was asked for, by which `--resume` knows it again.
+    `what` is the question, as in `change 3 topics`; `wish` is what was asked for, by which `--resume` knows it again;
+    `validates` is whether `send` can let the server judge a dry run.
     """
     from kconf.cli.people.judging import judged
 
-    answer.columns = plan_columns()
+    answer.columns = list(columns) or plan_columns()
     answer.facts.update(context=target.name, dry_run=options.dry_run)
     plan = judged(target, admin, plan, answer)
     _tell_failures(answer, plan)
     edits = [each for each in plan.edits if each.resource not in plan.failures]
     if options.dry_run:
-        _validate(answer, edits, send)
+        answer.facts["validated"] = validates
+        _validate(answer, edits, send if validates else lambda some, _: dict.fromkeys(some))
         return
     wanted = [each for each in edits if not each.unchanged]
     for each in edits:
@@ -118,7 +129,7 @@ def _validate(answer: Answer, edits: Sequence[Edit], send: Send) -> None:
     resources = list(dict.fromkeys(each.resource for each in edits))
     results = send(resources, True) if resources else {}
     for each in edits:
-        failure = results.get(each.resource)
+        failure = _failure(results, each)
         outcome = "failed" if failure else "unchanged" if each.unchanged else "dry run"
         answer.add(failure, **item_of(each, outcome))
 

@@ -7,7 +7,7 @@ is set at the resource itself (`before`, `after`) and what holds there (`old`, `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ErrorCode, Failure, InvalidConfig, KafkaError
 from kconf.model.alteration import Alteration, Op
@@ -52,7 +52,8 @@ class Edit(NamedTuple):
     """One line of a plan. None: not set, or not there. A sensitive value is never in it; `[hidden]` stands for one.
 
     `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `loss` says why
-    data may be lost for good, or is empty.
+    data may be lost for good, or is empty. A topic that is to be made or grown has no text of the journal yet: its
+    `after` is for people. `shown` has what is told in place of, or beside, the fields of the answer.
     """
 
     resource: Resource
@@ -66,6 +67,7 @@ class Edit(NamedTuple):
     sensitive: bool = False
     loss: str = ""
     kind: str = CONFIG
+    shown: Mapping[str, Any] = {}
 
     @property
     def unchanged(self) -> bool:

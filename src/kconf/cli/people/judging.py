@@ -6,27 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kconf.errors import ConfigurationError, ErrorCode, Failure, KafkaError
-from kconf.model.resource import ResourceType
+from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
     from kconf.cli.people.answers import Answer
     from kconf.cli.people.edits import Edit, Plan
     from kconf.cli.people.target import Target
     from kconf.client.sync import SyncAdminClient
-    from kconf.engine.policy_rules import Rules
+    from kconf.engine.policy_rules import Finding, Rules
+    from kconf.model.alteration import TopicWish
+    from kconf.model.cluster import CreatedTopic
     from kconf.model.entry import View
-    from kconf.model.resource import Resource
 
 
 def judged(target: Target, admin: SyncAdminClient, plan: Plan, answer: Answer) -> Plan:
     """The plan, with the failures of those whom a rule refuses; warnings become notes."""
+    from kconf.cli.people.edits import CONFIG
+
     if target.context.policy is None:
         return plan
     rules = load_policy(target.context.policy)
     kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
     by_resource: dict[Resource, list[Edit]] = {}
     for edit in plan.edits:
-        if edit.resource not in plan.failures and edit.resource.type in kinds and not edit.unchanged:
+        if edit.resource not in plan.failures and edit.resource.type in kinds and edit.kind == CONFIG:
             by_resource.setdefault(edit.resource, []).append(edit)
     if not by_resource:
         return plan
@@ -63,7 +66,7 @@ def _verdict(
     answer: Answer,
 ) -> Failure | None:
     from kconf.cli.people.edits import own_source
-    from kconf.engine.policy_rules import Severity, Subject
+    from kconf.engine.policy_rules import Subject
 
     values = {entry.name: entry.value for entry in view.entries if entry.value is not None}
     overrides = {entry.name for entry in view.entries if entry.source == own_source(resource)}
@@ -74,10 +77,7 @@ def _verdict(
         else:
             values[edit.key] = edit.new
     shape = shapes.get(resource.name, (None, None)) if resource.type is ResourceType.TOPIC else (None, None)
-    findings = rules.judge(Subject(resource, values, overrides, *shape), [each.key for each in edits])
-    answer.notes += [f"{resource}: warning: {each.text}" for each in findings if each.rule.severity is Severity.WARN]
-    errors = [each.text for each in findings if each.rule.severity is Severity.ERROR]
-    return Failure(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None
+    return _told(rules.judge(Subject(resource, values, overrides, *shape), [each.key for each in edits]), answer)
 
 
 def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, tuple[int, int]]:
@@ -97,3 +97,25 @@ def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource])
         for name in names
         if name not in found.failures and found[name].partitions
     }
+
+
+def judge_creation(policy: str, wish: TopicWish, made: CreatedTopic, answer: Answer) -> Failure | None:
+    """What a policy says of a topic that would be made, with the values that it would have."""
+    from kconf.engine.policy_rules import Subject
+
+    rules = load_policy(policy)
+    configs = {key: value for key, value in wish.configs if value is not None}
+    values = {each.name: each.value for each in made.config.entries if each.value} if made.config is not None else {}
+    resource = Resource.topic(wish.name)
+    subject = Subject(resource, {**values, **configs}, configs, made.num_partitions, made.replication_factor)
+    return _told(rules.judge(subject), answer)
+
+
+def _told(findings: Sequence[Finding], answer: Answer) -> Failure | None:
+    """Warnings become notes; what an `error` rule says is a failure."""
+    from kconf.engine.policy_rules import Severity
+
+    said = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
+    answer.notes += [f"{each.resource}: warning: {each.text}" for each in said[Severity.WARN]]
+    errors = [each.text for each in said[Severity.ERROR]]
+    return Failure(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None

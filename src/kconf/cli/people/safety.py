@@ -33,28 +33,26 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     add("--reason", metavar="TEXT", help="why; for the journal")
 
 
-def plan_columns(kind: str = "RESOURCE") -> list[Column]:
-    """The table of a plan, and of what was done."""
-    from kconf.cli.people.units import shown_value
-    from kconf.cli.quota import resource_text
-
-    def old(item: Item) -> str:
-        return _value(item, item["old"])
-
-    def new(item: Item) -> str:
-        return _value(item, item["new"])
-
-    def _value(item: Item, value: str | None) -> str:
-        return "(unset)" if value is None else shown_value(item["key"], value)
-
+def plan_columns(*, keys: bool = True) -> list[Column]:
+    """The table of a plan, and of what was done; without `keys`, of things that are there or not."""
+    of_keys = [Column("key")] if keys else []
+    where = [Column("source")] if keys else []
     return [
-        Column("resource", kind, lambda item: resource_text(item["resource"])),
-        Column("key"),
-        Column("old", show=old),
-        Column("new", show=new),
-        Column("source"),
+        Column("resource"),
+        *of_keys,
+        Column("old", show=lambda item: _value(item, "old")),
+        Column("new", show=lambda item: _value(item, "new")),
+        *where,
         Column("outcome", show=_outcome),
     ]
+
+
+def _value(item: Item, name: str) -> str:
+    from kconf.cli.people.units import shown_value
+
+    if item[name] is None:
+        return "(unset)" if item["key"] else "-"
+    return shown_value(item["key"] or "", item[name])
 
 
 def _outcome(item: Item) -> str:
@@ -65,11 +63,12 @@ def item_of(edit: Edit, outcome: str) -> dict[str, Any]:
     """An edit as the fields of an item."""
     return {
         "resource": str(edit.resource),
-        "key": edit.key,
+        "key": edit.key or None,
         "op": edit.op,
         "old": edit.old,
         "new": edit.new,
         "source": edit.source or None,
+        **edit.shown,
         "data_loss": edit.loss or None,
         "outcome": outcome,
     }
