@@ -67,7 +67,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         add_change(parser)
         add_bulk(parser)
         add_target(parser)
-        parser.set_defaults(run=command(verb, alter), op=op)
+        parser.set_defaults(run=command(verb, alter), op=op, rest="words")
 
 
 def alter(options: argparse.Namespace, answer: Answer) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 DONE, FAILED, WRONG, DIFFERENT, UNREACHABLE = range(5)
+INTERRUPTED: Final = 130
 
 Item = dict[str, Any]
 """Fields by name; the last two are `error` and `message`."""
@@ -197,6 +198,8 @@ def command(name: str, verb: Verb) -> Callable[[argparse.Namespace], int]:
             verb(options, answer)
         except KconfError as error:
             answer.trouble = error
+        except KeyboardInterrupt:
+            answer.trouble = Stopped("interrupted", INTERRUPTED)
         return answer.tell()
 
     return run

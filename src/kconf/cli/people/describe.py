@@ -40,7 +40,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--all", action="store_true", help="what is inherited, too")
     parser.add_argument("--key", metavar="KEY", action="append", help="these keys only, wherever they are set")
     add_target(parser, several=True)
-    parser.set_defaults(run=command("describe", describe))
+    parser.set_defaults(run=command("describe", describe), rest="resources")
 
 
 def describe(options: argparse.Namespace, answer: Answer) -> None:

@@ -44,7 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("keys", metavar="KEY", nargs="+", help="a key, or TYPE:KEY for one type of resource only")
     add_output(parser)
-    parser.set_defaults(run=command("explain", explain))
+    parser.set_defaults(run=command("explain", explain), rest="keys")
 
 
 def explain(options: argparse.Namespace, answer: Answer) -> None:

@@ -48,7 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing.add_argument("--internal", action="store_true", help="Kafka's own, too")
     listing.add_argument("--long", action="store_true", help="replicas and what is wrong with them, too")
     add_target(listing, several=True)
-    listing.set_defaults(run=command("topic list", list_topics))
+    listing.set_defaults(run=command("topic list", list_topics), rest="names")
     _verb(verbs, "create", create, "make topics", "Make topics; one at once, several are asked about.", _add_create)
     _verb(verbs, "delete", delete, "delete topics", "Delete topics and their data, for good.", add_bulk)
     _verb(verbs, "grow", grow, "give topics more partitions", "Give topics more partitions.", _add_grow)
@@ -68,7 +68,7 @@ def _verb(
     more(parser)
     add_change(parser)
     add_target(parser)
-    parser.set_defaults(run=command(f"topic {name}", run))
+    parser.set_defaults(run=command(f"topic {name}", run), rest="names")
 
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
