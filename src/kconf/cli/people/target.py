@@ -14,6 +14,7 @@ from kconf.client.contexts import Context, load_contexts
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from kconf.client.aio import AdminClient
     from kconf.client.sync import SyncAdminClient
 
 OUTPUTS = ("table", "json", "csv")
@@ -32,8 +33,19 @@ class Target(NamedTuple):
 
     def open(self) -> SyncAdminClient:
         """A client; use it in a `with` block."""
-        from kconf.client.references import bootstrap, client_properties
         from kconf.client.sync import SyncAdminClient
+
+        return SyncAdminClient.from_properties(*self._client())
+
+    def open_async(self) -> AdminClient:
+        """A client for an event loop; use it in an `async with` block."""
+        from kconf.client.aio import AdminClient
+
+        return AdminClient.from_properties(*self._client())
+
+    def _client(self) -> tuple[dict[str, str], str]:
+        """The properties of a client, and whom it asks first."""
+        from kconf.client.references import bootstrap, client_properties
 
         properties = client_properties(self.context)
         if self.command_config is not None:
@@ -42,7 +54,7 @@ class Target(NamedTuple):
             properties.update(read_file(self.command_config))
         if self.timeout is not None:
             properties["default.api.timeout.ms"] = str(max(1, int(self.timeout * 1000)))
-        return SyncAdminClient.from_properties(properties, bootstrap(self.context))
+        return properties, bootstrap(self.context)
 
     def check_writable(self) -> None:
         """Raise before anything is dialled, where the context is for reading only."""
