@@ -1,30 +1,65 @@
-"""Connections beyond a limit are closed at once; the limits change while the server runs."""
+"""Beyond max.connections connections wait, beyond max.connections.per.ip they are closed; limits change at any time."""
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from kconf import Alteration, Op, Resource, SyncAdminClient
+from kconf.wire.apis import BY_NAME
+from kconf.wire.frames import request
 from tests.support.process import HOST, KconfProcess
-from tests.support.wire import Wire
+
+API_VERSIONS = BY_NAME["ApiVersions"]
+
+
+def come(server: KconfProcess, stack: ExitStack, listener: str, *, source: str = HOST) -> socket.socket:
+    """One more connection, which has asked for ApiVersions; it stays open."""
+    port = int(server.address(listener).rpartition(":")[2])
+    line = stack.enter_context(socket.create_connection((HOST, port), 20, source_address=(source, 0)))
+    with suppress(ConnectionError):
+        line.sendall(request(API_VERSIONS, 0, 1, None, API_VERSIONS.request()))
+    return line
+
+
+def is_answered(line: socket.socket) -> bool:
+    """Waits for the answer; False: the line was closed."""
+    try:
+        return len(line.recv(4, socket.MSG_WAITALL)) == 4
+    except ConnectionError:
+        return False
 
 
 def opens(server: KconfProcess, stack: ExitStack, listener: str, *, source: str = HOST) -> bool:
-    """Whether one more connection is answered; it stays open."""
-    port = int(server.address(listener).rpartition(":")[2])
-    line = Wire.__new__(Wire)
-    line._socket = stack.enter_context(socket.create_connection((HOST, port), 5, source_address=(source, 0)))
-    line._client_id, line._correlation = None, 0
-    try:
-        return line.ask("ApiVersions", 0).error_code == 0  # type: ignore[no-any-return]
-    except (ConnectionError, OSError):
-        return False
+    return is_answered(come(server, stack, listener, source=source))
+
+
+def said(server: KconfProcess) -> int:
+    return server.log().count("new connections wait")
+
+
+def waits(server: KconfProcess, line: socket.socket, before: int) -> bool:
+    """Whether the door has taken notice of the line, and lets it wait."""
+    until(lambda: said(server) > before)
+    return not select.select([line], [], [], 0)[0]
+
+
+def is_empty(server: KconfProcess) -> bool:
+    assert server.metrics_url is not None
+    return "kconf_open_connections 0.0" in urllib.request.urlopen(server.metrics_url).read().decode()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +78,7 @@ def server() -> Iterator[KconfProcess]:
 @pytest.fixture(autouse=True)
 def nobody_left(server: KconfProcess) -> Iterator[None]:
     yield
-    assert server.metrics_url is not None
-    deadline = time.monotonic() + 10
-    while "kconf_open_connections 0.0" not in urllib.request.urlopen(server.metrics_url).read().decode():
-        assert time.monotonic() < deadline, "connections are left"
-        time.sleep(0.02)
+    until(lambda: is_empty(server))
 
 
 @pytest.mark.parametrize(("source", "most"), [("127.0.0.1", 10), ("127.0.0.2", 3), ("127.0.0.9", 0)])
@@ -57,24 +88,51 @@ def test_one_address_may_have_so_many(server: KconfProcess, source: str, most: i
     assert opened == [True] * most + [False] * 2
 
 
-def test_a_listener_may_have_so_many(server: KconfProcess) -> None:
+def test_a_listener_may_have_so_many_and_the_next_waits_for_one_to_go(server: KconfProcess) -> None:
     with ExitStack() as stack:
-        assert [opens(server, stack, "SMALL") for _ in range(3)] == [True, True, False]
-        assert opens(server, stack, "PLAINTEXT")
+        first, second = (come(server, stack, "SMALL") for _ in range(2))
+        assert is_answered(first)
+        assert is_answered(second)
+        before = said(server)
+        third = come(server, stack, "SMALL")
+        assert waits(server, third, before)
+        assert opens(server, stack, "PLAINTEXT"), "another listener has room"
+        first.close()
+        assert is_answered(third)
 
 
-def test_all_together_may_be_so_many(server: KconfProcess) -> None:
+def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: KconfProcess) -> None:
     with ExitStack() as stack:
-        assert all(opens(server, stack, "PLAINTEXT", source=f"127.0.1.{number}") for number in range(1, 13))
-        assert not opens(server, stack, "PLAINTEXT", source="127.0.1.13")
+        lines = [come(server, stack, "PLAINTEXT", source=f"127.0.1.{number}") for number in range(1, 13)]
+        assert all(map(is_answered, lines))
+        before = said(server)
+        waiting = [come(server, stack, each, source="127.0.1.13") for each in ("PLAINTEXT", "SMALL")]
+        assert all(waits(server, each, before) for each in waiting)
+        lines[0].close()
+        lines[1].close()
+        assert all(map(is_answered, waiting))
+
+
+def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> None:
+    key = "listener.name.small.max.connections"
+    with SyncAdminClient(server.address("PLAINTEXT")) as admin, ExitStack() as stack:
+        admin.describe_cluster()
+        assert opens(server, stack, "SMALL")
+        assert opens(server, stack, "SMALL")
+        before = said(server)
+        third = come(server, stack, "SMALL")
+        assert waits(server, third, before)
+        admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, "3")]}).raise_for_failures()
+        assert is_answered(third)
+        admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.DELETE, key)]}).raise_for_failures()
 
 
 def test_who_goes_makes_room(server: KconfProcess) -> None:
     for _ in range(10):
         with ExitStack() as stack:
-            assert opens(server, stack, "PLAINTEXT", source="127.0.0.2")
-            assert opens(server, stack, "PLAINTEXT", source="127.0.0.2")
-        time.sleep(0.05)
+            lines = [come(server, stack, "PLAINTEXT", source="127.0.0.2") for _ in range(3)]
+            assert all(map(is_answered, lines))
+        until(lambda: is_empty(server))
 
 
 def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:

@@ -7,8 +7,10 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+import urllib.request
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -111,7 +113,7 @@ def mutual(certificates: Certificates) -> Iterator[KconfProcess]:
         "super.users": "User:ANONYMOUS;User:CN=client;User:CLIENT-OF-OURS",
     }
     names = ["PLAINTEXT", "SSL", "ASKED", "RULED", "STRICT"]
-    with KconfProcess(properties=properties, listeners=names) as server:
+    with KconfProcess(properties=properties, listeners=names, args=["--metrics", f"{HOST}:0"]) as server:
         yield server
 
 
@@ -146,13 +148,94 @@ def test_a_certificate_that_no_rule_knows_does_not_get_in(mutual: KconfProcess, 
         ask(line)
 
 
-def test_tls_before_1_2_is_refused(mutual: KconfProcess, certificates: Certificates) -> None:
-    old = context(certificates, client=True)
-    old.set_ciphers("ALL:@SECLEVEL=0")
-    old.minimum_version = ssl.TLSVersion.TLSv1
-    old.maximum_version = ssl.TLSVersion.TLSv1_1
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        connect(mutual, old)
+def counted(server: KconfProcess, name: str) -> int:
+    assert server.metrics_url is not None
+    told = urllib.request.urlopen(server.metrics_url).read().decode()
+    return int(float(told.partition(f"\nkconf_{name}_total ")[2].split()[0]))
+
+
+def _without(certificates: Certificates, _: Path) -> ssl.SSLContext:
+    return context(certificates)
+
+
+def _without_in_tls_1_2(certificates: Certificates, _: Path) -> ssl.SSLContext:
+    made = context(certificates)
+    made.maximum_version = ssl.TLSVersion.TLSv1_2
+    return made
+
+
+def _of_another_ca(certificates: Certificates, path: Path) -> ssl.SSLContext:
+    other = Certificates(path)
+    made = context(certificates)
+    made.load_cert_chain(other.certificate("client"), other.key("client"))
+    return made
+
+
+def _too_old(certificates: Certificates, _: Path) -> ssl.SSLContext:
+    made = context(certificates, client=True)
+    made.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made.minimum_version = ssl.TLSVersion.TLSv1
+        made.maximum_version = ssl.TLSVersion.TLSv1_1
+    return made
+
+
+FAILING = [
+    (_without, "CERTIFICATE_REQUIRED", "peer did not return a certificate"),
+    (_without_in_tls_1_2, "HANDSHAKE_FAILURE", "peer did not return a certificate"),
+    (_of_another_ca, "UNKNOWN_CA", "certificate verify failed"),
+    (_too_old, "PROTOCOL_VERSION", "unsupported protocol"),
+]
+
+
+@pytest.mark.parametrize(("make", "alert", "reason"), FAILING)
+def test_a_handshake_that_fails_is_told_why_counted_and_logged(
+    mutual: KconfProcess,
+    certificates: Certificates,
+    tmp_path: Path,
+    make: Callable[[Certificates, Path], ssl.SSLContext],
+    alert: str,
+    reason: str,
+) -> None:
+    made = make(certificates, tmp_path)
+    before = [counted(mutual, each) for each in ("failed_handshakes", "failed_logins")]
+    with pytest.raises(ssl.SSLError, match=alert), connect(mutual, made) as line:
+        ask(line)
+    assert [counted(mutual, each) for each in ("failed_handshakes", "failed_logins")] == [each + 1 for each in before]
+    assert f"login failed peer={HOST} reason='TLS handshake: {reason}'" in mutual.log()
+
+
+def test_failing_handshakes_are_logged_at_a_bounded_rate(mutual: KconfProcess, certificates: Certificates) -> None:
+    before, logged = counted(mutual, "failed_handshakes"), mutual.log().count("login failed")
+    for _ in range(60):
+        with pytest.raises(ssl.SSLError), connect(mutual, context(certificates)) as line:
+            ask(line)
+    assert counted(mutual, "failed_handshakes") == before + 60
+    assert mutual.log().count("login failed") - logged <= 40
+
+
+def test_who_goes_away_during_the_handshake_has_not_failed(mutual: KconfProcess, certificates: Certificates) -> None:
+    before = counted(mutual, "failed_handshakes")
+    port = int(mutual.address("SSL").rpartition(":")[2])
+    for _ in range(5):
+        socket.create_connection((HOST, port), timeout=10).close()
+    with connect(mutual, context(certificates, client=True)) as line:
+        assert ask(line)
+    assert counted(mutual, "failed_handshakes") == before
+
+
+def test_a_handshake_under_way_counts_as_a_connection(certificates: Certificates) -> None:
+    """Silence on a TLS port cannot be used to get around the limits."""
+    properties = pem(certificates) | {"max.connections.per.ip": "2"}
+    with KconfProcess(properties=properties, listeners=["SSL"]) as server:
+        port = int(server.address("SSL").rpartition(":")[2])
+        with ExitStack() as stack:
+            for _ in range(2):
+                stack.enter_context(socket.create_connection((HOST, port), timeout=10))
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                connect(server, context(certificates))
+        _until(lambda: _trusts(server, certificates))
 
 
 def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates: Certificates) -> None:
@@ -252,7 +335,7 @@ def _serial_now(server: KconfProcess, certificates: Certificates) -> str:
     try:
         with connect(server, both) as line:
             return serial(line)
-    except ssl.SSLError:
+    except (ssl.SSLError, ConnectionError):
         return ""
 
 

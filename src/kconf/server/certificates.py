@@ -6,7 +6,6 @@ listener read its stores anew. Connections that are there stay as they are.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from logging import getLogger
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ class Certificates:
     def __init__(self, node_id: int) -> None:
         self._here = Resource.broker(node_id)
         self._doors: list[Door] = []
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, door: Door) -> None:
         if door.listener.protocol.tls:
@@ -50,17 +48,12 @@ class Certificates:
     def touched(self, keys: Collection[str]) -> None:
         """These were set, to new values or to the same."""
         for door in self._meant(keys):
-            task = asyncio.get_running_loop().create_task(self._renew(door), name="certificates")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            try:
+                door.renew()
+            except (ConfigurationError, OSError) as error:
+                log.error("listener %s keeps its old certificates: %s", door.listener, error)
 
     def _meant(self, keys: Collection[str]) -> list[Door]:
         if not self._doors:
             return []
         return [door for door in self._doors if any(key.startswith(door.listener.prefixed("ssl.")) for key in keys)]
-
-    async def _renew(self, door: Door) -> None:
-        try:
-            await door.renew()
-        except (ConfigurationError, OSError) as error:
-            log.error("listener %s keeps its old certificates: %s", door.listener, error)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 from kconf.errors import ProtocolError, RemoteProtocolError
 from kconf.server.dispatch import Said, is_served
-from kconf.server.doors import TurnedAway
 from kconf.server.memory import LARGE, give_back
 from kconf.server.quick import DESCRIBE_CONFIGS
+from kconf.server.realms import TurnedAway
 from kconf.wire.frames import LENGTH
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ _LINGER = 1.0  # seconds: a peer heard of since then may still be sending, and o
 
 
 class Connection(asyncio.Protocol):
-    """Reads frames, writes answers. `Server` keeps the set of open ones."""
+    """Reads frames, writes answers. `Guests` keeps the set of open ones."""
 
-    def __init__(self, server: Server, door: Door) -> None:
-        self._server = server
-        self.door = door
+    def __init__(self, server: Server, door: Door, host: str) -> None:
+        self._server, self._guests = server, server.guests
+        self._door, self.host = door, host
+        self.is_made = False
         self._gate: Gate | None = None  # where one has to log in, until that is done for good
         self._now = server.now
         self._quick = server.context.quick
@@ -56,21 +57,23 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=1 << 20)
         self.last_seen = self._now()
+        self.is_made = True
         try:
-            self.peer, self._gate = self.door.meet(transport, self._now)
+            self.peer, self._gate = self._door.meet(transport, self.host, self._now)
         except TurnedAway as refusal:
             self.peer = refusal.peer
-            self._server.refused(self.peer, str(refusal))
+            self._guests.login_failed(self.host, str(refusal))
             self.abort()
         else:
-            self._server.opened(self)
+            self._guests.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._let_go()
         if self._muted is not None:
             self._muted.cancel()
         self.peer.patience.end()
-        self._server.closed(self)
+        self._guests.closed(self)
+        self._guests.limits.closed(self.host, self._door.listener)
 
     def data_received(self, data: bytes) -> None:
         self.last_seen = self._now()
@@ -137,7 +140,7 @@ class Connection(asyncio.Protocol):
         try:
             position = self._answer_frames(data, out) if self._gate is None else self._guarded(self._gate, data, out)
         except ProtocolError as error:
-            self._server.refused(self.peer, str(error))
+            self._guests.refused(self.host, str(error))
             self._write(out)
             self._end()
             return
@@ -215,7 +218,7 @@ class Connection(asyncio.Protocol):
         """Whether they may go on."""
         step = gate.take(frame)
         if step.refused is not None:
-            self._server.login_failed(self.peer, step.refused)
+            self._guests.login_failed(self.host, step.refused)
             self._wait(_after(gate.delay, step.answer or b""))
             self._end()
             return False
@@ -288,7 +291,7 @@ class Connection(asyncio.Protocol):
                 self._mute()
             self._go_on()
         else:
-            self._server.refused(self.peer, str(error))
+            self._guests.refused(self.host, str(error))
             self.finish()
 
     def _rest(self) -> None:

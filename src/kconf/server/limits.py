@@ -1,11 +1,11 @@
 """How many connections there may be: `max.connections`, for all and for one listener, and `max.connections.per.ip`.
 
-What comes beyond is closed at once, where Kafka would let it wait in the queue of the system: a client finds out. The
-limits are those in force, so that a change acts on the next connection; connections that are there stay.
+The limits are those in force, so that a change acts on the next connection; connections that are there stay.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 from kconf.engine.acls import same_host
@@ -26,20 +26,31 @@ class Limits:
         self._ladder: Ladder | None = None
         self._most = self._most_per_host = 0
         self._overrides: dict[str, int] = {}
+        self._waiting: list[asyncio.Future[None]] = []  # for room; one for each socket that listens at most
+        service.subscribe(lambda _: self._changed())
 
-    def refusal(self, host: str, listener: Listener) -> str | None:
-        """Why one more connection from there is too many; None: it is not."""
-        ladder = self._service.state.ladder
-        if ladder is not self._ladder:
-            self._read(ladder)
+    def full(self, listener: Listener) -> str | None:
+        """Why one more connection has to wait; None: there is room."""
+        ladder = self._in_force()
         if self._listeners.total() >= self._most:
             return f"max.connections is {self._most}"
         own = ladder.effective.get(listener.prefixed("max.connections"))
         if own is not None and self._listeners[listener.name] >= int(own):
             return f"max.connections of listener {listener.name} is {own}"
-        if self._hosts[host] >= self._overrides.get(host, self._most_per_host):
+        return None
+
+    def refusal(self, host: str) -> str | None:
+        """Why one more connection from there is too many; None: it is not."""
+        self._in_force()
+        if self._hosts.get(host, 0) >= self._overrides.get(host, self._most_per_host):
             return "max.connections.per.ip is reached"
         return None
+
+    async def change(self) -> None:
+        """Wait until someone has gone, or a limit may be another one."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
 
     def opened(self, host: str, listener: Listener) -> None:
         self._hosts[host] += 1
@@ -50,6 +61,20 @@ class Limits:
         self._hosts[host] -= 1
         if self._hosts[host] <= 0:
             del self._hosts[host]  # strangers come from many places
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
+
+    def _in_force(self) -> Ladder:
+        ladder = self._service.state.ladder
+        if ladder is not self._ladder:
+            self._read(ladder)
+        return ladder
 
     def _read(self, ladder: Ladder) -> None:
         self._most = ladder.number("max.connections")

@@ -48,14 +48,17 @@ class ServerCollector(Collector):
         yield requests
         yield CounterMetricFamily("kconf_quick_describes", "Describes answered by the short way.", counted.quick)
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
-        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", server.open_connections)
+        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(server.guests))
         yield CounterMetricFamily(
             "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
         )
         yield CounterMetricFamily(
-            "kconf_turned_away_connections", "Connections beyond a limit, closed at once.", counted.turned_away
+            "kconf_turned_away_connections", "Connections beyond the limit of an address.", counted.turned_away
         )
-        yield CounterMetricFamily("kconf_failed_logins", "Logins that were refused.", counted.failed_logins)
+        yield CounterMetricFamily(
+            "kconf_failed_logins", "Logins that were refused, TLS handshakes among them.", counted.failed_logins
+        )
+        yield CounterMetricFamily("kconf_failed_handshakes", "TLS handshakes that failed.", counted.failed_handshakes)
         yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
         yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)

@@ -8,13 +8,24 @@ from kconf.wire.apis import APIS
 class Statistics:
     """Counters. Reading them is the metrics endpoint's business (metrics.py)."""
 
-    __slots__ = ("connections", "failed_logins", "failures", "idle", "quick", "refused", "requests", "turned_away")
+    __slots__ = (
+        "connections",
+        "failed_handshakes",
+        "failed_logins",
+        "failures",
+        "idle",
+        "quick",
+        "refused",
+        "requests",
+        "turned_away",
+    )
 
     def __init__(self) -> None:
         self.requests: dict[bytes, int] = {}  # by the first two bytes of the frame, the API's key
         self.connections = 0
         self.failed_logins = 0
-        self.turned_away = 0  # connections beyond a limit
+        self.failed_handshakes = 0  # of TLS; they are failed logins too
+        self.turned_away = 0  # connections beyond the limit of an address
         self.refused = 0  # connections closed for what they sent
         self.idle = 0  # connections closed for their silence
         self.quick = 0  # descriptions by the short way (quick.py)

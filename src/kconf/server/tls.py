@@ -23,6 +23,8 @@ def server_context(listener: Listener, effective: Mapping[str, str]) -> SSLConte
     """A new context from the `ssl.*` settings that hold for a listener. TLS 1.2 and up."""
     import ssl
 
+    from kconf.server.handshakes import TalkingContext
+
     given = listener.settings(effective, "ssl.")
     if given.get("ssl.engine.factory.class"):
         raise ConfigurationError(f"listener {listener.name}: ssl.engine.factory.class is a Java class")
@@ -32,7 +34,7 @@ def server_context(listener: Listener, effective: Mapping[str, str]) -> SSLConte
             raise ConfigurationError("TLS needs ssl.keystore.location, or ssl.keystore.certificate.chain and .key")
         protocols = tuple(each.strip() for each in given.get("ssl.enabled.protocols", "").split(",") if each.strip())
         tls = Tls(certificate=chain, key=key, key_password=password, versions=protocols)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = TalkingContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         tls.limit(context)
