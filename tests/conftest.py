@@ -1,12 +1,12 @@
-"""The lab's fixtures: real brokers, tools and a real ZooKeeper, started when a test first asks. And the options that
-are to be known from whichever folder pytest is started: those of a folder's own conftest are not.
+"""The lab's fixtures (real brokers, tools, a real ZooKeeper) and a Spark session, started when first asked for. And the
+options that are to be known from whichever folder pytest is started: those of a folder's own conftest are not.
 """
 
 from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["lab.pytest_plugin"]
+pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
