@@ -146,9 +146,10 @@ class Answer:
             print(f"{self._subject(item)}: {item['message']}", file=sys.stderr)
 
     def _subject(self, item: Item) -> str:
-        """Whom an item is about: its first field that says something."""
-        named = [str(item[name]) for name in ("context", "resource") if item.get(name)]
-        return ": ".join(named) or next((str(each) for each in item.values() if each), self.command)
+        """Whom an item is about; its context is told where there are several."""
+        where = () if "context" in self.hidden else ("context",)
+        named = [str(item[name]) for name in (*where, "resource") if item.get(name)]
+        return ": ".join(named) or next((str(v) for k, v in item.items() if v and k != "context"), self.command)
 
 
 def plain(value: Any) -> str:
