@@ -341,6 +341,10 @@ class StoreUnavailable(StoreError):
     """The keeper cannot be reached or written now; trying again later may work."""
 
 
+class StoreReadOnly(StoreError):
+    """This server changes nothing; trying again will not help."""
+
+
 class StoreLocked(StoreError):
     """Another server has this store open."""
 
@@ -351,6 +355,10 @@ class StoreMismatch(StoreError):
 
 class RevisionConflict(StoreError):
     """A guard was broken: the resource has moved since the plan was made."""
+
+
+class ChangeTooLarge(RevisionConflict):
+    """One resource is larger than the keeper can take; planning again does not help."""
 
 
 class JournalTrimmed(StoreError):

@@ -18,7 +18,7 @@ from time import perf_counter, time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.engine.resolve import Ladder
-from kconf.errors import RevisionConflict, StoreError, StoreUnavailable
+from kconf.errors import RevisionConflict, StoreError, StoreReadOnly, StoreUnavailable
 from kconf.keys.catalogue import Catalogue
 from kconf.model.journal import Caller, Revision
 from kconf.model.plan import Draft, Plan
@@ -72,6 +72,7 @@ class Service:
         node_id: int,
         catalogue: Catalogue,
         static: Overrides,
+        read_only: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
         self.store = store
@@ -80,7 +81,8 @@ class Service:
         self.commits = 0
         self.changes = 0
         self.failed_commits = 0
-        self.writable = True  # as the last commit found it
+        self.writable = not read_only  # as the last commit found it
+        self._read_only = read_only
         self._clock = clock
         self._latest = 0  # the time of the last revision
         self._listeners: list[Listener] = []
@@ -122,6 +124,8 @@ class Service:
 
         Who is cancelled here only stops waiting: the change is made all the same.
         """
+        if self._read_only:
+            raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
         job: _Job[T] = _Job(planner, caller, asyncio.get_running_loop().create_future())

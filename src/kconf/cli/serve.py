@@ -66,6 +66,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="also write the journal there, as files for `kconf pipeline` and others (default: the file's "
         "archive.directory, else nowhere)",
     )
+    add(
+        "--read-only",
+        action="store_true",
+        help="answer, and change nothing: on the ZooKeeper of a Kafka cluster not one znode is written",
+    )
     add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
     add(
         "--log-level",
@@ -107,7 +112,9 @@ async def _serve(options: argparse.Namespace) -> None:
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
     static = with_listeners(static, options.listen, listeners)
-    settings = Settings(options.store, node_id=node_id(static), static=static, listeners=listeners)
+    settings = Settings(
+        options.store, node_id=node_id(static), static=static, listeners=listeners, read_only=options.read_only
+    )
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)

@@ -16,7 +16,7 @@ from kconf.errors import ErrorCode, Failure, InvalidRequest, NotAuthorized, Remo
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
-from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.context import Call, Context, not_kept
 from kconf.service import State
 from kconf.wire.acls import (
     AclCreation,
@@ -74,8 +74,8 @@ async def handle_create(context: Context, request: CreateAclsRequest, call: Call
     else:
         try:
             outcomes = await context.service.change(planner, call.caller)
-        except StoreError:
-            outcomes = [UNAVAILABLE] * len(wishes)
+        except StoreError as error:
+            outcomes = [not_kept(error)] * len(wishes)
     named = [Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in wishes]
     _note(context, call, named, outcomes)
     return CreateAclsResponse(
@@ -96,8 +96,8 @@ async def handle_delete(context: Context, request: DeleteAclsRequest, call: Call
     if refusal is None:
         try:
             found = await context.service.change(planner, call.caller)
-        except StoreError:
-            refusal = UNAVAILABLE
+        except StoreError as error:
+            refusal = not_kept(error)
     if refusal is not None:
         failures = [refusal] * len(filters)
     _note(context, call, [Resource(ResourceType.ACL, each.name or "") for each in filters], failures)

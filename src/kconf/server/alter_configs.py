@@ -15,7 +15,7 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import Alteration, Op, ResourceAlterations
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
-from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.context import Call, Context, not_kept
 from kconf.service import State
 from kconf.wire.alter_configs import (
     AlterableConfig,
@@ -94,8 +94,8 @@ async def alter(
     try:
         decided = await context.policies.decide(context.service, plan, call.caller, validate_only=validate_only)
         outcomes = decided.outcome
-    except StoreError:
-        outcomes = [UNAVAILABLE] * len(wishes)
+    except StoreError as error:
+        outcomes = [not_kept(error)] * len(wishes)
     _note(context, call, wishes, outcomes, dry_run=validate_only)
     if not validate_only:
         # As in Kafka: to set a key store's place again, unchanged, makes the broker read it again.

@@ -36,6 +36,7 @@ class Settings:
     node_id: int = 1
     static: Mapping[str, str] = field(default_factory=dict)
     listeners: Sequence[Listener] = ()  # where there are none: a plain one on `host` and `port`
+    read_only: bool = False
 
     @property
     def doors(self) -> Sequence[Listener]:
@@ -63,8 +64,15 @@ class Server:
     async def __aenter__(self) -> Server:
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
-        store = open_store(self.settings.store, Secrets.of(self.settings.static))
-        service = Service(store, node_id=self.settings.node_id, catalogue=kafka_43(), static=self.settings.static)
+        settings = self.settings
+        store = open_store(settings.store, Secrets.of(settings.static))
+        service = Service(
+            store,
+            node_id=settings.node_id,
+            catalogue=kafka_43(),
+            static=settings.static,
+            read_only=settings.read_only,
+        )
         try:
             await service.start()
             self.largest_frame = service.state.ladder.number("socket.request.max.bytes")

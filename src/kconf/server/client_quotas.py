@@ -24,7 +24,7 @@ from kconf.model.quota import (
     QuotaEntity,
     QuotaFilter,
 )
-from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.context import Call, Context, not_kept
 from kconf.server.quota_manager import addresses_of
 from kconf.service import State
 from kconf.wire.alter_client_quotas import (
@@ -128,8 +128,8 @@ async def alter(
             outcomes = context.service.dry_run(planner)
         else:
             outcomes = await context.service.change(planner, call.caller)
-    except StoreError:
-        outcomes = {wish.entity: UNAVAILABLE for wish in wishes}
+    except StoreError as error:
+        outcomes = {wish.entity: not_kept(error) for wish in wishes}
     if validate_only or any(outcomes.values()):
         keys = {wish.entity: [each.key for each in wish.alterations] for wish in wishes}
         lines = ((entity.resource, keys[entity], failure) for entity, failure in outcomes.items())

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from kconf.engine.acls import Authorizer
 from kconf.engine.alter import Node
 from kconf.engine.topics import Cluster
-from kconf.errors import ErrorCode, Failure
+from kconf.errors import ErrorCode, Failure, StoreError, StoreReadOnly
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.attempts import Attempts
@@ -23,6 +23,12 @@ from kconf.server.rights import authorizer_of
 from kconf.service import Service, State
 
 UNAVAILABLE = Failure(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
+READ_ONLY = Failure(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
+
+
+def not_kept(error: StoreError) -> Failure:
+    """What is told to who wanted a change: to try again later, or, on a read-only server, elsewhere."""
+    return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from kconf.errors import ErrorCode, Failure, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.plan import Plan
 from kconf.model.scram import Deletion, Upsertion
-from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.context import Call, Context, not_kept
 from kconf.service import State
 from kconf.wire.alter_user_scram_credentials import (
     AlteredScramUser,
@@ -61,8 +61,8 @@ async def handle_alter(
     else:
         try:
             outcomes = await context.service.change(planner, call.caller)
-        except StoreError:
-            outcomes = dict.fromkeys(users, UNAVAILABLE)
+        except StoreError as error:
+            outcomes = dict.fromkeys(users, not_kept(error))
     if any(outcomes.values()):
         lines = ((user_resource(user), (), failure) for user, failure in outcomes.items())
         context.attempts.note(call.caller, lines, dry_run=False)

@@ -26,7 +26,7 @@ from kconf.model.entry import Source
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import encode_id
-from kconf.server.context import UNAVAILABLE, Call, Context
+from kconf.server.context import Call, Context, not_kept
 from kconf.server.policies import PolicyPlanner
 from kconf.server.quota_manager import user_of
 from kconf.service import State
@@ -102,8 +102,8 @@ async def _outcome(context: Context, plan: PolicyPlanner[T], call: Call, *, dry_
     """What came of a plan. A KafkaError is of the request as a whole: a name given twice is then answered twice."""
     try:
         return (await context.policies.decide(context.service, plan, call.caller, validate_only=dry_run)).outcome
-    except StoreError:
-        raise RequestTimedOut(UNAVAILABLE.message) from None
+    except StoreError as error:
+        raise not_kept(error).error() from None
 
 
 def _some_to_do(names: Iterable[str], *, but: Collection[str] = ()) -> bool:
