@@ -35,10 +35,12 @@ def add_change(parser: argparse.ArgumentParser) -> None:
 
 def plan_columns(*, keys: bool = True) -> list[Column]:
     """The table of a plan, and of what was done; without `keys`, of things that are there or not."""
+    from kconf.cli.quota import resource_text
+
     of_keys = [Column("key")] if keys else []
     where = [Column("source")] if keys else []
     return [
-        Column("resource"),
+        Column("resource", show=lambda item: resource_text(item["resource"])),
         *of_keys,
         Column("old", show=lambda item: _value(item, "old")),
         Column("new", show=lambda item: _value(item, "new")),

@@ -1,0 +1,229 @@
+"""`kconf quota` on a real kconf process; on real brokers: tests/conformance/test_quota_command.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kconf import QuotaEntity, SyncAdminClient
+from kconf.cli.quota import _EXAMPLES
+from kconf.cli.quota_file import as_csv, as_yaml, read_quotas
+from tests.cli.conftest import run_program
+from tests.cli.quota_story import STORIES, Quotas, ten_thousand
+from tests.support.process import KconfProcess
+
+
+@pytest.fixture
+def quotas(server: KconfProcess) -> Quotas:
+    return Quotas("-b", server.bootstrap)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
+def test_a_story(quotas: Quotas, story: Callable[[Quotas], None]) -> None:
+    story(quotas)
+
+
+def test_ten_thousand_quotas_in_one_command(quotas: Quotas, tmp_path: Path) -> None:
+    ten_thousand(quotas, tmp_path)
+
+
+def test_the_examples_of_the_help_work(server: KconfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line.strip() for line in _EXAMPLES.splitlines() if line.startswith("  kconf quota")]
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        done = run_program(*shlex.split(line)[1:], "-b", server.bootstrap)
+        assert done.status == 0, (line, done)
+    assert len(lines) == 8
+
+
+def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) -> None:
+    quotas("set --user reasonable producer_byte_rate=7 --reason 'ticket 12'")
+
+    (last,) = admin.list_changes(admin.list_changes(limit=1).current - 1).revisions
+    assert last.caller.reason == "ticket 12"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("set producer_byte_rate=1", "say whose quota"),
+        ("explain", "say whose quota"),
+        ("set --user a", "the following arguments are required"),
+        ("set --user a --user-default producer_byte_rate=1", "not allowed with"),
+        ("set --user '' producer_byte_rate=1", "has a name"),
+        ("set --user a --ip 10.0.0.1 producer_byte_rate=1", "goes with neither"),
+        ("set --user a producer_byte_rate", "no KEY=VALUE"),
+        ("set --user a producer_byte_rate=1 producer_byte_rate=2", "given twice"),
+        ("set --user a producer_byte_rate=0", "must be greater than 0"),
+        ("set --user a producer_byte_rate=1.5", "whole number"),
+        ("set --user a producer_byte_rate=NaN", "producer_byte_rate"),
+        ("set --user a request_percentage=NaN", "request_percentage"),
+        ("set --user a request_percentage=Infinity", "request_percentage"),
+        ("set --user a producer_byte_rate=much", "producer_byte_rate"),
+        ("set --user a producer_byte_rate=none", "unset"),
+        ("set --user a retention.ms=1", "is no quota of user a"),
+        ("set --ip 10.0.0.1 producer_byte_rate=1", "is no quota of ip"),
+        ("unset --user a", "or give --all"),
+        ("unset --user a --all producer_byte_rate", "or give --all"),
+        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if is about users and clients"),
+        ("set --user-default producer_byte_rate=1", "this needs --yes"),
+        ("load /nonexistent/quotas.yaml", "cannot be read"),
+        ("export --out /nonexistent/quotas.yaml", "cannot be written"),
+    ],
+)
+def test_what_is_asked_for_wrongly(server: KconfProcess, line: str, said: str) -> None:
+    done = run_program("quota", *shlex.split(line), "-b", server.bootstrap)
+
+    assert done.status == 2, done
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1 or done.err.startswith("usage")
+
+
+def test_nobody_there() -> None:
+    done = run_program("quota", "list", "-b", "127.0.0.1:1", "--timeout", "1", "-o", "json")
+
+    assert done.status == 4
+    assert json.loads(done.out)["error"] == "NETWORK_EXCEPTION"
+
+
+def test_a_read_only_context_is_not_even_dialled(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("contexts:\n  prod: {bootstrap: '127.0.0.1:1', read_only: true}\n")
+    environment = {"KCONF_CONFIG": str(tmp_path / "config.yaml")}
+
+    for line in ("set --user a producer_byte_rate=1", "unset --user a --all", "load nothing.yaml"):
+        done = run_program("quota", *line.split(), "-C", "prod", environment=environment)
+        assert (done.status, "read-only" in done.err) == (2, True), done
+
+
+GOOD = "quotas:\n  - {user: a, limits: {producer_byte_rate: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("q.yaml", "", "must hold a list under `quotas:`"),
+        ("q.yaml", "quotas: []\n", "there are no quotas"),
+        ("q.yaml", "a: [", "line 2: this is no YAML"),
+        (
+            "q.yaml",
+            GOOD + "  - {user: a, limits: {consumer_byte_rate: 1}}\n",
+            "lines 2 and 3 are about the same",
+        ),
+        ("q.yaml", GOOD + "  - {user: b, user: c, limits: {consumer_byte_rate: 1}}\n", "line 3 has user twice"),
+        ("q.yaml", GOOD + "  - {user: ~, limits: {consumer_byte_rate: 1}}\n", "line 3: a name is missing"),
+        ("q.yaml", GOOD + "  - {user: b, producer_byte_rate: 1}\n", "line 3: 'producer_byte_rate' is not one of"),
+        ("q.yaml", GOOD + "  - {user: b}\n", "line 3: a row needs a quota"),
+        ("q.yaml", GOOD + "  - {limits: {producer_byte_rate: 1}}\n", "line 3: a row needs a user"),
+        ("q.yaml", GOOD + "  - {user: b, user-default: true, limits: {producer_byte_rate: 1}}\n", "in one row"),
+        ("q.yaml", GOOD + "  - {user: b, limits: {producer_byte_rate: -1}}\n", "line 3: producer_byte_rate must be"),
+        ("q.yaml", GOOD + "  - {user: [b], limits: {producer_byte_rate: 1}}\n", "line 3: one value is expected"),
+        ("q.yaml", GOOD + "  - b\n", "line 3: names and values are expected"),
+        ("q.yaml", "[" * 100_000, "q.yaml"),
+        ("q.csv", "", "is empty"),
+        ("q.csv", "user,rate\n", "there is no column 'rate'"),
+        ("q.csv", "user,user\n", "twice"),
+        ("q.csv", "user,producer_byte_rate\na\n", "line 2 has 1 cells, and the first line 2"),
+        ("q.csv", 'user,producer_byte_rate\n"a,1\n', "is no CSV"),
+        ("q.csv", "user,user-default,producer_byte_rate\n,perhaps,1\n", "user-default is true or false"),
+        ("q.csv", "user,ip,producer_byte_rate\na,10.0.0.1,1\n", "line 2: an ip cannot be combined"),
+    ],
+)
+def test_a_bad_file_changes_nothing(
+    quotas: Quotas, admin: SyncAdminClient, tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    before = admin.describe_client_quotas()
+
+    done = quotas(f"load {tmp_path / name} --yes")
+
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+    assert admin.describe_client_quotas() == before
+
+
+def test_what_the_server_refuses_stands_in_its_row(quotas: Quotas, tmp_path: Path) -> None:
+    """An address that leads nowhere; the other rows are done."""
+    path = tmp_path / "q.csv"
+    path.write_text("ip,user,connection_creation_rate,producer_byte_rate\nnot.an.address.invalid,,5,\n,rows,,9\n")
+
+    done = quotas(f"load {path} --yes -o json")
+
+    first, second = json.loads(done.out)["items"]
+    assert done.status == 1
+    assert (first["line"], first["outcome"], first["error"]) == (2, "failed", "INVALID_REQUEST")
+    assert (second["line"], second["outcome"], second["error"]) == (3, "done", None)
+    assert list(second)[-2:] == ["error", "message"]
+
+
+def test_pairs_of_a_file_are_looked_at(quotas: Quotas, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("user,client-id\nann,app\nann,\nbob,app\n")
+
+    found = quotas.items(f"what-if --user ann controller_mutation_rate=40 --pairs {path}")
+
+    assert [(each["user"], each["client_id"], each["old"], each["new"]) for each in found] == [
+        ("ann", "app", None, "40"),
+        ("ann", "", None, "40"),
+    ]
+    path.write_text("user,client-id\n,\n")
+    assert "line 2 names neither" in quotas(f"what-if --user ann controller_mutation_rate=40 --pairs {path}").err
+
+
+names = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+entities = st.one_of(
+    st.builds(lambda user: {"user": user}, names),
+    st.builds(lambda client: {"client-id": client}, names),
+    st.builds(lambda user, client: {"user": user, "client-id": client}, names, names),
+).map(QuotaEntity.of)
+amounts = st.integers(1, 2**53).map(float)
+
+
+@settings(max_examples=200, deadline=None)
+@given(stored=st.dictionaries(entities, st.fixed_dictionaries({"producer_byte_rate": amounts}), min_size=1, max_size=5))
+def test_names_of_all_kinds_come_back_from_files(
+    tmp_path_factory: pytest.TempPathFactory, stored: dict[QuotaEntity, dict[str, float]]
+) -> None:
+    directory = tmp_path_factory.getbasetemp()
+    for name, write in (("q.yaml", as_yaml), ("q.csv", as_csv)):
+        (directory / name).write_bytes(write(stored).encode())
+        assert {row.entity: row.changes for row in read_quotas(str(directory / name), None)} == stored
+
+
+def test_a_person_sees_the_plan_the_question_and_a_bar(server: KconfProcess, tmp_path: Path) -> None:
+    """On a terminal: 200 rows ask, and draw a bar once the answer is yes."""
+    path = tmp_path / "q.csv"
+    path.write_text("user,producer_byte_rate\n" + "".join(f"bar-{number},1\n" for number in range(200)))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "kconf", "quota", "load", str(path), "-b", server.bootstrap, "-o", "csv"]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        try:
+            assert b"user bar-7 " in _read(ours, b"[y/N] ")
+            os.write(ours, b"y\n")
+            assert b"200/200" in _read(ours, b"200/200")
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def _read(terminal: int, until: bytes) -> bytes:
+    seen, ends = b"", time.monotonic() + 60
+    while until not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, ends - time.monotonic()))
+        assert ready, seen
+        seen += os.read(terminal, 65536)
+    return seen
