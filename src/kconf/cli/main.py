@@ -19,6 +19,8 @@ COMMANDS: Final = {
     "explain": "people.explain",
     "topic": "people.topic",
     "acl": "people.acl",
+    "export": "declare.export",
+    **dict.fromkeys(("plan", "apply"), "declare.plan"),
     "serve": "serve",
     "backup": "backup",
     "store": "store",

@@ -10,7 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kconf.errors import Failure, KafkaError, UnsupportedVersion
+from kconf.errors import (
+    AuthenticationFailed,
+    BrokerNotAvailable,
+    ConnectionFailed,
+    Failure,
+    KafkaError,
+    RequestTimedOut,
+)
 from kconf.model.reading import Missing, Reading, TopicShape
 from kconf.model.resource import Resource, ResourceType
 
@@ -23,23 +30,37 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PARTS: Final = ("topics", "brokers", "groups", "client-metrics", "quotas", "users", "acls")
+PARTS: Final = {
+    "topics": ResourceType.TOPIC,
+    "brokers": ResourceType.BROKER,
+    "groups": ResourceType.GROUP,
+    "client-metrics": ResourceType.CLIENT_METRICS,
+    "quotas": ResourceType.QUOTA,
+    "users": ResourceType.SCRAM,
+    "acls": ResourceType.ACL,
+}
+"""What can be read; a part that is refused as a whole is missing by this word."""
 
 
 async def read_cluster(
     admin: AdminClient,
     parts: Iterable[str] = PARTS,
     *,
-    topics: Callable[[str], bool] | None = None,
+    wanted: Callable[[Resource], bool] | None = None,
+    named: Iterable[Resource] = (),
     keys: Mapping[Resource, Sequence[str]] | None = None,
     synonyms: bool = False,
 ) -> Reading:
-    """What a cluster has. `topics` says of which topics the configs are wanted, `keys` which ones of a resource."""
-    reader = _Reader(admin, topics, keys or {}, synonyms)
+    """What a cluster has.
+
+    `wanted` says whose configs, of all that are listed; `named` are those that may not be listed and are wanted too
+    (never topics); `keys` are the ones that are wanted of a resource.
+    """
+    reader = _Reader(admin, wanted, list(named), keys or {}, synonyms)
     started = _now()
     cluster = await admin.describe_cluster()
-    wanted = dict.fromkeys(parts)
-    await asyncio.gather(*(getattr(reader, f"_{part.replace('-', '_')}")(sorted(cluster.nodes)) for part in wanted))
+    readers = reader.parts(sorted(cluster.nodes))
+    await asyncio.gather(*(readers[part]() for part in dict.fromkeys(parts)))
     return Reading(
         cluster.cluster_id or "",
         started,
@@ -62,11 +83,12 @@ class _Reader:
     def __init__(
         self,
         admin: AdminClient,
-        topics: Callable[[str], bool] | None,
+        wanted: Callable[[Resource], bool] | None,
+        named: Sequence[Resource],
         keys: Mapping[Resource, Sequence[str]],
         synonyms: bool,
     ) -> None:
-        self._admin, self._is_wanted, self._keys, self._synonyms = admin, topics, keys, synonyms
+        self._admin, self._wanted, self._named, self._keys, self._synonyms = admin, wanted, named, keys, synonyms
         self.topics: dict[str, TopicShape] = {}
         self.configs: dict[Resource, View] = {}
         self.quotas: Mapping[QuotaEntity, Mapping[str, float]] = {}
@@ -75,7 +97,19 @@ class _Reader:
         self.missing: list[Missing] = []
         self.revisions: list[int] = []
 
-    async def _topics(self, _: Sequence[int]) -> None:
+    def parts(self, nodes: Sequence[int]) -> dict[str, Callable[[], Awaitable[None]]]:
+        brokers = [Resource.brokers(), *map(Resource.broker, nodes)]
+        return {
+            "topics": self._read_topics,
+            "brokers": lambda: self._described("brokers", brokers),
+            "groups": lambda: self._listed("groups"),
+            "client-metrics": lambda: self._listed("client-metrics"),
+            "quotas": self._read_quotas,
+            "users": self._read_users,
+            "acls": self._read_acls,
+        }
+
+    async def _read_topics(self) -> None:
         listed = await self._tried("topics", self._admin.list_topics(internal=True))
         if listed is None:
             return
@@ -83,43 +117,32 @@ class _Reader:
             name: TopicShape(each.topic_id, each.partitions, each.replication, each.internal)
             for name, each in listed.items()
         }
-        wanted = self._is_wanted
-        await self._described([Resource.topic(name) for name in listed if wanted is None or wanted(name)])
+        await self._described("topics", [Resource.topic(name) for name in listed])
 
-    async def _brokers(self, nodes: Sequence[int]) -> None:
-        await self._described([Resource.brokers(), *map(Resource.broker, nodes)])
+    async def _read_quotas(self) -> None:
+        self.quotas = await self._tried("quotas", self._admin.describe_client_quotas()) or self.quotas
 
-    async def _groups(self, _: Sequence[int]) -> None:
-        await self._listed("groups", ResourceType.GROUP)
-
-    async def _client_metrics(self, _: Sequence[int]) -> None:
-        await self._listed("client-metrics", ResourceType.CLIENT_METRICS)
-
-    async def _quotas(self, _: Sequence[int]) -> None:
-        found = await self._tried("quotas", self._admin.describe_client_quotas())
-        self.quotas = found or {}
-
-    async def _users(self, _: Sequence[int]) -> None:
+    async def _read_users(self) -> None:
         found = await self._tried("users", self._admin.describe_user_scram_credentials())
         if found is not None:
             self.users = {user: found[user] for user in found if user not in found.failures}
             self._note({f"user:{user}": failure for user, failure in found.failures.items()})
 
-    async def _acls(self, _: Sequence[int]) -> None:
+    async def _read_acls(self) -> None:
         self.acls = await self._tried("acls", self._admin.describe_acls()) or ()
 
-    async def _listed(self, what: str, kind: ResourceType) -> None:
-        found = await self._tried(what, self._admin.list_config_resources([kind]))
-        if found:
-            await self._described(found)
+    async def _listed(self, part: str) -> None:
+        found = await self._tried(part, self._admin.list_config_resources([PARTS[part]]))
+        await self._described(part, found or ())
 
-    async def _described(self, resources: Sequence[Resource]) -> None:
+    async def _described(self, part: str, listed: Sequence[Resource]) -> None:
+        chosen = [each for each in listed if self._wanted is None or self._wanted(each)]
+        resources = list(dict.fromkeys([*chosen, *(each for each in self._named if each.type is PARTS[part])]))
         if not resources:
             return
-        what = f"the configs of {resources[0].type.word}s"
         keys = {each: self._keys[each] for each in resources if each in self._keys} if self._keys else None
         call = self._admin.describe_configs(resources, keys=keys, synonyms=self._synonyms)
-        described = await self._tried(what, call)
+        described = await self._tried(part, call)
         if described is None:
             return
         failures = described.failures
@@ -133,7 +156,7 @@ class _Reader:
         try:
             return await call
         except KafkaError as error:
-            if not _is_refusal(error):
+            if isinstance(error, _SILENT):
                 raise
             self._note({what: error.failure()})
             return None
@@ -142,9 +165,4 @@ class _Reader:
         self.missing += [Missing(what, failure) for what, failure in failures.items()]
 
 
-def _is_refusal(error: KafkaError) -> bool:
-    from kconf.errors import AuthenticationFailed, BrokerNotAvailable, ConnectionFailed, RequestTimedOut
-
-    return isinstance(error, UnsupportedVersion) or not isinstance(
-        error, ConnectionFailed | RequestTimedOut | AuthenticationFailed | BrokerNotAvailable
-    )
+_SILENT: Final = (ConnectionFailed, RequestTimedOut, AuthenticationFailed, BrokerNotAvailable)

@@ -141,6 +141,14 @@ class Declared:
     def ignores(self, resource: Resource, *names: str) -> bool:
         return any(scope.covers(resource, names or (resource.name,)) for scope in self.ignored)
 
+    def names(self, resource: Resource) -> bool:
+        """Whether a file has a word for it, of topics, brokers, groups and client metrics."""
+        return resource in self.configs or (resource.type is ResourceType.TOPIC and resource.name in self.topics)
+
+    def includes(self, resource: Resource, *names: str) -> bool:
+        """Whether it is meant at all: inside a selector, or there is none, and not ignored."""
+        return self.owns(resource, *names) if self.selectors else not self.ignores(resource, *names)
+
     def owns(self, resource: Resource, *names: str) -> bool:
         """Whether what is there and not declared may be removed: inside a selector, and not ignored.
 

@@ -29,8 +29,8 @@ KeysOf = Callable[[ResourceType], Keys]
 class Difference(NamedTuple):
     """One change that would bring the cluster nearer to the files, as a line of a journal would tell it.
 
-    `before` and `after` are what is set at the resource itself, `old` is what holds there. A secret is in none of them:
-    of a credential the iterations are told. `trouble` says why it cannot be done, where it cannot.
+    `before` and `after` are what is set at the resource itself, `old` and `new` what holds there. A secret is in none
+    of them: of a credential the iterations are told. `trouble` says why it cannot be done, where it cannot.
     """
 
     kind: ChangeKind
@@ -40,6 +40,7 @@ class Difference(NamedTuple):
     before: str | None
     after: str | None
     old: str | None = None
+    new: str | None = None
     source: Source | None = None
     place: Place | None = None
     sensitive: bool = False
@@ -131,11 +132,9 @@ class _Compared:
             known = self._keys_of(ResourceType.TOPIC)
             trouble = f"this cluster has no topic key {key!r}{hint(key, known)}"
         before = entry.value if entry is not None and is_own else None
-        old = None if entry is None else entry.value
-        source = None if entry is None else entry.source
-        return Difference(
-            ChangeKind.CONFIG, resource, "set", key, before, wanted.text, old, source, wanted.place, trouble=trouble
-        )
+        old, source = (None, None) if entry is None else (entry.value, entry.source)
+        made = Difference(ChangeKind.CONFIG, resource, "set", key, before, wanted.text, old, wanted.text, source)
+        return made._replace(place=wanted.place, trouble=trouble)
 
     def _secret(
         self, resource: Resource, key: str, wanted: Wanted, entry: Entry | None, is_own: bool
@@ -146,20 +145,9 @@ class _Compared:
                 self.notes.append(f"{resource} {key}: set, but the cluster does not show its value; it is left alone")
             return None
         trouble = "" if wanted.secret or wanted.text else f"{key} is not set here, and the file has no valueFrom for it"
-        return Difference(
-            ChangeKind.CONFIG,
-            resource,
-            "set",
-            key,
-            None,
-            wanted.text,
-            None,
-            None if entry is None else entry.source,
-            wanted.place,
-            True,
-            wanted.secret,
-            trouble=trouble,
-        )
+        made = plain_difference(resource, "set", key, None, wanted.text, wanted.place)
+        source = None if entry is None else entry.source
+        return made._replace(source=source, sensitive=True, secret=wanted.secret, trouble=trouble)
 
     def quotas(self) -> Iterator[Difference]:
         for entity, limits in self.declared.quotas.items():
@@ -223,7 +211,7 @@ def plain_difference(
     resource: Resource, op: str, key: str, before: str | None, after: str | None, place: Place | None = None
 ) -> Difference:
     """Of quotas, credentials and ACLs: what is set is what holds."""
-    return Difference(ChangeKind.CONFIG, resource, op, key, before, after, before, place=place)
+    return Difference(ChangeKind.CONFIG, resource, op, key, before, after, before, after, place=place)
 
 
 def iterations_text(count: int | None) -> str:

@@ -65,7 +65,7 @@ class _Pruning:
 
     def overrides(self) -> Iterator[Difference]:
         for resource, view in self.reading.configs.items():
-            if not self._inside(resource, resource in self.declared.configs) or self._is_internal(resource):
+            if not self._inside(resource, self.declared.names(resource)) or self._is_internal(resource):
                 continue
             own = own_source(resource)
             wanted = self.declared.configs.get(resource, {})
@@ -80,8 +80,9 @@ class _Pruning:
         rest = next((each for each in entry.synonyms if each.source != own), None)
         if rest is not None and same(type_of(resource, entry, self.keys), entry.value, rest.value):
             return ()
-        value, kind = entry.value, ChangeKind.CONFIG
-        return (Difference(kind, resource, "delete", entry.name, value, None, value, own, pruned=True),)
+        value, new = entry.value, None if rest is None else rest.value
+        made = Difference(ChangeKind.CONFIG, resource, "delete", entry.name, value, None, value, new, own)
+        return (made._replace(pruned=True),)
 
     def limits(self, *, whole: bool) -> Iterator[Difference]:
         """Quotas that no file names: of declared entities, or of the others."""

@@ -33,7 +33,7 @@ _SPECIAL: Final = frozenset(["null", "true", "false", "yes", "no", "on", "off", 
 
 
 def declared_files(reading: Reading, declared: Declared, show: Show) -> dict[str, str]:
-    """The files by name, without what `declared` ignores; a section that is empty has no file."""
+    """The files by name, of what `declared` selects and does not ignore; a section that is empty has no file."""
     sections: dict[str, Iterable[str]] = {
         "topics": _topics(reading, declared, show),
         **{word: _configs(reading, declared, kind, show) for word, kind in SECTIONS.items()},
@@ -63,7 +63,7 @@ _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 def _topics(reading: Reading, declared: Declared, show: Show) -> Iterator[str]:
     for name, shape in sorted(reading.topics.items()):
         resource = Resource(ResourceType.TOPIC, name)
-        if shape.internal or declared.ignores(resource):
+        if shape.internal or not declared.includes(resource):
             continue
         yield f"  {quoted(name)}:"
         yield f"    partitions: {shape.partitions}"
@@ -76,7 +76,7 @@ def _topics(reading: Reading, declared: Declared, show: Show) -> Iterator[str]:
 
 def _configs(reading: Reading, declared: Declared, kind: ResourceType, show: Show) -> Iterator[str]:
     for resource in sorted(each for each in reading.configs if each.type is kind):
-        values = [] if declared.ignores(resource) else list(_values(resource, reading, declared, show))
+        values = list(_values(resource, reading, declared, show)) if declared.includes(resource) else []
         if values:
             is_default = kind is ResourceType.BROKER and not resource.name
             yield f"  {'default' if is_default else quoted(resource.name)}:"
@@ -100,7 +100,7 @@ def _value(entry: Entry, show: Show) -> str:
 def _quotas(reading: Reading, declared: Declared, show: Show) -> Iterator[str]:
     for entity, limits in sorted(reading.quotas.items(), key=lambda each: str(each[0])):
         parts: Mapping[str, str | None] = dict(entity.parts)
-        if declared.ignores(entity.resource, *(name or "" for name in parts.values())):
+        if not declared.includes(entity.resource, *(name or "" for name in parts.values())):
             continue
         if is_operators(parts.get(USER) or ""):
             continue
@@ -114,7 +114,7 @@ def _quotas(reading: Reading, declared: Declared, show: Show) -> Iterator[str]:
 def _users(reading: Reading, declared: Declared) -> Iterator[str]:
     for user, infos in sorted(reading.users.items()):
         known = [each for each in infos if each.mechanism is not Mechanism.UNKNOWN]
-        if not known or is_operators(user) or declared.ignores(Resource(ResourceType.SCRAM, user)):
+        if not known or is_operators(user) or not declared.includes(Resource(ResourceType.SCRAM, user)):
             continue
         yield f"  {quoted(user)}:"
         yield from (f"    {each.mechanism.word}: {{iterations: {each.iterations}}}" for each in known)
@@ -131,7 +131,7 @@ def _acls(reading: Reading, declared: Declared) -> Iterator[str]:
     for _, same in groupby(sorted(reading.acls, key=lambda each: (rule(each), each.operation.name)), key=rule):
         bindings = list(same)
         first = bindings[0]
-        if is_operators(first.principal.partition(":")[2]) or declared.ignores(resource, first.principal):
+        if is_operators(first.principal.partition(":")[2]) or not declared.includes(resource, first.principal):
             continue
         yield f"  - principal: {quoted(first.principal)}"
         yield f"    resource: {quoted(_acl_resource(first))}"

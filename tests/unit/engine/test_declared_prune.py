@@ -35,7 +35,7 @@ READING = Reading(
 )
 EVERYTHING = "selector: [topic, broker, quota, user, acl]\n"
 NAMED = """
-topics: {orders: {configs: {}}}
+topics: {orders: }
 quotas: [{user: alice, limits: {producer_byte_rate: 1}}]
 users: {alice: {SCRAM-SHA-256: }}
 acls: [{principal: User:alice, resource: topic:orders, operations: READ}]

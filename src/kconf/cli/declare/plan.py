@@ -1,0 +1,174 @@
+"""`kconf plan` and `kconf apply`: make a cluster what files say."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.declare.files import add_files, add_prune
+from kconf.cli.people.answers import DIFFERENT, Answer, Stopped, command
+from kconf.cli.people.changing import add_bulk
+from kconf.cli.people.safety import add_change, item_of, plan_columns
+from kconf.cli.people.target import Target, add_target, target
+from kconf.errors import ConfigurationError, ErrorCode, Failure
+
+if TYPE_CHECKING:
+    from kconf.cli.declare.planning import Planned
+    from kconf.cli.people.edits import Plan
+    from kconf.engine.declared_difference import Difference
+
+PLAN_EXAMPLES: Final = """\
+examples:
+  kconf plan -f clusters/prod
+  kconf plan -f clusters/prod --out prod.plan
+  kconf plan -f clusters/prod --prune --output json
+
+Exit code 3: there are differences. The files: docs/how-to/declare.md.
+"""
+APPLY_EXAMPLES: Final = """\
+examples:
+  kconf apply -f clusters/prod --yes
+  kconf apply prod.plan --yes --reason 'ticket 12'
+  kconf apply -f clusters/prod --prune=users --max-deletes 3 --dry-run
+
+A plan is refused where anything that it would change has moved since it was made.
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    plan = commands.add_parser(
+        "plan",
+        help="tell what stands between files and a cluster",
+        description="Tell what stands between files and a cluster: what means the same is no difference.",
+        epilog=PLAN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_files(plan, required=True)
+    plan.add_argument("--out", metavar="PLAN", help="write the plan there, for `kconf apply PLAN`")
+    add_prune(plan)
+    add_target(plan)
+    plan.set_defaults(run=command("plan", run_plan))
+    apply = commands.add_parser(
+        "apply",
+        help="make a cluster what files say, or do what a plan says",
+        description="Make a cluster what files say, or do what a plan says. The plan is shown and asked about.",
+        epilog=APPLY_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")
+    add_files(apply, required=False)
+    add_prune(apply)
+    add_change(apply)
+    add_bulk(apply)
+    add_target(apply)
+    apply.set_defaults(run=command("apply", run_apply))
+
+
+def run_plan(options: argparse.Namespace, answer: Answer) -> None:
+    from kconf.cli.declare.planning import check_deletes
+
+    chosen = target(options)
+    planned = _of_files(chosen, options)
+    answer.columns = plan_columns()
+    answer.facts.update(context=chosen.name, cluster=planned.cluster)
+    _tell(answer, chosen, planned)
+    check_deletes(planned.differences, options)
+    if planned.differences:
+        answer.status = DIFFERENT
+    else:
+        answer.notes.append(f"{chosen.name} is what the files say")
+    if options.out is not None:
+        if answer.failed:
+            raise Stopped(f"{options.out} was not written: not all of this can be done", 1)
+        from kconf.cli.declare.plan_file import write_plan
+
+        write_plan(options.out, planned, chosen.name)
+        answer.notes.append(f"kconf apply {options.out} does it")
+
+
+def run_apply(options: argparse.Namespace, answer: Answer) -> None:
+    from kconf.cli.declare.planning import check_deletes
+
+    if (options.plan is None) == (not options.file):
+        raise ConfigurationError("name a plan, or files with -f: one of the two")
+    chosen = target(options)
+    chosen.check_writable()
+    planned = _of_files(chosen, options) if options.plan is None else _of_plan(chosen, options, answer)
+    check_deletes(planned.differences, options)
+    answer.facts.update(context=chosen.name, cluster=planned.cluster)
+    answer.notes += planned.notes
+    if not planned.differences:
+        answer.notes.append(f"{chosen.name} is what the files say")
+        return
+    carry_out_differences(answer, options, chosen, planned)
+
+
+def carry_out_differences(answer: Answer, options: argparse.Namespace, chosen: Target, planned: Planned) -> None:
+    """Show, ask, do: what every command does that changes a cluster by differences."""
+    from kconf.cli.declare.sending import Sender
+    from kconf.cli.people.changing import carry_out
+
+    plan = _plan(planned)
+    doable = [each for each in planned.differences if each.resource not in plan.failures]
+    with chosen.open() as admin:
+        send = Sender(admin, doable, planned.revision, options.reason)
+        count = len(plan.resources)
+        what = f"change {count} resource{'' if count == 1 else 's'}"
+        carry_out(answer, options, chosen, admin, plan, send, asks=True, what=what, wish=what)
+
+
+def _of_files(chosen: Target, options: argparse.Namespace) -> Planned:
+    from kconf.cli.declare.files import load_declared
+    from kconf.cli.declare.planning import plan_files, prune_of
+
+    declared = load_declared(options.file, chosen.context)
+    return plan_files(chosen, declared, prune_of(options, chosen, declared))
+
+
+def _of_plan(chosen: Target, options: argparse.Namespace, answer: Answer) -> Planned:
+    """The plan of a file, if nothing that it would change has moved."""
+    from kconf.cli.declare.moved import moved, read_again
+    from kconf.cli.declare.plan_file import read_plan
+
+    planned = read_plan(options.plan)
+    if not planned.differences:
+        return planned
+    reading = read_again(chosen, planned.differences)
+    if reading.cluster != planned.cluster:
+        raise ConfigurationError(f"{options.plan} is a plan for another cluster than {chosen.name}; nothing was done")
+    gone = moved(planned.differences, reading)
+    if gone:
+        _tell_moved(answer, gone)
+        raise Stopped(f"{options.plan} is out of date: {len(gone)} of its values have moved; nothing was done", 1)
+    return planned._replace(revision=reading.revision)
+
+
+def _tell_moved(answer: Answer, gone: Sequence[Difference]) -> None:
+    from kconf.cli.declare.shown import edits_of
+
+    answer.columns = plan_columns()
+    failure = Failure(ErrorCode.INVALID_UPDATE_VERSION, "this has moved since the plan was made")
+    for each in edits_of(gone):
+        answer.add(failure, **item_of(each, "failed"))
+
+
+def _plan(planned: Planned) -> Plan:
+    from kconf.cli.declare.shown import edits_of, failures_of
+    from kconf.cli.people.edits import Plan
+
+    return Plan(edits_of(planned.differences), {**failures_of(planned.differences), **planned.failures})
+
+
+def _tell(answer: Answer, chosen: Target, planned: Planned) -> None:
+    """The differences, judged by the context's policy."""
+    plan = _plan(planned)
+    if chosen.context.policy is not None and plan.edits:
+        from kconf.cli.people.judging import judged
+
+        with chosen.open() as admin:
+            plan = judged(chosen, admin, plan, answer)
+    for each in plan.edits:
+        failure = plan.failures.get(each.resource)
+        answer.add(failure, **item_of(each, "failed" if failure else each.op))
+    answer.notes += planned.notes
