@@ -19,10 +19,8 @@ class Certificates:
             *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=kconf test CA"),
             *("-keyout", "ca.key", "-out", "ca.pem"),
         )
-        self._issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
-        self._issue("client", "extendedKeyUsage=clientAuth")
-        for name in ("broker", "client"):
-            self.store(name).write_text(self.key(name).read_text() + self.certificate(name).read_text())
+        self.issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
+        self.issue("client", "extendedKeyUsage=clientAuth")
 
     def certificate(self, name: str) -> Path:
         return self.directory / f"{name}.pem"
@@ -63,12 +61,13 @@ class Certificates:
         )
         return path
 
-    def _issue(self, name: str, extension: str) -> None:
+    def issue(self, name: str, extension: str, subject: str = "") -> None:
+        """A certificate for `/CN=name` or another subject, in place of the one of that name."""
         directory = self.directory
         (directory / f"{name}.ext").write_text(extension + "\n")
         _openssl(
             directory,
-            *("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"),
+            *("req", "-newkey", "rsa:2048", "-nodes", "-subj", subject or f"/CN={name}"),
             *("-keyout", f"{name}.key", "-out", f"{name}.csr"),
         )
         _openssl(
@@ -76,6 +75,7 @@ class Certificates:
             *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
             *("-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem"),
         )
+        self.store(name).write_text(self.key(name).read_text() + self.certificate(name).read_text())
 
 
 def _openssl(directory: Path, *arguments: str) -> None:

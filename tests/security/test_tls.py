@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from kconf import Alteration, InvalidRequest, Op, Resource, SyncAdminClient, Tls
-from kconf.server.tls import PrincipalRules, subject_of
+from kconf import Alteration, ErrorCode, InvalidRequest, Op, Resource, SyncAdminClient, Tls
+from kconf.server.subjects import alternatives_of, subject_of
+from kconf.server.tls import PrincipalRules
 from kconf.wire.apis import BY_NAME
 from kconf.wire.frames import LENGTH, read_response, request
 from tests.client.certificates import PASSWORD, Certificates
@@ -270,8 +271,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             assert ask(old), "the connection from before"
             # The file changes in its place, and the same value is set again.
             again = _serial_now(server, other)
-            other._issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
-            other.store("broker").write_text(other.key("broker").read_text() + other.certificate("broker").read_text())
+            other.issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
             renew(str(other.store("broker")))
             _until(lambda: _serial_now(server, other) != again)
             assert ask(old)
@@ -328,6 +328,52 @@ def test_connections_arrive_all_through_a_renewal(certificates: Certificates) ->
                         assert ask(line)
             _until(lambda: len(list(files.iterdir())) <= before + 1)
         assert server.log().count("has new certificates") >= 20
+
+
+REPLACEMENTS = [
+    ("the same names", "/CN=broker", "IP:127.0.0.1,DNS:localhost", True, True),
+    ("one name more", "/CN=broker", "DNS:localhost,DNS:more.example.org,IP:127.0.0.1", True, True),
+    ("another case", "/CN=BROKER", "IP:127.0.0.1,DNS:localhost", False, True),
+    ("another subject", "/CN=another", "IP:127.0.0.1,DNS:localhost", False, True),
+    ("one name less", "/CN=broker", "DNS:localhost", False, True),
+]
+"""A certificate's subject and other names, and whether it may replace that of CN=broker: as it is, and where changes
+are allowed. tests/conformance/test_doors.py holds a real broker to the same."""
+
+
+@pytest.mark.parametrize(("what", "subject", "names", "strictly", "freely"), REPLACEMENTS)
+def test_a_new_certificate_has_the_names_of_the_old_one(
+    certificates: Certificates, tmp_path: Path, what: str, subject: str, names: str, strictly: bool, freely: bool
+) -> None:
+    other = Certificates(tmp_path)
+    other.issue("broker", f"subjectAltName={names}", subject)
+    properties = pem(certificates) | {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,FREE:SSL",
+        "listener.name.free.ssl.allow.dn.changes": "true",
+        "listener.name.free.ssl.allow.san.changes": "true",
+    }
+    with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SSL", "FREE"]) as server:
+        assert [may_replace(server.address("PLAINTEXT"), each, other.store("broker")) for each in ("ssl", "free")] == [
+            strictly,
+            freely,
+        ], what
+
+
+def may_replace(bootstrap: str, listener: str, store: Path) -> bool:
+    """Whether a broker takes another PEM store for its listener."""
+    key = f"listener.name.{listener}.ssl.keystore.location"
+    with SyncAdminClient(bootstrap) as admin:
+        done = admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, str(store))]})
+    for failure in done.failures.values():
+        assert failure.code == ErrorCode.INVALID_REQUEST, failure
+    return not done.failures
+
+
+def test_alternative_names_are_found_whatever_else_a_certificate_has(certificates: Certificates) -> None:
+    def names(name: str) -> int:
+        return len(alternatives_of(ssl.PEM_cert_to_DER_cert(certificates.certificate(name).read_text())))
+
+    assert (names("broker"), names("client")) == (2, 0)
 
 
 def _serial_now(server: KconfProcess, certificates: Certificates) -> str:

@@ -32,12 +32,14 @@ class Certificates:
             self._doors.append(door)
 
     def check(self, would_be: Overrides, keys: Collection[str]) -> None:
-        """Refuse settings with which a listener could not shake hands."""
-        from kconf.server.tls import server_context
+        """Refuse settings with which a listener could not shake hands, or would be someone else."""
+        from kconf.server.tls import check_same_identity, server_context
 
         for door in self._meant(keys):
             try:
-                server_context(door.listener, would_be)
+                new = server_context(door.listener, would_be)
+                if door.context is not None:
+                    check_same_identity(door.context.identity, new.identity, door.listener, would_be)
             except ConfigurationError as error:
                 raise InvalidRequest(str(error)) from None
 

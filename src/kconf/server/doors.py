@@ -22,10 +22,9 @@ from kconf.server.settings import naming
 from kconf.service import Service
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from kconf.engine.acls import Authorizer
     from kconf.server.app import Server
+    from kconf.server.handshakes import TalkingContext
 
 log = getLogger(__name__)
 
@@ -40,7 +39,7 @@ class Door:
         self._service, self._authorizer = service, authorizer
         self._sockets: list[socket.socket] = []
         self._arrivals: Arrivals | None = None
-        self.context: SSLContext | None = None  # that of new connections
+        self.context: TalkingContext | None = None  # that of new connections
         self._realm = realm_of(listener, service) if listener.protocol.sasl else None
         self._naming = naming_of(listener, service) if listener.protocol.tls else None
 
@@ -102,7 +101,7 @@ class Door:
         peer.principal = principal
         peer.authorise = rights_of(self._authorizer, principal, peer.host)
 
-    def _new_context(self) -> SSLContext | None:
+    def _new_context(self) -> TalkingContext | None:
         if not self.listener.protocol.tls:
             return None
         from kconf.server.tls import server_context

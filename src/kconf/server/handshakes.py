@@ -11,7 +11,10 @@ import socket
 import ssl
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kconf.server.subjects import Identity
 
 _LINGER: Final = 1.0  # seconds that a peer gets to take an alert
 _MOST: Final = 1 << 16  # bytes of what it said behind a handshake that failed
@@ -63,9 +66,10 @@ class _Talking(ssl.SSLObject):
 
 
 class TalkingContext(ssl.SSLContext):
-    """A context whose handshakes send their alerts."""
+    """A context whose handshakes send their alerts, and that knows whose certificate it shows."""
 
     sslobject_class = _Talking
+    identity: Identity | None = None
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **options: Any) -> ssl.SSLObject:
         made = super().wrap_bio(incoming, outgoing, *args, **options)

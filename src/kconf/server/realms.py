@@ -90,7 +90,8 @@ def _decoys(service: Service) -> Decoys:
 
 def naming_of(listener: Listener, service: Service) -> Callable[[bytes], str | None]:
     """From a client's certificate (DER) to its principal; None: no rule fits."""
-    from kconf.server.tls import PrincipalRules, subject_of
+    from kconf.server.subjects import subject_of
+    from kconf.server.tls import PrincipalRules
 
     text = listener.setting(service.state.ladder.effective, "ssl.principal.mapping.rules")
     rules = PrincipalRules.parse(text or "DEFAULT")

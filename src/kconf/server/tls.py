@@ -1,13 +1,13 @@
 """TLS on the server's side: the context of a listener, and the principal that a client's certificate stands for.
 
-The principal is the subject in Java's RFC 2253 form (`CN=alice,OU=ops,O=ours`), sent through
-`ssl.principal.mapping.rules`: RULE:pattern/replacement/[LU] in turn, or DEFAULT.
+The principal is the certificate's subject (subjects.py), sent through `ssl.principal.mapping.rules`:
+RULE:pattern/replacement/[LU] in turn, or DEFAULT.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.client.stores import key_material, trusted
@@ -18,12 +18,16 @@ from kconf.server.listeners import Listener, SecurityProtocol
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from kconf.server.handshakes import TalkingContext
+    from kconf.server.subjects import Identity
 
-def server_context(listener: Listener, effective: Mapping[str, str]) -> SSLContext:
+
+def server_context(listener: Listener, effective: Mapping[str, str]) -> TalkingContext:
     """A new context from the `ssl.*` settings that hold for a listener. TLS 1.2 and up."""
     import ssl
 
     from kconf.server.handshakes import TalkingContext
+    from kconf.server.subjects import Identity
 
     given = listener.settings(effective, "ssl.")
     if given.get("ssl.engine.factory.class"):
@@ -40,12 +44,35 @@ def server_context(listener: Listener, effective: Mapping[str, str]) -> SSLConte
         tls.limit(context)
         _limit_ciphers(context, given.get("ssl.cipher.suites", ""))
         tls.identify(context)
+        context.identity = Identity.of(chain)
         _ask_for_certificates(context, listener, effective, given)
     except ConfigurationError as error:
         raise ConfigurationError(f"listener {listener.name}: {error}") from None
     except ssl.SSLError as error:
         raise ConfigurationError(f"listener {listener.name}: TLS cannot be set up: {error.reason or error}") from None
     return context
+
+
+def check_same_identity(
+    old: Identity | None, new: Identity | None, listener: Listener, effective: Mapping[str, str]
+) -> None:
+    """Refuse a certificate for another name, as Kafka does, unless the settings allow it."""
+    if old is None or new is None:
+        return
+
+    def allowed(what: str) -> bool:
+        return (listener.setting(effective, f"ssl.allow.{what}.changes") or "false").strip().lower() == "true"
+
+    if new.subject != old.subject and not allowed("dn"):
+        raise ConfigurationError(
+            f"listener {listener.name}: the new certificate is for {new.subject}, the old one for {old.subject}; "
+            "ssl.allow.dn.changes allows it"
+        )
+    if not new.alternatives >= old.alternatives and not allowed("san"):
+        raise ConfigurationError(
+            f"listener {listener.name}: the new certificate lacks alternative names of the old one; "
+            "ssl.allow.san.changes allows it"
+        )
 
 
 def _ask_for_certificates(
@@ -83,77 +110,6 @@ def _openssl_name(name: str) -> str:
         return name
     short = re.sub(r"(AES|CAMELLIA|ARIA)_(\d+)", r"\1\2", name.removeprefix("TLS_").replace("_WITH_", "_"))
     return short.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305").replace("_CBC_", "_").replace("_", "-")
-
-
-# -- names ---------------------------------------------------------------------------------------------------------
-
-_KEYWORDS: Final = {
-    "2.5.4.3": "CN",
-    "2.5.4.6": "C",
-    "2.5.4.7": "L",
-    "2.5.4.8": "ST",
-    "2.5.4.9": "STREET",
-    "2.5.4.10": "O",
-    "2.5.4.11": "OU",
-    "0.9.2342.19200300.100.1.25": "DC",
-    "0.9.2342.19200300.100.1.1": "UID",
-}
-_TEXTS: Final = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1B: "latin-1", 0x1E: "utf-16-be"}
-_SPECIAL: Final = ',=+<>#;"\\'
-
-
-def subject_of(certificate: bytes) -> str:
-    """The subject of a DER certificate, as Java's X500Principal.getName() writes it."""
-    (_, _, whole) = next(_parts(certificate))
-    (_, _, signed) = next(_parts(whole))
-    fields = [each for each in _parts(signed) if each[0] != 0xA0]  # without the version
-    _, _, subject = fields[4]  # serial number, algorithm, issuer, validity, subject
-    names = ["+".join(_attribute(each) for _, _, each in _parts(rdn)) for _, _, rdn in _parts(subject)]
-    return ",".join(reversed(names))
-
-
-def _attribute(data: bytes) -> str:
-    (_, _, oid), (tag, whole, value) = _parts(data)
-    dotted = _oid(oid)
-    keyword = _KEYWORDS.get(dotted)
-    if keyword is None or tag not in _TEXTS:
-        return f"{keyword or dotted}=#{whole.hex()}"
-    return f"{keyword}={_escaped(value.decode(_TEXTS[tag], 'replace'))}"
-
-
-def _escaped(text: str) -> str:
-    out = "".join(f"\\{each}" if each in _SPECIAL else "\\00" if each == "\0" else each for each in text)
-    lead = len(out) - len(out.lstrip(" "))
-    if lead == len(out):
-        return "\\ " * lead
-    trail = len(out) - len(out.rstrip(" "))
-    return "\\ " * lead + out[lead : len(out) - trail] + "\\ " * trail
-
-
-def _oid(data: bytes) -> str:
-    numbers: list[int] = []
-    value = 0
-    for byte in data:
-        value = value << 7 | byte & 0x7F
-        if not byte & 0x80:
-            numbers.append(value)
-            value = 0
-    first = min(numbers[0] // 40, 2)
-    return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
-
-
-def _parts(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """The DER values that stand one after the other: tag, whole, content. OpenSSL has checked the certificate."""
-    at = 0
-    while at < len(data):
-        start, tag, size = at, data[at], data[at + 1]
-        at += 2
-        if size & 0x80:
-            count = size & 0x7F
-            size = int.from_bytes(data[at : at + count], "big")
-            at += count
-        yield tag, data[start : at + size], data[at : at + size]
-        at += size
 
 
 # -- mapping rules -------------------------------------------------------------------------------------------------
