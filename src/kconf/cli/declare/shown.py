@@ -65,8 +65,7 @@ def _edit(each: Difference) -> Edit:
 def shown_names(resource: Resource, key: str) -> dict[str, Any]:
     """What is told in place of the names under which quotas, users and ACLs are kept."""
     if resource.type is ResourceType.QUOTA:
-        entity = QuotaEntity.from_resource(resource)
-        return {"resource": f"quota:{entity}", "entity": dict(entity.parts)}
+        return {"entity": dict(QuotaEntity.from_resource(resource).parts)}
     if resource.type is ResourceType.SCRAM:
         return {"resource": f"user:{resource.name}"}
     if resource.type is ResourceType.ACL:

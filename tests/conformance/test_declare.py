@@ -1,0 +1,32 @@
+"""Clusters as files, on a real broker with an authorizer; the same stories as on kconf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.broker import KafkaBroker
+from tests.cli.declare.conftest import AUTHORIZER
+from tests.cli.declare.stories import STORIES
+from tests.cli.people.stories import People
+
+
+@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+def broker(request: pytest.FixtureRequest) -> Iterator[KafkaBroker]:
+    with KafkaBroker(request.param, properties=AUTHORIZER) as found:
+        yield found
+
+
+@pytest.fixture
+def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> People:
+    found = People(tmp_path, broker.bootstrap)
+    monkeypatch.setenv("KCONF_CONFIG", str(found.config))
+    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+    return found
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
+def test_a_story(people: People, story: Callable[[People], None]) -> None:
+    story(people)
