@@ -118,7 +118,7 @@ def a_dry_run_changes_nothing(people: People) -> None:
     people.topics(name)
 
     whole = people.whole(f"set topic:{name} segment.ms=1h --dry-run")
-    bad = people.whole(f"set topic:{name} segment.bytes=14 --dry-run", status=1)
+    bad = people.whole(f"set topic:{name} segment.bytes=13 --dry-run", status=1)
 
     assert (whole["dry_run"], whole["validated"], whole["items"][0]["outcome"]) == (True, True, "dry run")
     assert (bad["items"][0]["error"], bad["items"][0]["outcome"]) == ("INVALID_CONFIG", "failed")
@@ -335,3 +335,32 @@ STORIES: Sequence[Callable[[People], None]] = (
     many_topics_in_one_command,
     groups_and_client_metrics_are_changed_too,
 )
+
+
+def rights_are_added_listed_and_deleted(people: People) -> None:
+    """On a cluster with an authorizer."""
+    user, topic = f"User:{a_name('u')}", a_name()
+
+    dry = people.whole(f"acl add --principal {user} --operation read,write --on topic:{topic} --dry-run")
+    assert [each["outcome"] for each in dry["items"]] == ["dry run", "dry run"]
+    people(f"acl add --principal {user} --operation read,write --on topic:{topic}")
+    people(f"acl add --principal {user} --operation describe-configs --on 'topic:{topic}*' --host 10.0.0.1 --deny")
+    until(
+        lambda: [
+            (each["resource"], each["pattern"], each["operation"], each["permission"], each["host"])
+            for each in people.items(f"acl list --principal {user}")
+        ],
+        [
+            (f"topic:{topic}", "literal", "read", "allow", "*"),
+            (f"topic:{topic}", "literal", "write", "allow", "*"),
+            (f"topic:{topic}*", "prefixed", "describe-configs", "deny", "10.0.0.1"),
+        ],
+    )
+    (again,) = people.items(f"acl add --principal {user} --operation read --on topic:{topic}")
+    assert again["outcome"] == "unchanged"
+    people(f"acl delete --principal {user} --operation write")
+    until(lambda: len(people.items(f"acl list --principal {user}")), 2)
+    assert people.whole(f"acl delete --principal {user}", status=2)["error"] == "NOT_DONE"
+    people(f"acl delete --principal {user} --yes")
+    until(lambda: people.items(f"acl list --principal {user}"), [])
+    assert "every ACL" in people.whole("acl delete --yes", status=2)["message"]
