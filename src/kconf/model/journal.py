@@ -69,7 +69,7 @@ class Revision:
 class Attempt:
     """A request about one resource that changed nothing: refused (`code` is not 0), or a dry run.
 
-    It has no revision of its own and names the one it was judged on; values are never kept. `number` is given by the
+    Where it is neither, something was changed that is not kept: the level of a logger. It has no revision of its own and names the one it was judged on; values are never kept. `number` is given by the
     store.
     """
 

@@ -27,7 +27,7 @@ from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest,
 
 _TYPES = {int(kind): kind for kind in ResourceType}
 LONGEST_REASON = 4096  # characters; it stands in the journal for good
-_TOO_LONG = Failure(ErrorCode.INVALID_REQUEST, f"a reason has at most {LONGEST_REASON} characters")
+TOO_LONG = Failure(ErrorCode.INVALID_REQUEST, f"a reason has at most {LONGEST_REASON} characters")
 
 
 async def handle_replace(context: Context, request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
@@ -61,8 +61,8 @@ async def handle_incremental(
     ]
     if request.reason is not None:
         if len(request.reason) > LONGEST_REASON:
-            _note(context, call, wishes, [_TOO_LONG] * len(wishes), dry_run=request.validate_only)
-            return IncrementalAlterConfigsResponse(0, _responses(wishes, [_TOO_LONG] * len(wishes)))
+            _note(context, call, wishes, [TOO_LONG] * len(wishes), dry_run=request.validate_only)
+            return IncrementalAlterConfigsResponse(0, _responses(wishes, [TOO_LONG] * len(wishes)))
         call = call.because(request.reason)
     loggers = {index: wish for index, wish in enumerate(wishes) if wish.resource.type == ResourceType.BROKER_LOGGER}
     if not loggers:
@@ -74,7 +74,7 @@ async def handle_incremental(
         index: _alter_logger(context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only)
         for index, wish in loggers.items()
     }
-    _note(context, call, list(loggers.values()), list(levels.values()), dry_run=request.validate_only)
+    _note(context, call, list(loggers.values()), list(levels.values()), dry_run=request.validate_only, unkept=True)
     rest = iter(await alter(context, others, call, replace=False, validate_only=request.validate_only))
     outcomes = [levels[index] if index in levels else next(rest) for index in range(len(wishes))]
     return IncrementalAlterConfigsResponse(0, _responses(wishes, outcomes))
@@ -106,12 +106,18 @@ async def alter(
 
 
 def _note(
-    context: Context, call: Call, wishes: Sequence[ResourceAlterations], outcomes: Outcomes, *, dry_run: bool
+    context: Context,
+    call: Call,
+    wishes: Sequence[ResourceAlterations],
+    outcomes: Outcomes,
+    *,
+    dry_run: bool,
+    unkept: bool = False,
 ) -> None:
-    if dry_run or any(outcomes):
+    if dry_run or unkept or any(outcomes):
         tried = zip(wishes, outcomes, strict=True)
         lines = ((wish.resource, [each.key for each in wish.alterations], outcome) for wish, outcome in tried)
-        context.attempts.note(call.caller, lines, dry_run=dry_run)
+        context.attempts.note(call.caller, lines, dry_run=dry_run, unkept=unkept)
 
 
 def _alter_logger(

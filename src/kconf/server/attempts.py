@@ -1,4 +1,4 @@
-"""What changed nothing is written down too: refusals and dry runs, without values.
+"""What changed nothing that is kept is written down too: refusals and dry runs, without values.
 
 Bounded, so that refusals cannot be used to wear out the disk: a token bucket lets so many a second through, each is cut
 to a length, what comes beyond is counted and dropped, and a buffer takes the writing off the way of the requests.
@@ -41,13 +41,21 @@ class Attempts:
         self._closed = False
 
     def note(
-        self, caller: Caller, outcomes: Iterable[tuple[Resource, Sequence[str], Failure | None]], *, dry_run: bool
+        self,
+        caller: Caller,
+        outcomes: Iterable[tuple[Resource, Sequence[str], Failure | None]],
+        *,
+        dry_run: bool,
+        unkept: bool = False,
     ) -> None:
-        """Write down which resources of a request were refused, and all of a dry run."""
+        """Write down which resources of a request were refused, and all of a dry run.
+
+        `unkept`: what was done too, since it is not kept and the journal has no line for it (the levels of loggers).
+        """
         revision, time = self._service.state.snapshot.revision, self._service.now()
         who: Caller | None = None
         for resource, keys, failure in outcomes:
-            if failure is None and not dry_run:
+            if failure is None and not (dry_run or unkept):
                 continue
             if not self._taken():
                 self.dropped += 1

@@ -23,6 +23,8 @@ from kconf.model.quota import (
     QuotaEntity,
     QuotaShift,
 )
+from kconf.model.resource import Resource, ResourceType
+from kconf.server.alter_configs import LONGEST_REASON, TOO_LONG
 from kconf.server.client_quotas import alter
 from kconf.server.context import Call, Context
 from kconf.wire.alter_quotas import (
@@ -100,9 +102,15 @@ def _checked_type(kind: int) -> int:
 
 
 async def handle_alter(context: Context, request: AlterQuotasRequest, call: Call) -> AlterQuotasResponse:
-    if request.reason is not None:
-        call = call.because(request.reason)
     wishes: list[QuotaAlterations | Failure] = [_wish(each, call) for each in request.resources]
+    if request.reason is not None:
+        if len(request.reason) > LONGEST_REASON:
+            wishes = [TOO_LONG] * len(wishes)
+        else:
+            call = call.because(request.reason)
+    tried = zip(request.resources, wishes, strict=True)
+    refused = [(_named(one), _keys(one), wish) for one, wish in tried if isinstance(wish, Failure)]
+    context.attempts.note(call.caller, refused, dry_run=request.validate_only)
     good = [each for each in wishes if isinstance(each, QuotaAlterations)]
     outcomes = await alter(context, good, call, validate_only=request.validate_only)
     answers = []
@@ -132,6 +140,19 @@ def _wish(resource: AlteredQuotaResource, call: Call) -> QuotaAlterations | Fail
         )
     except KafkaError as error:
         return error.failure()
+
+
+def _named(resource: AlteredQuotaResource) -> Resource:
+    """What a refused wish was about, as far as it can be told."""
+    try:
+        return QuotaEntity.of(_parts(resource.quota_resources)).resource
+    except KafkaError:
+        return Resource(ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in resource.quota_resources))
+
+
+def _keys(resource: AlteredQuotaResource) -> list[str]:
+    known = range(len(QUOTA_TYPES))
+    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in resource.quotas]
 
 
 def _altered(resource: AlteredQuotaResource, failure: Failure | None) -> AlteredQuotas:
