@@ -6,7 +6,7 @@ A store is called from one thread at a time (the service gives it a thread of it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
@@ -86,6 +86,23 @@ class Store(Protocol):
         """
         ...
 
+    def follow(self, wake: Callable[[], None]) -> None:
+        """Call `wake`, from any thread, whenever another server may have committed something, or the keeper is back."""
+        ...
+
+    def news(self) -> Sequence[Revision]:
+        """What other servers have committed since the last call, in order and unsealed.
+
+        After a commit it has all that came before the last revision of that commit, and what others committed is in
+        the guards from now on: who commits takes the news first.
+        """
+        ...
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the keeper answers now. Where it does not, what is known may be stale."""
+        ...
+
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         """Up to `limit` revisions after this one, in order, sensitive values sealed.
 
@@ -142,14 +159,34 @@ def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | N
     return None
 
 
-def open_store(url: str, secrets: Secrets = NO_SECRETS) -> Store:
-    """Open the keeper that a URL names: sqlite:///FILE or memory:. `secrets` lock what must not be readable there."""
+def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = False) -> Store:
+    """Open the keeper that a URL names. `secrets` lock what must not be readable there.
+
+    `read_only` is for a ZooKeeper that is not ours: not even our own znodes are made there.
+    """
     if url.startswith("sqlite:///"):
         from kconf.store.sqlite import SqliteStore
 
         return SqliteStore.open(url, secrets)
+    if url.startswith("zookeeper://"):
+        check_kazoo(url)
+        if read_only:
+            from kconf.store.zookeeper_reader import ZookeeperReader
+
+            return ZookeeperReader.open(url, secrets)
+        from kconf.store.zookeeper import ZookeeperStore
+
+        return ZookeeperStore.open(url, secrets)
     if url == "memory:":
         from kconf.store.memory import MemoryStore
 
         return MemoryStore()
-    raise ConfigurationError(f"unknown store {url!r}: use sqlite:///FILE")
+    raise ConfigurationError(f"unknown store {url!r}: use sqlite:///FILE or zookeeper://HOST:PORT/CHROOT")
+
+
+def check_kazoo(url: str) -> None:
+    """Say what is missing, before something fails to be imported."""
+    try:
+        import kazoo  # noqa: F401
+    except ImportError:
+        raise ConfigurationError(f"{url} needs the package kazoo: pip install 'kconf[zookeeper]'") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from secrets import token_bytes
 from uuid import uuid4
@@ -44,6 +44,21 @@ class MemoryStore:
         made = Revision(number, draft.time, draft.caller, tuple(draft.changes))
         self._journal.append(self.sealed(made))
         return made
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        """Nobody else can commit."""
+
+    def news(self) -> Sequence[Revision]:
+        return ()
+
+    @property
+    def is_reachable(self) -> bool:
+        return True
+
+    def keep(self, revision: Revision) -> None:
+        """Note a revision that was made elsewhere, sealed already; the state here stays as it is."""
+        self._snapshot = replace(self._snapshot, revision=revision.number)
+        self._journal.append(revision)
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         oldest = self.oldest()

@@ -9,7 +9,7 @@ sqlite_schema (tables, migrations), sqlite_rows (values as rows), sqlite_files (
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -135,6 +135,16 @@ class SqliteStore:
             state = folded(self._unfolded, self._stored, self._changed, self._revision, self._vault)
             self._db.execute(TAKE_IN, (*NOTHING_NEW, *state))
             self._stored, self._unfolded = self._changed, []
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        """Nobody else can commit."""
+
+    def news(self) -> Sequence[Revision]:
+        return ()
+
+    @property
+    def is_reachable(self) -> bool:
+        return True
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:

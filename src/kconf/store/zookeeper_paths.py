@@ -42,6 +42,8 @@ SEAL: Final = "/kconf/seal"
 EPOCH: Final = "/kconf/epoch"
 ATTEMPTS: Final = "/kconf/attempts"
 SERVERS: Final = "/kconf/servers"
+ARCHIVER: Final = "/kconf/archiver"
+COPYING: Final = "/kconf/copying"
 
 ACL_TYPES: Final = {
     AclType.TOPIC: "Topic",
@@ -55,7 +57,8 @@ ROOTS: Final = (
     *(TOPICS, CLIENTS, USERS, BROKERS, IPS, CONFIG_CHANGES, TOPIC_NODES, BROKER_IDS, DELETIONS),
     *(LITERAL_ACL_CHANGES, PREFIXED_ACL_CHANGES),
     *(f"{root}/{word}" for root in (LITERAL_ACLS, PREFIXED_ACLS) for word in ACL_TYPES.values()),
-    *(OWN_CONFIG, OWN_TOPICS, MARKS, ATTEMPTS, SERVERS),
+    *(f"{OWN_CONFIG}/{each.word}" for each in ResourceType),
+    *(OWN_TOPICS, MARKS, ATTEMPTS, SERVERS),
 )
 """What is made when a store is, before its journal. Kafka makes the same where it needs them."""
 

@@ -1,0 +1,335 @@
+"""A keeper for many servers: ZooKeeper, in Kafka's own layout, so that a Kafka up to 3.9 obeys.
+
+A commit is one multi: the znodes that change, a notification for each, and one znode of the journal whose name only one
+server can take. Who comes second reads what the first wrote and tries again behind it, so all servers make the same
+changes in the same order, and a draft whose resource has moved is left out. A revision is its place in that order.
+
+Its parts: zookeeper_paths and zookeeper_layout (Kafka's names and documents), zookeeper_tree (all znodes as a
+snapshot), zookeeper_mirror (what a commit does to them), zookeeper_journal and zookeeper_ledger (the one order),
+zookeeper_outside (what others write), zookeeper_session and zookeeper_bulk (the connections).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from secrets import token_bytes
+from time import monotonic, time
+from typing import Any, Final
+from uuid import uuid4
+
+from kconf.errors import ChangeTooLarge, ConfigurationError, RevisionConflict, StoreMismatch, StoreUnavailable
+from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, redacted, sealed_with
+from kconf.model.plan import Draft
+from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot, encode_id
+from kconf.store import zookeeper_paths as at
+from kconf.store.base import broken
+from kconf.store.records import revision_record
+from kconf.store.vault import NO_SECRETS, Secrets
+from kconf.store.zookeeper_journal import Journal
+from kconf.store.zookeeper_layout import Problem
+from kconf.store.zookeeper_ledger import Ledger, Surprise
+from kconf.store.zookeeper_outside import ORIGIN, Outside, between
+from kconf.store.zookeeper_session import Place, Session, failures
+
+LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
+_TOO_LARGE: Final = 900_000
+_ROUNDS: Final = 200  # races that a commit loses before it gives up
+_FORMAT: Final = b"1"
+_ALONE, _BESIDE = 60.0, 900.0  # seconds that a notification stays
+
+_Waiting = tuple[int, Draft]
+"""A draft, and its place in the batch."""
+
+_Answers = dict[int, Revision | RevisionConflict]
+
+
+class ZookeeperStore:
+    """One server's part in a shared store."""
+
+    def __init__(self, url: str, ledger: Ledger, cluster_id: str, epoch: int) -> None:
+        self.url = url
+        self.cluster_id = cluster_id
+        self.epoch = epoch
+        self._ledger = ledger
+        self._session = ledger.session
+        self._journal = ledger.journal
+        self._outside = Outside(ledger)
+        self._handed = 0  # the revision that our caller stands at
+        self._told: deque[tuple[float, str]] = deque()  # our notifications, and when they were written
+        self._session.on_news = ledger.woken
+        with failures():
+            self._begin()
+
+    @classmethod
+    def open(
+        cls, url: str, secrets: Secrets = NO_SECRETS, *, cluster_id: str | None = None, epoch: int = 1
+    ) -> ZookeeperStore:
+        """Open zookeeper://host:port[,host:port]/chroot, and make what is missing there.
+
+        Raises StoreUnavailable where no ZooKeeper answers, StoreMismatch where a newer kconf has been.
+        """
+        session = Session(Place.of(url), secrets)
+        session.open()
+        try:
+            with failures():
+                if cluster_id is None and session.get(at.COPYING) is not None:
+                    raise StoreMismatch(f"{url} is a copy that was not finished: copy again")
+                if session.get(at.JOURNAL) is None:
+                    _make(session, cluster_id or encode_id(uuid4()), epoch)
+                if session.create_once(f"{at.OURS}/format", _FORMAT) != _FORMAT:
+                    raise StoreMismatch(f"{url} was written by a newer kconf")
+                found = session.get_many((at.SEAL, at.CLUSTER_ID, at.EPOCH))
+                seal, cluster, number = (data for _, data, _ in found)
+            return cls(url, Ledger(session, seal, secrets), _cluster_id(cluster), int(number))
+        except BaseException:
+            session.close()
+            raise
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What was found in znodes that others wrote, and left out."""
+        return self._ledger.problems
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether there is a connection; without one, what was read last goes on being served."""
+        return self._session.is_up
+
+    def _begin(self) -> None:
+        self._session.expired = False
+        self._outside.begin()
+        said = self._ledger.begin(beside=self._outside.beside)
+        self._outside.take_in(said)
+        self._ledger.news.clear()
+        self._handed = self._ledger.revision
+
+    def load(self) -> Snapshot:
+        self.news()
+        return self._ledger.mirror.snapshot
+
+    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+        answers: _Answers = {}
+        waiting = self._checked(batch, answers)
+        lost = {change.resource for revision in self._ledger.news for change in revision.changes}
+        with failures():
+            for _ in range(_ROUNDS):
+                waiting = _without(lost, waiting, answers)
+                lost |= self._write_all(waiting, answers)
+                if not waiting:
+                    self._handed = self._ledger.revision
+                    return [answers[place] for place in range(len(batch))]
+        raise StoreUnavailable("too many others are changing something")
+
+    def _checked(self, batch: Sequence[Draft], answers: _Answers) -> list[_Waiting]:
+        """Those whose guards hold as they were made: on the state that our caller has, and on each other."""
+        changed = self._ledger.mirror.snapshot.changed.mutate()
+        number = self._handed
+        waiting = []
+        for place, draft in enumerate(batch):
+            moved = broken(draft.guards, changed)
+            if moved is not None:
+                answers[place] = RevisionConflict(f"{moved} has moved")
+                continue
+            number += bool(draft.changes)
+            for change in draft.changes:
+                changed[change.resource] = number
+            waiting.append((place, draft))
+        return waiting
+
+    def _write_all(self, waiting: list[_Waiting], answers: _Answers) -> set[Resource]:
+        """Commit what waits, as long as nobody is faster; what others moved, where someone was."""
+        while waiting:
+            some = _first_of(waiting, self._ledger.mirror.snapshot)
+            if not some:
+                place, draft = waiting.pop(0)
+                answers[place] = ChangeTooLarge(f"{draft.changes[0].resource} is larger than ZooKeeper takes")
+                continue
+            try:
+                moved = self._write(some, answers)
+            except Surprise as found:
+                moved = self._look_again(found)
+            if moved is not None:
+                return moved
+            del waiting[: len(some)]
+        return set()
+
+    def _write(self, some: Sequence[_Waiting], answers: _Answers) -> set[Resource] | None:
+        """One multi. None: done; else what others have moved, and nothing was written."""
+        snapshot, made, records = self._ledger.mirror.snapshot, list[tuple[int, Revision]](), list[Any]()
+        for place, draft in some:
+            if draft.changes:
+                snapshot = snapshot.apply(draft.changes, snapshot.revision + 1)
+                sealed = [redacted(change, self._ledger.seal) for change in draft.changes]
+                records.append(revision_record(draft.time, draft.caller, "kconf", sealed))
+            made.append((place, Revision(snapshot.revision, draft.time, draft.caller, draft.changes)))
+        if records:
+            lines = [change for _, draft in some for change in draft.changes]
+            writing = self._ledger.mirror.writing(snapshot, lines, self._documents(lines))
+            moved = self._ledger.append(records, writing)
+            if moved is not None:
+                return moved
+            self._tell(writing.named)
+        for place, revision in made:
+            earlier = answers.get(place)
+            if isinstance(earlier, Revision):
+                self._ledger.news.append(earlier)  # a draft in several parts: its caller is answered by the last
+            answers[place] = revision
+        return None
+
+    def _look_again(self, found: Surprise) -> set[Resource]:
+        """A znode is not as the journal says: someone else wrote it, or a mark was purged."""
+        if found.path.startswith(at.MARKS):
+            self._ledger.mirror.marks = self._outside.marks()
+            return set()
+        return self._outside.reconcile([found.path])
+
+    def _documents(self, lines: Iterable[Change]) -> Mapping[str, bytes]:
+        """Of topics that grow: what else a controller keeps there stays."""
+        if not self._outside.beside:
+            return {}
+        grown = (at.topic_path(each.resource.name) for each in lines if each.kind is ChangeKind.TOPIC and each.before)
+        return {path: data for path, data, _ in self._session.get_many(grown)}
+
+    def _tell(self, notices: Iterable[str]) -> None:
+        now = monotonic()
+        self._told.extend((now, path) for path in notices)
+        self.purge()
+
+    def purge(self) -> None:
+        """Delete our notifications that every broker has read by now; nobody waits for it."""
+        oldest = monotonic() - (_BESIDE if self._outside.beside else _ALONE)
+        while self._told and self._told[0][0] < oldest and self._session.is_up:
+            self._session.client.delete_async(self._told.popleft()[1])
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        self._ledger.wake = wake
+
+    def news(self) -> Sequence[Revision]:
+        ledger = self._ledger
+        if self._session.is_up and (ledger.is_behind or self._session.expired or self._outside.is_waiting):
+            with failures():
+                self._catch_up()
+        news, ledger.news = ledger.news, []
+        self._handed = ledger.revision
+        return news
+
+    def _catch_up(self) -> None:
+        if not self._session.expired:
+            self._ledger.follow()
+            self._outside.look()
+            return
+        self._session.expired = False
+        if self._journal.look_at_oldest() > self._ledger.revision + 1:
+            self._begin_anew()
+            return
+        self._ledger.follow()
+        self._outside.begin()
+        self._outside.reconcile(self._outside.suspects(*self._ledger.read()))
+
+    def _begin_anew(self) -> None:
+        """The journal does not reach back to where we were: what is different now is told as one revision."""
+        before = self._ledger.mirror.snapshot
+        self._begin()
+        after = self._ledger.mirror.snapshot
+        changes = between(before, after)
+        if changes:
+            self._ledger.news.append(Revision(after.revision, int(time() * 1000), Caller(""), changes, ORIGIN))
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        return self._journal.changes(after, limit)
+
+    def sealed(self, revision: Revision) -> Revision:
+        return sealed_with(self._ledger.seal, revision)
+
+    def reader(self) -> Journal:
+        return self._journal
+
+    def attempted(self, attempts: Sequence[Attempt]) -> None:
+        self._journal.attempted(attempts)
+
+    def oldest(self) -> int:
+        return self._journal.oldest
+
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
+        return self._journal.trim(before_time, keep_last, up_to)
+
+    def may_archive(self) -> bool:
+        """Who has made the lock; it goes with its server's session."""
+        with failures():
+            return self._session.holds(at.ARCHIVER)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def _make(session: Session, cluster_id: str, epoch: int) -> None:
+    """All that a store has besides its contents; the directory of the journal last, so that it means the rest."""
+    for each in at.ROOTS:
+        session.create_once(each, b"")
+    session.create_once(f"{at.OURS}/format", _FORMAT)
+    session.create_once(at.OLDEST, b"1")
+    session.create_once(at.SEAL, token_bytes(32), private=True)
+    session.create_once(at.CLUSTER_ID, json.dumps({"version": "1", "id": cluster_id}).encode())
+    session.create_once(at.EPOCH, str(epoch).encode())
+    session.create_once(at.JOURNAL, b"")
+
+
+def _without(lost: set[Resource], waiting: Iterable[_Waiting], answers: _Answers) -> list[_Waiting]:
+    """Leave out what rests on something that others have moved, and what rests on that."""
+    kept = []
+    for place, draft in waiting:
+        moved = next((each for each in draft.guards if each in lost), None)
+        if moved is None:
+            kept.append((place, draft))
+        else:
+            answers[place] = RevisionConflict(f"{moved} has moved")
+            lost |= {change.resource for change in draft.changes}
+    return kept
+
+
+def _first_of(waiting: list[_Waiting], snapshot: Snapshot) -> list[_Waiting]:
+    """As many as fit into one multi; a draft that does not fit alone is cut between its resources. None: too large."""
+    size = 0
+    for count, (place, draft) in enumerate(waiting):
+        size += _size(draft, snapshot)
+        if size <= LARGEST:
+            continue
+        if count:
+            return waiting[:count]
+        parts = _halves(draft)
+        if len(parts) > 1:
+            waiting[:1] = [(place, each) for each in parts]
+            return _first_of(waiting, snapshot)
+        return waiting[:1] if size < _TOO_LARGE else []
+    return waiting[:]
+
+
+def _size(draft: Draft, snapshot: Snapshot) -> int:
+    """About what a draft takes in a multi: its lines, and the documents that it writes anew."""
+    lines = sum(200 + 2 * len(each.key) + len(each.before or "") + 2 * len(each.after or "") for each in draft.changes)
+    documents = 0
+    for resource in {each.resource for each in draft.changes}:
+        values = snapshot.overrides(resource)
+        documents += 600 + 3 * len(resource.name) + sum(6 + len(key) + len(text) for key, text in values.items())
+    return lines + documents
+
+
+def _halves(draft: Draft) -> list[Draft]:
+    resources = list(dict.fromkeys(change.resource for change in draft.changes))
+    if len(resources) < 2:
+        return [draft]
+    first = frozenset(resources[: len(resources) // 2])
+    return [
+        draft._replace(changes=[each for each in draft.changes if (each.resource in first) is side])
+        for side in (True, False)
+    ]
+
+
+def _cluster_id(data: bytes) -> str:
+    try:
+        return str(json.loads(data)["id"])
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(f"{at.CLUSTER_ID} in ZooKeeper is not what Kafka writes there") from None

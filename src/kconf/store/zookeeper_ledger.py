@@ -1,0 +1,175 @@
+"""The one order of all servers' commits: append behind the last znode of the journal, or read what others appended.
+
+An append is one multi. It takes the next name of the journal, which only one server can have; who is second reads what
+the first wrote. So the mirror here always stands at a revision of the journal, and guards can be checked against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from logging import getLogger
+from secrets import token_hex
+from typing import Any
+
+from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+
+from kconf.errors import StoreUnavailable
+from kconf.model.journal import Change, Revision
+from kconf.model.resource import Resource
+from kconf.store import zookeeper_paths as at
+from kconf.store.records import read_revision
+from kconf.store.vault import Secrets
+from kconf.store.zookeeper_bulk import Bulk
+from kconf.store.zookeeper_journal import Journal, node_path, written
+from kconf.store.zookeeper_layout import Problem
+from kconf.store.zookeeper_mirror import Mirror, Writing
+from kconf.store.zookeeper_secrets import Passwords
+from kconf.store.zookeeper_session import TIMEOUT, Op, Session, Unsure
+from kconf.store.zookeeper_tree import Reading, Said, Tree, read_tree
+
+log = getLogger(__name__)
+
+
+class Surprise(Exception):
+    """A znode was not as the mirror has it, so nothing was written."""
+
+    def __init__(self, op: Op, why: Exception) -> None:
+        super().__init__(f"{op.kind} {op.path}: {type(why).__name__}")
+        self.path = op.path
+
+
+class Ledger:
+    """The mirror, the journal, and what others have committed since someone last took it."""
+
+    mirror: Mirror
+
+    def __init__(self, session: Session, seal: bytes, secrets: Secrets) -> None:
+        self.session = session
+        self.seal = seal
+        self.journal = Journal(session)
+        self.passwords = Passwords(seal, secrets)
+        self.news: list[Revision] = []
+        self.problems: Sequence[Problem] = ()
+        self.is_behind = False
+        self.wake: Callable[[], None] = lambda: None
+        self._own = ""  # the znode of the journal that we are about to make
+
+    @property
+    def revision(self) -> int:
+        return self.mirror.snapshot.revision
+
+    def read(self) -> tuple[Said, Tree]:
+        """All znodes, as they are now; the mirror stays."""
+        place = self.session.place
+        reading = Reading(self.passwords, floor=self.journal.oldest - 1, born=self.journal.born())
+        with Bulk(place.hosts, place.chroot) as bulk:
+            tree = read_tree(bulk)
+        said = reading.said(tree, self.journal.last)
+        for each in said.problems:
+            if each not in self.problems:
+                log.warning("left out what a broker might not start from: %s", each)
+        self.problems = said.problems
+        return said, tree
+
+    def begin(self, *, beside: bool) -> Said:
+        """Make the mirror from the znodes, and follow what was committed while they were read."""
+        self.journal.open()
+        said, tree = self.read()
+        self.mirror = Mirror(said, tree, self.passwords)
+        self.mirror.beside = beside
+        self.follow()
+        self.news.clear()
+        return said
+
+    def append(self, records: Sequence[Any], writing: Writing) -> set[Resource] | None:
+        """Commit. None: it is done; else others were first, and these are the resources that they moved.
+
+        Raises Surprise when a znode is not as it should be, StoreUnavailable when nobody can say what happened.
+        """
+        first = self.revision + 1
+        commit = token_hex(8)
+        self._own = node_path(first)
+        try:
+            results = self.session.commit([Op("create", self._own, written(commit, records)), *writing.ops])
+        except Unsure:
+            if not self._was_written(first, commit):
+                return self.follow()
+            results = []
+        for place, result in enumerate(results):
+            if isinstance(result, Exception) and not isinstance(result, RolledBackError | RuntimeInconsistency):
+                self._own = ""
+                if place:
+                    raise Surprise(writing.ops[place - 1], result)
+                return self.follow()
+        self.mirror.done(writing)
+        self.journal.append(first, first + len(records) - 1)
+        writing.named = [str(name) for op, name in zip(writing.ops, results[1:], strict=False) if op.kind == "notice"]
+        self.watch()
+        return None
+
+    def announce(self, record: Sequence[Any], changes: Sequence[Change]) -> None:
+        """Tell of a revision that was just appended, though it is nobody's commit."""
+        self.news.append(replace(read_revision(self.revision, record), changes=tuple(changes)))
+
+    def _was_written(self, first: int, commit: str) -> bool:
+        """After a connection was lost: whether a commit is in the journal. Where nobody can say, nobody is told no."""
+        if not self.session.await_up(TIMEOUT):
+            self._own, self.is_behind = "", True
+            raise StoreUnavailable("ZooKeeper was lost during a commit; whether it was made will be seen later")
+        self.session.client.sync(at.JOURNAL)
+        entry = self.journal.entry(first)
+        return entry is not None and entry.commit == commit
+
+    def follow(self) -> set[Resource]:
+        """Read what the journal has got, and say which resources it moved."""
+        self.is_behind = False
+        moved: set[Resource] = set()
+        while (entry := self.journal.entry(first := self.revision + 1)) is not None:
+            for sealed in entry.revisions:
+                revision = self._opened(sealed)
+                new = self.mirror.snapshot.apply(revision.changes, revision.number)
+                self.mirror.done(self.mirror.writing(new, revision.changes))
+                self.news.append(revision)
+                moved |= {change.resource for change in revision.changes}
+            self.journal.append(first, self.revision)
+        self.watch()
+        return moved
+
+    def _opened(self, revision: Revision) -> Revision:
+        """The journal has sensitive values sealed; their znodes have them, by now perhaps newer ones."""
+        shut = {at.config_path(change.resource) for change in revision.changes if change.sensitive}
+        if not shut:
+            return revision
+        reading, values = Reading(self.passwords), dict[Resource, Any]()
+        for path, data, _ in self.session.get_many(shut):
+            values.update(reading.document(path, data).overrides)
+
+        def opened(change: Change) -> Change:
+            if not change.sensitive:
+                return change
+            before = self.mirror.snapshot.overrides(change.resource).get(change.key)
+            now = values.get(change.resource, {}).get(change.key)
+            return change._replace(before=before, after=None if change.after is None else now)
+
+        return replace(revision, changes=tuple(map(opened, revision.changes)))
+
+    def watch(self) -> None:
+        """Be woken by the next znode of the journal; nobody waits for the answer."""
+        path = node_path(self.revision + 1)
+
+        def made(event: Any) -> None:
+            if event.type == "CREATED" and path != self._own:
+                self.woken()
+
+        def answered(answer: Any) -> None:
+            if answer.successful() and answer.value is not None and path != self._own:
+                self.woken()
+
+        if self.session.is_up:
+            self.session.client.exists_async(path, made).rawlink(answered)
+
+    def woken(self) -> None:
+        """Called from kazoo's threads."""
+        self.is_behind = True
+        self.wake()

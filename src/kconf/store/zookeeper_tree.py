@@ -1,0 +1,170 @@
+"""All of the znodes at once: what they say, as a snapshot, and what of it kconf did not write."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from logging import getLogger
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from immutables import Map
+
+from kconf.model.resource import Overrides, Resource, Topic
+from kconf.model.snapshot import Snapshot
+from kconf.store import zookeeper_paths as at
+from kconf.store.zookeeper_bulk import Bulk, Znode
+from kconf.store.zookeeper_layout import Document, Problem, read_acls, read_config, read_topic
+from kconf.store.zookeeper_secrets import Passwords
+
+log = getLogger(__name__)
+
+
+class Mark(NamedTuple):
+    """What is remembered of a znode that cannot say it itself: it is gone, or was written from outside."""
+
+    numbers: Sequence[int]
+    modified: int = 0  # the zxid at which it was seen; 0: it was deleted
+
+
+def mark_path(path: str) -> str:
+    return f"{at.MARKS}/{quote(path, safe='')}"
+
+
+def write_mark(mark: Mark) -> bytes:
+    return json.dumps([list(mark.numbers), mark.modified]).encode()
+
+
+class Tree(NamedTuple):
+    """Everything as it was read; `doomed` are topics that the controller is about to delete."""
+
+    znodes: Mapping[str, Znode]
+    doomed: frozenset[str]
+    marks: Mapping[str, Mark]
+    users: Sequence[str]  # those that have clients with quotas
+
+
+def read_tree(bulk: Bulk) -> Tree:
+    roots = (at.TOPICS, at.CLIENTS, at.USERS, at.BROKERS, at.IPS, at.TOPIC_NODES, at.OWN_TOPICS)
+    directories = list(bulk.children((at.LITERAL_ACLS, at.PREFIXED_ACLS, at.OWN_CONFIG)))
+    znodes = dict(bulk.get(bulk.children([*roots, *directories])))
+    users = [path for path, znode in znodes.items() if znode.children and path.startswith(f"{at.USERS}/")]
+    znodes |= bulk.get(bulk.children(f"{user}/clients" for user in users))
+    doomed = frozenset(path.rpartition("/")[2] for path in bulk.children([at.DELETIONS]))
+    marks = {}
+    for path, znode in bulk.get(bulk.children([at.MARKS])):
+        numbers, modified = json.loads(znode.data)
+        marks[unquote(path.rpartition("/")[2])] = Mark(tuple(numbers), modified)
+    return Tree(znodes, doomed, marks, users)
+
+
+class Said(NamedTuple):
+    """What a tree says. `unseen` are znodes that were written from outside and are in no journal."""
+
+    snapshot: Snapshot
+    versions: dict[str, int]
+    problems: Sequence[Problem]
+    unseen: Sequence[str]
+
+
+class Reading:
+    """Turns znodes into resources. `floor` stands for changes older than the journal, `born` is where that begins."""
+
+    def __init__(self, passwords: Passwords, *, floor: int = 0, born: int = 0) -> None:
+        self._passwords = passwords
+        self._floor, self._born = floor, born
+        self._shared: dict[tuple[tuple[str, str], ...], Overrides] = {}
+
+    def document(self, path: str, data: bytes) -> Document:
+        """The overrides in a znode; raises ValueError for a path that names nothing."""
+        holders = at.owners(path)
+        if not holders:
+            raise ValueError(f"{path} names nothing")
+        if path.startswith(at.LITERAL_ACLS):
+            return read_acls(path, holders[0], data)
+        document = read_config(path, holders, data)
+        if not path.startswith(f"{at.BROKERS}/"):
+            return document
+        shown, lost = self._passwords.shown(holders[0], document.overrides[holders[0]])
+        problems = [*document.problems, *(Problem(path, key, "no secret opens its value") for key in lost)]
+        return Document({holders[0]: shown}, document.stamps, problems)
+
+    def said(self, tree: Tree, revision: int) -> Said:
+        """The state of a tree, at `revision`."""
+        topics: dict[str, Topic] = {}
+        configs: dict[Resource, Overrides] = {}
+        changed: dict[Resource, int] = {}
+        problems: list[Problem] = []
+        unseen: list[str] = []
+        for path, mark in tree.marks.items():
+            if path not in tree.znodes:
+                _note(changed, at.owners(path), mark.numbers)
+        with _no_collection():
+            for path, znode in tree.znodes.items():
+                name = at.topic_of(path)
+                holders: Sequence[Resource]
+                stamps: Sequence[int]
+                try:
+                    if name is not None:
+                        holders = (Resource.topic(name),)
+                        topic, stamp, found = read_topic(path, name, znode.data)
+                        stamps = () if stamp is None else (stamp,)
+                        if topic is not None and name not in tree.doomed:
+                            topics[name] = topic
+                    else:
+                        document = self.document(path, znode.data)
+                        holders, stamps, found = tuple(document.overrides), document.stamps, document.problems
+                        self._take(document, configs, tree.doomed if path.startswith(at.TOPICS) else frozenset())
+                except ValueError:
+                    problems.append(Problem(path, "", "its name cannot be decoded"))
+                    continue
+                problems += found
+                if not stamps:
+                    stamps = self._foreign(path, znode, len(holders), tree.marks.get(path), unseen)
+                _note(changed, holders, stamps)
+        snapshot = Snapshot.of(revision, Map(topics), Map(configs), Map(changed))
+        return Said(snapshot, _versions(tree), problems, unseen)
+
+    def _take(self, document: Document, configs: dict[Resource, Overrides], doomed: frozenset[str]) -> None:
+        for resource, values in document.overrides.items():
+            if values and resource.name not in doomed:
+                configs[resource] = self._shared.setdefault(tuple(values.items()), values)
+
+    def _foreign(self, path: str, znode: Znode, count: int, mark: Mark | None, unseen: list[str]) -> tuple[int, ...]:
+        """When a znode without stamps was last changed, as far as the journal knows."""
+        if mark is not None and mark.modified == znode.modified:
+            return tuple(mark.numbers)
+        if znode.modified > self._born:
+            unseen.append(path)
+        return (self._floor,) * count
+
+
+def _versions(tree: Tree) -> dict[str, int]:
+    """Of all znodes but those that the controller is about to delete."""
+    versions = {path: znode.version for path, znode in tree.znodes.items()}
+    for path in tree.users:
+        versions[f"{path}/clients"] = 0
+    for name in tree.doomed:
+        versions.pop(at.topic_path(name), None)
+        versions.pop(at.config_path(Resource.topic(name)), None)
+    return versions
+
+
+def _note(changed: dict[Resource, int], holders: Sequence[Resource], numbers: Sequence[int]) -> None:
+    for resource, number in zip(holders, numbers, strict=False):
+        if number > changed.get(resource, 0):
+            changed[resource] = number
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """As in a SQLite store: half of the time of loading many topics would go into looking for garbage among them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
