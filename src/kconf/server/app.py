@@ -34,7 +34,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 9092
     node_id: int = 1
-    static: Mapping[str, str] = field(default_factory=dict)
+    static: Mapping[str, str] = field(default_factory=dict, repr=False)
     listeners: Sequence[Listener] = ()  # where there are none: a plain one on `host` and `port`
     read_only: bool = False
 
@@ -65,7 +65,7 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self.now = self._loop.time
         settings = self.settings
-        store = open_store(settings.store, Secrets.of(settings.static))
+        store = open_store(settings.store, Secrets.of(settings.static), read_only=settings.read_only)
         service = Service(
             store,
             node_id=settings.node_id,

@@ -17,7 +17,7 @@ from kconf.model.journal import Caller, Change, ChangeKind
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, topic_to_json
-from kconf.store.base import Founding, Store, open_store
+from kconf.store.base import Founding, Store, check_kazoo, open_store
 from kconf.store.vault import NO_SECRETS, Secrets, is_secret
 
 TOGETHER = 100  # resources in one revision
@@ -42,7 +42,7 @@ def copy_store(source_url: str, target_url: str, secrets: Secrets = NO_SECRETS, 
 
     Raises StoreMismatch where the target is not empty, and StoreError where a value cannot be read.
     """
-    with closing(open_store(source_url, secrets)) as source:
+    with closing(open_store(source_url, secrets, read_only=True)) as source:
         snapshot = source.load()
         _check_readable(source)
         founding = Founding(source.cluster_id, source.epoch + 1)
@@ -58,15 +58,20 @@ def _founded(url: str, founding: Founding, secrets: Secrets) -> AbstractContextM
         from kconf.store.sqlite_founding import founded
 
         return founded(url, founding, secrets)
-    raise ConfigurationError(f"nothing can be copied to {url!r}: use sqlite:///FILE")
+    if url.startswith("zookeeper://"):
+        check_kazoo(url)
+        from kconf.store import zookeeper_founding
+
+        return zookeeper_founding.founded(url, founding, secrets)
+    raise ConfigurationError(f"nothing can be copied to {url!r}: use sqlite:///FILE or zookeeper://HOST:PORT/CHROOT")
 
 
 def _check_readable(source: Store) -> None:
     lost = getattr(source, "unreadable", ())
     if lost:
         raise StoreError(
-            f"{source.url} has values that cannot be unlocked, {lost[0]} first: "
-            "give the password.encoder.secret that they were set with (--config)"
+            f"{source.url} has values that cannot be read, {lost[0]} first: mend or remove them, "
+            "or give the password.encoder.secret that they were set with (--config)"
         )
 
 
