@@ -1,4 +1,4 @@
-"""Completion and history for the shell of `kconf kafka`, with prompt_toolkit (extra `shell`)."""
+"""Completion and history for the shells, with prompt_toolkit (extra `shell`)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from prompt_toolkit.history import InMemoryHistory
 from kconf.errors import KconfError
 
 if TYPE_CHECKING:
-    from kconf.cli.kafka_shell import Shell
+    from kconf.cli.kafka_shell import Conversation
 
 
 class _Completer(Completer):
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: Conversation) -> None:
         self._shell = shell
 
     def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
@@ -29,7 +29,7 @@ class _Completer(Completer):
             return  # a cluster that does not answer makes no suggestions
 
 
-def asker(shell: Shell) -> Callable[[str], str]:
+def asker(shell: Conversation) -> Callable[[str], str]:
     """Asks for a line. Values are kept in memory only: they may be secrets."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(), completer=_Completer(shell), complete_while_typing=False

@@ -10,7 +10,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from kconf.cli import kip21
 from kconf.errors import ConfigurationError, KconfError
@@ -202,7 +202,7 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
     shell = Shell(admin)
     person = sys.stdin.isatty()
     status = 0
-    for line in _lines(shell) if person else sys.stdin:
+    for line in lines(shell) if person else sys.stdin:
         try:
             for said in shell.do(line):
                 print(said)
@@ -219,7 +219,17 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
     return status
 
 
-def _lines(shell: Shell) -> Iterator[str]:
+class Conversation(Protocol):
+    """What a terminal needs to know of a shell."""
+
+    @property
+    def prompt(self) -> str: ...
+
+    def suggestions(self, line: str) -> Iterator[str]: ...
+
+
+def lines(shell: Conversation) -> Iterator[str]:
+    """What a person types, until the end of the input."""
     ask = _asker(shell)
     while True:
         try:
@@ -230,7 +240,7 @@ def _lines(shell: Shell) -> Iterator[str]:
             return
 
 
-def _asker(shell: Shell) -> Callable[[str], str]:
+def _asker(shell: Conversation) -> Callable[[str], str]:
     """prompt_toolkit is in the extra `shell`; without it there is no completion."""
     try:
         from kconf.cli.kafka_prompt import asker

@@ -19,8 +19,11 @@ COMMANDS: Final = {
     "explain": "people.explain",
     "topic": "people.topic",
     "acl": "people.acl",
+    "scram": "people.scram",
     "export": "declare.export",
     **dict.fromkeys(("plan", "apply"), "declare.plan"),
+    "shell": "people.shell",
+    "completion": "people.completion",
     "serve": "serve",
     "backup": "backup",
     "store": "store",
@@ -29,7 +32,6 @@ COMMANDS: Final = {
     "quota": "quota",
     "config-command": "config_command",
     "kafka": "kafka",
-    "scram": "people.scram",
     "scram-credentials": "scram_credentials",
 }
 """The module of each in this package; it has `add_to`, which may add several commands at once."""

@@ -1,7 +1,7 @@
 """How people's commands change a cluster: plan, policy, dry run, question, send, record. One way for all of them.
 
 A verb makes a `Plan` and says how its resources are sent; `carry_out` does the rest and fills the answer. Whatever
-reaches a cluster goes through `make_changes`, so that a record of it can be kept.
+reaches a cluster goes through `make_changes`; the record of it, where a context has a `journal:`, is the client's work.
 """
 
 from __future__ import annotations
@@ -44,25 +44,10 @@ def add_bulk(parser: argparse.ArgumentParser) -> None:
     add("--resume", metavar="FILE", help="note there what is done, and leave out what was done before")
 
 
-def make_changes(
-    target: Target, admin: SyncAdminClient, edits: Sequence[Edit], send: Send, *, reason: str | None = None
-) -> list[Outcome]:
-    """Send what was planned for some resources, record it, and tell what became of each edit.
-
-    A request that may have arrived is recorded also where its answer was lost.
-    """
-    from kconf.cli.people.record import record
-
-    resources = list(dict.fromkeys(each.resource for each in edits))
-    try:
-        results = send(resources, False)
-    except KafkaError as error:
-        outcomes = [Outcome(each, error.failure()) for each in edits]
-        record(target, admin, outcomes, reason)
-        raise
-    outcomes = [Outcome(each, _failure(results, each)) for each in edits]
-    record(target, admin, outcomes, reason)
-    return outcomes
+def make_changes(edits: Sequence[Edit], send: Send) -> list[Outcome]:
+    """Send what was planned for some resources, and tell what became of each edit."""
+    results = send(list(dict.fromkeys(each.resource for each in edits)), False)
+    return [Outcome(each, _failure(results, each)) for each in edits]
 
 
 def _failure(results: Outcomes, edit: Edit) -> Failure | None:
@@ -151,16 +136,15 @@ def _send_all(
     rate, resume = getattr(options, "rate", None), getattr(options, "resume", None)
     done = Resumption(resume, answer.command, wish)
     rest = done.missing(by_resource)
+    left = set(rest)
     for resource in by_resource:
-        if resource not in rest:
+        if resource not in left:
             for each in by_resource[resource]:
                 answer.add(**item_of(each, "done before"))
     with Progress(len(rest)) as progress:
         for some in paced(_batches(list(rest), rate), rate, time.monotonic, time.sleep):
             try:
-                outcomes = make_changes(
-                    target, admin, [each for one in some for each in by_resource[one]], send, reason=options.reason
-                )
+                outcomes = make_changes([each for one in some for each in by_resource[one]], send)
             except KconfError as error:
                 _broken(answer, [each for one in rest[progress.count :] for each in by_resource[one]], error)
                 raise

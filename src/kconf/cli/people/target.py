@@ -16,6 +16,7 @@ from kconf.errors import ConfigurationError
 if TYPE_CHECKING:
     from kconf.client.aio import AdminClient
     from kconf.client.sync import SyncAdminClient
+    from kconf.store.client_journal import ClientJournal
 
 OUTPUTS = ("table", "json", "csv")
 
@@ -26,6 +27,7 @@ class Target(NamedTuple):
     context: Context
     command_config: str | None = None
     timeout: float | None = None
+    reason: str | None = None
 
     @property
     def name(self) -> str:
@@ -35,7 +37,7 @@ class Target(NamedTuple):
         """A client; use it in a `with` block."""
         from kconf.client.sync import SyncAdminClient
 
-        return SyncAdminClient.from_properties(*self._client())
+        return SyncAdminClient.from_properties(*self._client(), journal=self._journal())
 
     def open_async(self) -> AdminClient:
         """A client for an event loop; use it in an `async with` block."""
@@ -55,6 +57,17 @@ class Target(NamedTuple):
         if self.timeout is not None:
             properties["default.api.timeout.ms"] = str(max(1, int(self.timeout * 1000)))
         return properties, bootstrap(self.context)
+
+    def _journal(self) -> ClientJournal | None:
+        """Where changes are recorded, for clusters that keep no record themselves."""
+        directory = self.context.journal
+        if directory is None:
+            return None
+        if "://" in directory:
+            raise ConfigurationError(f"the journal of {self.name} must be a directory, and not {directory}")
+        from kconf.store.client_journal import ClientJournal
+
+        return ClientJournal(directory, reason=self.reason)
 
     def check_writable(self) -> None:
         """Raise before anything is dialled, where the context is for reading only."""
@@ -83,7 +96,8 @@ def add_output(parser: argparse._ActionsContainer) -> None:
 def targets(options: argparse.Namespace) -> list[Target]:
     """The clusters that are meant: one, or for a glob all that it matches."""
     chosen = _contexts(options)
-    return [Target(each, options.command_config, options.timeout) for each in chosen]
+    reason = getattr(options, "reason", None)
+    return [Target(each, options.command_config, options.timeout, reason) for each in chosen]
 
 
 def target(options: argparse.Namespace) -> Target:
