@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kconf.engine.quota_index import Levels, Name, QuotaIndex, QuotaRow, QuotaRows
+from kconf.engine.quota_index import OWN, Levels, Name, QuotaIndex, QuotaRow, QuotaRows
 from kconf.engine.quotas import ENTITY_TYPES
 from kconf.errors import InvalidRequest, UnsupportedVersion
 from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaFilter
@@ -95,16 +95,15 @@ def _pairs(index: QuotaIndex, user: _Wanted, client: _Wanted) -> Iterable[QuotaR
         return index.pairs.ordered()
     if isinstance(user, _Any):
         assert not isinstance(client, _Any)
-        return _within(index.by_client, client)
+        return [index.pairs[each, client] for each in _within(index.by_client, client)]
     if isinstance(client, _Any):
-        return _within(index.by_user, user)
+        return [index.pairs[user, each] for each in _within(index.by_user, user)]
     row = index.pairs.get((user, client))
     return () if row is None else (row,)
 
 
-def _within(levels: Mapping[Name, Levels], name: Name) -> Iterable[QuotaRow]:
-    found = levels[name].pairs if name in levels else {}
-    return [found[each] for each in _sorted(found)]
+def _within(levels: Mapping[Name, Levels], name: Name) -> list[Name]:
+    return _sorted(each for each in levels.get(name, ()) if each != OWN)
 
 
 def _sorted(names: Iterable[Name]) -> list[Name]:
@@ -126,4 +125,4 @@ def clients(index: QuotaIndex) -> list[Name]:
 
 def clients_of(index: QuotaIndex, user: Name) -> list[Name]:
     """The client ids with a quota within a user."""
-    return _sorted(index.by_user[user].pairs if user in index.by_user else ())
+    return _within(index.by_user, user)

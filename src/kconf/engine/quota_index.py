@@ -8,7 +8,7 @@ matches a client's rule, not even the default one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any, Final, TypeVar
 
@@ -95,14 +95,10 @@ def _rank(name: Any) -> Any:
     return (name[0] or "", name[1] or "") if isinstance(name, tuple) else name or ""
 
 
-class Levels:
-    """What is set for one user: for itself, and for clients within it. Or for one client, and within users."""
+Levels = dict[Name, Overrides]
+"""What is set for one user: under "" for itself, else for a client within it. Or for one client, and within users."""
 
-    __slots__ = ("own", "pairs")
-
-    def __init__(self) -> None:
-        self.own: QuotaRow | None = None
-        self.pairs: dict[Name, QuotaRow] = {}
+OWN: Final = ""
 
 
 class QuotaIndex:
@@ -120,9 +116,10 @@ class QuotaIndex:
     @classmethod
     def of(cls, snapshot: Snapshot) -> QuotaIndex:
         index = cls()
-        for resource, values in snapshot.configs.items():
-            if resource.type == ResourceType.QUOTA:
-                index._put(resource, values)
+        stored = [(each.name, values) for each, values in snapshot.configs.items() if each.type == ResourceType.QUOTA]
+        entities = json.loads(f"[{','.join(name for name, _ in stored)}]")  # at once: a third of the time
+        for parts, (_, values) in zip(entities, stored, strict=True):
+            index._put(parts, values)
         return index
 
     def __len__(self) -> int:
@@ -131,24 +128,24 @@ class QuotaIndex:
     def refresh(self, snapshot: Snapshot, resources: Iterable[Resource]) -> None:
         """Take over what a snapshot now says of these resources."""
         for resource in resources:
-            self._put(resource, snapshot.overrides(resource))
+            self._put(json.loads(resource.name), snapshot.overrides(resource))
 
-    def _put(self, resource: Resource, values: Overrides) -> None:
-        parts: dict[str, Name] = json.loads(resource.name)
+    def _put(self, parts: Mapping[str, Name], values: Overrides) -> None:
         if IP in parts:
             self._replace(self.ips, IP, parts[IP], values)
-        elif CLIENT_ID in parts and USER in parts:
-            pair = user, client = parts[USER], parts[CLIENT_ID]
-            row = self._replace(self.pairs, _PAIR, pair, values)
-            _note(self.by_user, user, row, (client,))
-            _note(self.by_client, client, row, (user,))
+        elif len(parts) == 2:
+            user, client = parts[USER], parts[CLIENT_ID]
+            self._replace(self.pairs, _PAIR, (user, client), values)
+            _note(self.by_user, user, client, values)
+            _note(self.by_client, client, user, values)
         elif USER in parts:
-            _note(self.by_user, parts[USER], self._replace(self.users, USER, parts[USER], values))
+            self._replace(self.users, USER, parts[USER], values)
+            _note(self.by_user, parts[USER], OWN, values)
         elif CLIENT_ID in parts:
-            name = parts[CLIENT_ID]
-            _note(self.by_client, name, self._replace(self.clients, CLIENT_ID, name, values))
+            self._replace(self.clients, CLIENT_ID, parts[CLIENT_ID], values)
+            _note(self.by_client, parts[CLIENT_ID], OWN, values)
 
-    def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> QuotaRow | None:
+    def _replace(self, rows: QuotaRows[K], kind: str, name: K, values: Overrides) -> None:
         old = rows.get(name)
         uses = self.uses
         if old is not None:
@@ -157,12 +154,9 @@ class QuotaIndex:
         if values:
             for key in values:
                 uses[key] = uses.get(key, 0) + 1
-            row = QuotaRow(kind, name, values)
-            rows.put(name, row)
-            return row
-        if old is not None:
+            rows.put(name, QuotaRow(kind, name, values))
+        elif old is not None:
             rows.drop(name)
-        return None
 
     # -- who gets what -----------------------------------------------------------------------------------------------
 
@@ -181,21 +175,21 @@ class QuotaIndex:
         found: list[tuple[QuotaSource, str]] = []
         mine = self.by_client.get(client_id) if client_id else None
         if user and (own := self.by_user.get(user)) is not None:
-            if client_id and (row := own.pairs.get(client_id)) is not None and (text := row.values.get(key)):
+            if client_id and (values := own.get(client_id)) is not None and (text := values.get(key)):
                 found.append((_CLIENT_IN_USER, text))
-            if client_id != "" and (row := own.pairs.get(None)) is not None and (text := row.values.get(key)):
+            if client_id != "" and (values := own.get(None)) is not None and (text := values.get(key)):
                 found.append((_DEFAULT_CLIENT_IN_USER, text))
-            if (row := own.own) is not None and (text := row.values.get(key)):
+            if (values := own.get(OWN)) is not None and (text := values.get(key)):
                 found.append((_USER, text))
         if user != "":
-            if mine is not None and (row := mine.pairs.get(None)) is not None and (text := row.values.get(key)):
+            if mine is not None and (values := mine.get(None)) is not None and (text := values.get(key)):
                 found.append((_CLIENT_IN_DEFAULT_USER, text))
             if (everyone := self.by_user.get(None)) is not None:
-                if client_id != "" and (row := everyone.pairs.get(None)) is not None and (text := row.values.get(key)):
+                if client_id != "" and (values := everyone.get(None)) is not None and (text := values.get(key)):
                     found.append((_DEFAULT_CLIENT_IN_DEFAULT_USER, text))
-                if (row := everyone.own) is not None and (text := row.values.get(key)):
+                if (values := everyone.get(OWN)) is not None and (text := values.get(key)):
                     found.append((_DEFAULT_USER, text))
-        if mine is not None and (row := mine.own) is not None and (text := row.values.get(key)):
+        if mine is not None and (values := mine.get(OWN)) is not None and (text := values.get(key)):
             found.append((_CLIENT, text))
         if client_id != "" and (row := self.clients.get(None)) is not None and (text := row.values.get(key)):
             found.append((_DEFAULT_CLIENT, text))
@@ -240,21 +234,18 @@ def quotas(row: QuotaRow) -> list[tuple[str, float]]:
     return [(key, number(text)) for key, text in sorted(row.values.items())]
 
 
-def _note(index: dict[Name, Levels], name: Name, row: QuotaRow | None, within: tuple[Name, ...] = ()) -> None:
-    """Put a row where it belongs, or take it away; `within` names the other half of a pair."""
+def _note(index: dict[Name, Levels], name: Name, within: Name, values: Overrides) -> None:
+    """Put values where they belong, or take them away; `within` is the other half of a pair, or OWN."""
     levels = index.get(name)
-    if levels is None:
-        if row is None:
-            return
-        levels = index[name] = Levels()
-    if not within:
-        levels.own = row
-    elif row is not None:
-        levels.pairs[within[0]] = row
-    else:
-        levels.pairs.pop(within[0], None)
-    if levels.own is None and not levels.pairs:
-        del index[name]
+    if values:
+        if levels is None:
+            index[name] = {within: values}
+        else:
+            levels[within] = values
+    elif levels is not None:
+        levels.pop(within, None)
+        if not levels:
+            del index[name]
 
 
 _CLIENT_IN_USER: Final = QuotaSource.CLIENT_IN_USER

@@ -21,6 +21,7 @@ from kconf.model.journal import Revision
 from kconf.model.quota import IP, QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.server.memory import uncollected
 from kconf.service import Service
 
 log = getLogger(__name__)
@@ -122,7 +123,8 @@ class QuotaManager:
 
     def load(self, snapshot: Snapshot) -> None:
         """Begin with all that a snapshot has."""
-        self.index = QuotaIndex.of(snapshot)
+        with uncollected():
+            self.index = QuotaIndex.of(snapshot)
         self._name_addresses(name for name in self.index.ips if name is not None)
         self._decide()
 
