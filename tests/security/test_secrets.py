@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import stat
 import subprocess
 import sys
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,27 @@ from kconf import (
     ResourceType,
     Scram,
     SyncAdminClient,
+    Tls,
     scram_upsertion,
 )
-from kconf.engine.scram import salted_password
+from kconf.client.jaas import parse
+from kconf.engine.resolve import Ladder
+from kconf.engine.scram import credential, salted_password
+from kconf.keys.catalogue import kafka_43
+from kconf.model.alteration import ResourceAlterations
+from kconf.model.journal import Caller, Change, ChangeKind, Revision
+from kconf.model.plan import Plan
+from kconf.model.snapshot import Snapshot
+from kconf.server.app import Settings
+from kconf.server.sasl import Realm
+from kconf.service import State
+from kconf.store.password_encoder import PasswordEncoder
+from kconf.store.vault import Secrets, Vault
+from kconf.wire.apis import BY_NAME
 from tests.client.certificates import Certificates
 from tests.security.realm import PLAIN_MODULE
 from tests.support.process import HOST, KconfProcess
+from tests.support.secrets import assert_nowhere, assert_private, assert_unsaid
 
 MARK = "Tr0ub4dor"
 PREFIX = "listener.name.sasl_ssl.ssl"
@@ -97,18 +111,10 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
             assert MARK not in str(raised.value)
 
 
-def marks() -> list[bytes]:
-    plain = MARK.encode()
-    return [plain, b64encode(plain)[:-3], MARK.encode("utf-16-le"), plain.hex().encode()]
-
-
 def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
-    written = [each for each in planted.directory.rglob("*") if each.is_file() and each.name != "server.properties"]
-    assert {"kconf.db", "kconf.log"} <= {each.name for each in written}
-    for file in written:
-        # A wrong number is echoed to who sent it, and nowhere else.
-        for mark in marks():
-            assert mark not in file.read_bytes(), (file.name, mark)
+    """Also a wrong number is told to who sent it, and nowhere else."""
+    assert_nowhere(planted.directory, [MARK], but=["server.properties"])
+    assert {"kconf.db", "kconf.log"} <= {each.name for each in planted.directory.iterdir()}
 
 
 def test_nothing_that_was_written_can_stand_in_for_a_password(planted: KconfProcess) -> None:
@@ -147,8 +153,43 @@ def test_the_values_are_still_there(planted: KconfProcess) -> None:
 
 
 def test_files_with_secrets_are_for_their_owner_alone(planted: KconfProcess) -> None:
-    for file in planted.directory.glob("kconf.db*"):
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
+    """The store, what is not yet in it (WAL), its key and its lock, whatever the umask."""
+    files = list(planted.directory.glob("kconf.db*"))
+    assert {"kconf.db", "kconf.db-wal", "kconf.db.key"} <= {each.name for each in files}
+    assert_private(files)
+
+
+def _ladder() -> Ladder:
+    return Ladder(kafka_43(), {"ssl.key.password": MARK}, {"x": MARK}, {"y": MARK})
+
+
+CHANGE = Change(ChangeKind.CONFIG, Resource.broker(1), "ssl.key.password", MARK, MARK, "set", sensitive=True)
+HOLDERS: dict[str, Callable[[], object]] = {
+    "settings": lambda: Settings("sqlite:///x", static={"ssl.key.password": MARK}),
+    "state": lambda: State(Snapshot.EMPTY.apply([CHANGE], 1), _ladder()),
+    "plan": lambda: Plan(None, [CHANGE]),
+    "revision": lambda: Revision(1, 0, Caller(), [CHANGE]),
+    "realm": lambda: Realm(("PLAIN",), {"alice": MARK}, lambda: Snapshot.EMPTY),
+    "secrets": lambda: Secrets(MARK, MARK),
+    "vault": lambda: Vault(b"x" * 32, Secrets(MARK)),
+    "encoder": lambda: PasswordEncoder(Secrets(MARK)),
+    "wish": lambda: ResourceAlterations(Resource.broker(1), [Alteration(Op.SET, "ssl.key.password", MARK)]),
+    "credential": lambda: credential(Mechanism.SCRAM_SHA_256, MARK.encode(), MARK.encode(), 4096),
+    "upsertion": lambda: scram_upsertion("u", Mechanism.SCRAM_SHA_256, "p", salt=MARK.encode()),
+    "Plain": lambda: Plain("alice", MARK),
+    "Scram": lambda: Scram("alice", MARK, "SCRAM-SHA-256"),
+    "Tls": lambda: Tls(key=MARK, key_password=MARK),
+    "JAAS": lambda: parse(f'x.Y required username="alice" password="{MARK}";'),
+    "a token": lambda: BY_NAME["SaslAuthenticate"].request(auth_bytes=b"\0alice\0" + MARK.encode()),
+    "client": lambda: SyncAdminClient("127.0.0.1:1", sasl=Plain("alice", MARK)),
+}
+
+
+@pytest.mark.parametrize("what", HOLDERS)
+def test_what_holds_a_secret_does_not_show_it(what: str) -> None:
+    """As it would stand in a traceback, or in a log line that someone adds one day."""
+    holder = HOLDERS[what]()
+    assert_unsaid(f"{holder!r} {holder} {[holder]}", [MARK], what)
 
 
 def test_a_start_that_fails_shows_no_secret(tmp_path: Path) -> None:

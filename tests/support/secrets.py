@@ -1,28 +1,80 @@
-"""Look for planted secrets in everything that was written."""
+"""Looks for secrets in every byte that was written or said, in the forms in which bytes tend to be written.
+
+A test plants secrets that stand nowhere else, lets the process do its work, and calls `assert_nowhere` with the
+directory that it wrote to. Files are read as they are; gzip and Parquet are opened.
+"""
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Iterable, Iterator
+import gzip
+import json
+import stat
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 
-def forms(secret: str) -> Iterator[bytes]:
-    """A secret as it is, and as it would look after the usual encodings."""
+def forms(secret: str) -> dict[str, bytes]:
+    """The secret as it is, and as others would write it."""
     plain = secret.encode()
-    yield plain
-    yield secret.encode("utf-16-le")
-    yield plain.hex().encode()
-    for shift in range(3):  # base64 looks different by where the secret begins
-        whole = b64encode(bytes(shift) + plain)
-        yield whole[4 if shift else 0 : len(whole) - 4]
+    found = {
+        "as it is": plain,
+        "hex": plain.hex().encode(),
+        "HEX": plain.hex().upper().encode(),
+        "UTF-16-LE": secret.encode("utf-16-le"),
+        "UTF-16-BE": secret.encode("utf-16-be"),
+        "JSON": json.dumps(secret)[1:-1].encode(),
+        "URL": quote(secret, safe="").encode(),
+    }
+    for before in range(3):  # base64 cuts threes, wherever the secret stands in them
+        inner = (3 - before) % 3
+        middle = plain[inner : len(plain) - (len(plain) - inner) % 3]
+        found[f"base64 at {before}"] = b64encode(middle)
+        found[f"URL-safe base64 at {before}"] = urlsafe_b64encode(middle)
+    return {form: data for form, data in found.items() if len(data) >= 6}
 
 
-def assert_nowhere(directory: Path, secrets: Iterable[str]) -> None:
-    """No file below a directory has a secret in any of its forms."""
-    files = [each for each in directory.rglob("*") if each.is_file()]
-    assert files, f"nothing was written to {directory}"
-    wanted = [form for secret in secrets for form in forms(secret)]
-    for file in files:
-        data = file.read_bytes()
-        assert [form for form in wanted if form in data] == [], file
+def leaks(data: bytes, secrets: Iterable[str]) -> list[str]:
+    """Which secrets stand in the data, and in which form; the secrets themselves are not repeated."""
+    return [
+        f"secret {number} ({form})"
+        for number, secret in enumerate(secrets, 1)
+        for form, data_of in forms(secret).items()
+        if data_of in data
+    ]
+
+
+def assert_unsaid(said: str | bytes, secrets: Iterable[str], where: str = "what was said") -> None:
+    found = leaks(said.encode(errors="surrogateescape") if isinstance(said, str) else said, secrets)
+    assert not found, f"{where} has {', '.join(found)}"
+
+
+def assert_nowhere(directory: Path, secrets: Iterable[str], *, but: Collection[str] = ()) -> int:
+    """No file below has a secret, neither in its name nor inside, but those of these names. How many were read."""
+    wanted, read = tuple(secrets), 0
+    assert wanted, "there is nothing to look for"
+    for file in sorted(each for each in directory.rglob("*") if each.is_file()):
+        if file.name not in but:
+            for data in _contents(file):
+                assert_unsaid(data, wanted, str(file.relative_to(directory)))
+            read += 1
+    return read
+
+
+def assert_private(files: Iterable[Path]) -> None:
+    """They are for their owner alone."""
+    open_to_others = [each.name for each in files if stat.S_IMODE(each.stat().st_mode) & 0o077]
+    assert not open_to_others
+
+
+def _contents(file: Path) -> Iterator[bytes]:
+    yield file.name.encode()
+    data = file.read_bytes()
+    yield data
+    if data.startswith(b"\x1f\x8b"):
+        yield gzip.decompress(data)
+    if data.startswith(b"PAR1"):
+        import pyarrow.parquet as parquet
+
+        yield str(parquet.read_table(file).to_pylist()).encode()

@@ -30,10 +30,10 @@ _MAX_VIEWS = 8192
 class Ladder:
     """The broker levels of one moment, from the strongest to the weakest."""
 
-    catalogue: Catalogue
-    static: Overrides
-    everywhere: Overrides  # the cluster default
-    here: Overrides  # this broker's own
+    catalogue: Catalogue = field(repr=False)
+    static: Overrides = field(repr=False)  # levels have secrets among them
+    everywhere: Overrides = field(repr=False)  # the cluster default
+    here: Overrides = field(repr=False)  # this broker's own
     memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what others derive from this ladder
     _views: dict[object, View] = field(default_factory=dict, repr=False)
     _chains: dict[str, tuple[Synonym, ...]] = field(default_factory=dict, repr=False)

@@ -25,6 +25,10 @@ class Alteration(NamedTuple):
     key: str
     value: str | None = None
 
+    def __repr__(self) -> str:
+        """Without the value: what is wished for may be a secret, and only its resource's keys could tell."""
+        return f"Alteration(op={self.op!r}, key={self.key!r}, value={None if self.value is None else '[hidden]'})"
+
 
 class ResourceAlterations(NamedTuple):
     """The wishes about one resource. They are granted together or not at all.

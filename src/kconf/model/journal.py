@@ -69,8 +69,8 @@ class Revision:
 class Attempt:
     """A request about one resource that changed nothing: refused (`code` is not 0), or a dry run.
 
-    Where it is neither, something was changed that is not kept: the level of a logger. It has no revision of its own and names the one it was judged on; values are never kept. `number` is given by the
-    store.
+    Where it is neither, something was changed that is not kept: the level of a logger. It has no revision of its own,
+    and names the one it was judged on; values are never kept. `number` is given by the store.
     """
 
     time: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 from uuid import UUID
 
@@ -31,7 +31,7 @@ class Snapshot:
     topics: Map[str, Topic] = Map()  # noqa: RUF009 – immutable
     topic_ids: Map[UUID, str] = Map()  # noqa: RUF009
     twins: Map[str, frozenset[str]] = Map()  # noqa: RUF009 – names with '.' or '_', by what they are in metric names
-    configs: Map[Resource, Overrides] = Map()  # noqa: RUF009
+    configs: Map[Resource, Overrides] = field(default=Map(), repr=False)  # secrets among them
     changed: Map[Resource, int] = Map()  # noqa: RUF009
 
     @classmethod
