@@ -50,8 +50,10 @@ Step = tuple[Done, list[tuple[str, str, Any]]]
 @pytest.fixture(scope="module")
 def steps(zookeeper: ZooKeeper, tools_392: ToolServer) -> Iterator[Mapping[int, Step]]:
     """What each run said, and what it changed."""
-    client = KazooClient(hosts=zookeeper.address + CHROOT)
+    client = KazooClient(hosts=zookeeper.address)
     client.start(timeout=30)
+    client.ensure_path(CHROOT)
+    client.chroot = CHROOT
     try:
         _plant(client)
         with KconfProcess(store=zookeeper.url(CHROOT), properties=PROPERTIES) as kconf:
@@ -76,7 +78,6 @@ def test_a_tool_leaves_the_same_znodes(steps: Mapping[int, Step], number: int, s
 
 def _plant(client: KazooClient) -> None:
     """The tree of the real broker before its tools ran, without the broker: kconf is alone here, as node 1."""
-    client.ensure_path("/")
     password = {"version": 1, "config": {PASSWORD["key"]: PASSWORD["value"]}}  # the tree's own was made unreadable
     tree = {**GOLDEN["initial_tree"], "/config/brokers/1": {"data": json.dumps(password)}}
     for path, node in tree.items():
