@@ -59,6 +59,7 @@ def assert_nowhere(directory: Path, secrets: Iterable[str], *, but: Collection[s
             for data in _contents(file):
                 assert_unsaid(data, wanted, str(file.relative_to(directory)))
             read += 1
+    assert read, f"nothing was written to {directory}"
     return read
 
 
