@@ -12,13 +12,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
 from time import perf_counter, time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.engine.resolve import Ladder
-from kconf.errors import RevisionConflict, StoreError, StoreReadOnly, StoreUnavailable
+from kconf.errors import (
+    ChangeTooLarge,
+    InvalidRequest,
+    RevisionConflict,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from kconf.keys.catalogue import Catalogue
 from kconf.model.journal import Caller, Revision
 from kconf.model.plan import Draft, Plan
@@ -33,7 +41,7 @@ T = TypeVar("T")
 MOST_PLANS = 512  # in one transaction
 _LOOKS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _TURN = 0.005  # seconds of planning before others get their turn
-MOST_TRIES = 10  # for a plan whose guards keep breaking
+MOST_TRIES = 50  # for a plan whose guards keep breaking
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +91,22 @@ class Service:
         self.failed_commits = 0
         self.writable = not read_only  # as the last commit found it
         self._read_only = read_only
+        self._others = False  # whether other servers may have committed something
         self._clock = clock
         self._latest = 0  # the time of the last revision
         self._listeners: list[Listener] = []
         self._jobs: deque[_Job[Any]] = deque()
         self._under_way: list[_Planned] = []
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "kconf-store")
         self._writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Load the state and begin to take changes."""
+        """Load the state, and begin to take changes and to follow those of other servers."""
+        self._loop = asyncio.get_running_loop()
+        self.store.follow(self._woken)
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
@@ -137,9 +149,29 @@ class Service:
         while self._jobs or not self._closed:
             await self._wake.wait()
             self._wake.clear()
+            await self._hear()
             while self._jobs:
                 await self._gather()
                 await self._group()
+
+    def _woken(self) -> None:
+        """The store says, from a thread of its own, that other servers may have committed something."""
+
+        def listen() -> None:
+            self._others = True
+            self._wake.set()
+
+        with suppress(RuntimeError):  # the loop has ended, and nobody listens any more
+            self._loop.call_soon_threadsafe(listen)
+
+    async def _hear(self) -> None:
+        """Apply what other servers have committed."""
+        if self._others and not self._closed:
+            self._others = False
+            news = await self._in_thread(self.store.news)
+            self.writable = (self.writable or self.store.is_reachable) and not self._read_only
+            if news:
+                self._apply(news, None)
 
     async def _gather(self) -> None:
         """Who was answered together often asks again together: look around before the next transaction.
@@ -164,7 +196,7 @@ class Service:
         """One transaction: plan all that wait, commit them together, make them visible, answer."""
         drafts, final = await self._plan()
         try:
-            revisions = await self._in_thread(lambda: self.store.commit(drafts)) if drafts else ()
+            revisions, news = await self._in_thread(lambda: self._commit(drafts)) if drafts else ((), ())
         except StoreError as error:
             log.error("a commit failed: %s", error)
             self._commit_failed(error)
@@ -176,8 +208,17 @@ class Service:
         self.writable = self.writable or bool(drafts)
         committed = [each for each in revisions if isinstance(each, Revision)]
         if committed:
+            self.commits += 1
+            self.changes += sum(len(revision.changes) for revision in committed)
+        if news:
+            self._apply(sorted([*committed, *news], key=lambda each: each.number), None)
+        elif committed:
             self._apply(committed, final)
         self._answer(revisions)
+
+    def _commit(self, drafts: Sequence[Draft]) -> tuple[Sequence[Revision | RevisionConflict], Sequence[Revision]]:
+        """In the store's thread: commit, and take what others committed before that."""
+        return self.store.commit(drafts), self.store.news()
 
     async def _plan(self) -> tuple[list[Draft], State]:
         """Fill `_under_way`, each plan made on the state that the one before it leaves."""
@@ -211,9 +252,12 @@ class Service:
         """
         lost = False
         for job, outcome, draft in self._under_way:
-            conflict = draft is not None and isinstance(revisions[draft], RevisionConflict)
+            answer = None if draft is None else revisions[draft]
+            conflict = isinstance(answer, RevisionConflict)
             lost = lost or conflict
-            if conflict or (lost and draft is None):
+            if isinstance(answer, ChangeTooLarge):
+                self._fail([job], InvalidRequest(str(answer)))
+            elif conflict or (lost and draft is None):
                 self._again(job)
             elif not job.done.done():
                 job.done.set_result(outcome)
@@ -225,9 +269,11 @@ class Service:
         else:
             self._jobs.append(job)
 
-    def _apply(self, revisions: Sequence[Revision], final: State) -> None:
+    def _apply(self, revisions: Sequence[Revision], final: State | None) -> None:
+        """Make revisions visible. `final` is the state that they lead to, if they are what was planned."""
         if (
-            revisions[-1].number == final.snapshot.revision
+            final is not None
+            and revisions[-1].number == final.snapshot.revision
             and len(revisions) == final.snapshot.revision - self.state.snapshot.revision
         ):
             self.state = final  # exactly what was planned
@@ -236,8 +282,7 @@ class Service:
             for revision in revisions:
                 snapshot = snapshot.apply(revision.changes, revision.number)
             self.state = self._after(self.state, snapshot)
-        self.commits += 1
-        self.changes += sum(len(revision.changes) for revision in revisions)
+            self._latest = max(self._latest, revisions[-1].time)
         for listener in self._listeners:
             listener(revisions)
 

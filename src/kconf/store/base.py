@@ -93,8 +93,8 @@ class Store(Protocol):
     def news(self) -> Sequence[Revision]:
         """What other servers have committed since the last call, in order and unsealed.
 
-        After a commit it has all that came before the last revision of that commit, and what others committed is in
-        the guards from now on: who commits takes the news first.
+        After a commit it has all that came before the last revision of that commit. It does not fail: what cannot be
+        read now comes with a later call.
         """
         ...
 

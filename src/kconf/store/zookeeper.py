@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from logging import getLogger
 from secrets import token_bytes
 from time import monotonic, time
 from typing import Any, Final
@@ -33,6 +34,8 @@ from kconf.store.zookeeper_layout import Problem
 from kconf.store.zookeeper_ledger import Ledger, Surprise
 from kconf.store.zookeeper_outside import ORIGIN, Outside, between
 from kconf.store.zookeeper_session import Place, Session, failures
+
+log = getLogger(__name__)
 
 LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
 _TOO_LARGE: Final = 900_000
@@ -210,8 +213,12 @@ class ZookeeperStore:
     def news(self) -> Sequence[Revision]:
         ledger = self._ledger
         if self._session.is_up and (ledger.is_behind or self._session.expired or self._outside.is_waiting):
-            with failures():
-                self._catch_up()
+            try:
+                with failures():
+                    self._catch_up()
+            except StoreUnavailable as error:  # what was read so far is true; the rest is read when it is back
+                log.warning("could not read what others have changed: %s", error)
+                ledger.is_behind = True
         news, ledger.news = ledger.news, []
         self._handed = ledger.revision
         return news
@@ -242,7 +249,7 @@ class ZookeeperStore:
         return self._journal.changes(after, limit)
 
     def sealed(self, revision: Revision) -> Revision:
-        return sealed_with(self._ledger.seal, revision)
+        return self._ledger.sealed.get(revision.number) or sealed_with(self._ledger.seal, revision)
 
     def reader(self) -> Journal:
         return self._journal

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from logging import getLogger
 from secrets import token_hex
-from typing import Any
+from typing import Any, Final
 
 from kazoo.exceptions import RolledBackError, RuntimeInconsistency
 
@@ -29,6 +29,8 @@ from kconf.store.zookeeper_session import TIMEOUT, Op, Session, Unsure
 from kconf.store.zookeeper_tree import Reading, Said, Tree, read_tree
 
 log = getLogger(__name__)
+
+_MOST_SEALED: Final = 4096
 
 
 class Surprise(Exception):
@@ -50,6 +52,7 @@ class Ledger:
         self.journal = Journal(session)
         self.passwords = Passwords(seal, secrets)
         self.news: list[Revision] = []
+        self.sealed: dict[int, Revision] = {}  # the last ones of others with sensitive values, as the journal has them
         self.problems: Sequence[Problem] = ()
         self.is_behind = False
         self.wake: Callable[[], None] = lambda: None
@@ -141,6 +144,9 @@ class Ledger:
         shut = {at.config_path(change.resource) for change in revision.changes if change.sensitive}
         if not shut:
             return revision
+        self.sealed[revision.number] = revision
+        if len(self.sealed) > _MOST_SEALED:
+            del self.sealed[next(iter(self.sealed))]
         reading, values = Reading(self.passwords), dict[Resource, Any]()
         for path, data, _ in self.session.get_many(shut):
             values.update(reading.document(path, data).overrides)

@@ -1,0 +1,135 @@
+"""What one server commits, every other one shows: state, change feed, quotas, credentials, rights."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kazoo.client import KazooClient
+
+from tests.feed.reading import changes, revision_of, set_key, until
+from tests.support.admin import APPEND, BROKER, SET, TOPIC, Admin, codes
+from tests.zookeeper.conftest import Serve
+
+SOON = 20.0
+
+
+def overrides(admin: Admin, topic: str) -> dict[str, str] | None:
+    (result,) = admin.describe((TOPIC, topic))
+    if result.error_code:
+        return None
+    return {entry.name: entry.value for entry in result.configs if entry.config_source == 1}
+
+
+def test_a_change_is_seen_on_every_server(two: tuple[Admin, Admin]) -> None:
+    one, other = two
+    assert codes(one.create("orders", configs={"retention.ms": "1000"})) == [0]
+    until(lambda: overrides(other, "orders") == {"retention.ms": "1000"}, SOON)
+
+    other.alter((TOPIC, "orders"), ("segment.ms", SET, "77"))
+    until(lambda: overrides(one, "orders") == {"retention.ms": "1000", "segment.ms": "77"}, SOON)
+
+    assert codes(one.delete("orders")) == [0]
+    until(lambda: overrides(other, "orders") is None, SOON)
+
+
+def test_the_feed_of_every_server_is_the_same(two: tuple[Admin, Admin]) -> None:
+    one, other = two
+    one.create("orders")
+    other_sees = changes(other, 0, wait=20_000)
+    assert [each.revision for each in other_sees.revisions] == [1]
+
+    set_key(other, "orders", "1")
+    set_key(one, "orders", "2")
+    until(lambda: revision_of(one, (TOPIC, "orders")) == revision_of(other, (TOPIC, "orders")) == 3, SOON)
+
+    assert changes(one, 0).revisions == changes(other, 0).revisions
+
+
+def test_one_who_waits_on_another_server_is_woken(two: tuple[Admin, Admin]) -> None:
+    one, other = two
+    one.create("orders")
+    until(lambda: overrides(other, "orders") is not None, SOON)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(changes, other, 1, wait=60_000)
+        set_key(one, "orders", "5")
+        (found,) = waiting.result(30).revisions
+
+    assert (found.revision, [line.after for line in found.changes]) == (2, ["5"])
+
+
+def test_no_update_is_lost_between_servers(two: tuple[Admin, Admin]) -> None:
+    """KIP-339's APPEND is read-modify-write inside a server; here two servers do it to the same list at once."""
+    one, other = two
+    one.create("orders")
+    until(lambda: overrides(other, "orders") is not None, SOON)
+    key, wishes = "follower.replication.throttled.replicas", [f"{n}:1" for n in range(60)]
+
+    def append(admin: Admin, mine: list[str]) -> list[int]:
+        return [admin.alter((TOPIC, "orders"), (key, APPEND, wish)).error_code for wish in mine]
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(append, two, (wishes[::2], wishes[1::2])))
+
+    assert answers == [[0] * 30, [0] * 30]
+    until(lambda: overrides(one, "orders") == overrides(other, "orders"), SOON)
+    assert sorted((overrides(one, "orders") or {})[key].split(",")) == sorted(wishes)
+    assert revision_of(one, (TOPIC, "orders")) == 61
+
+
+def test_compare_and_set_has_one_winner_among_servers(two: tuple[Admin, Admin]) -> None:
+    one, other = two
+    one.create("orders")
+    until(lambda: overrides(other, "orders") is not None, SOON)
+
+    def race(turn: int) -> list[int]:
+        seen = max(revision_of(each, (TOPIC, "orders")) for each in two)
+        until(lambda: all(revision_of(each, (TOPIC, "orders")) == seen for each in two), SOON)
+        with ThreadPoolExecutor(2) as pool:
+            return sorted(
+                pool.map(lambda pair: set_key(pair[1], "orders", f"{turn}{pair[0]}", expected=seen), enumerate(two, 1))
+            )
+
+    assert [race(turn) for turn in range(10)] == [[0, 95]] * 10
+
+
+def test_broker_defaults_reach_every_servers_topics(two: tuple[Admin, Admin]) -> None:
+    one, other = two
+    one.create("orders")
+    assert one.alter((BROKER, ""), ("log.segment.bytes", SET, "1048576")).error_code == 0
+
+    def inherited() -> Any:
+        return other.entries((TOPIC, "orders"))["segment.bytes"]
+
+    until(lambda: overrides(other, "orders") is not None, SOON)
+    until(lambda: bool(inherited().value == "1048576"), SOON)
+    assert inherited().config_source == 3
+
+
+def test_a_restarted_server_has_everything(serve: Serve) -> None:
+    server = serve(1)
+    with Admin(server.bootstrap) as admin:
+        admin.create("orders", configs={"retention.ms": "1000"})
+        admin.alter((BROKER, "1"), ("ssl.keystore.password", SET, "hidden-password"))
+        before = changes(admin, 0).revisions
+    server.kill()
+    server.start()
+    with Admin(server.bootstrap) as admin:
+        assert overrides(admin, "orders") == {"retention.ms": "1000"}
+        assert changes(admin, 0).revisions == before
+
+
+def test_the_znodes_are_kafkas(serve: Serve, znodes: KazooClient) -> None:
+    with Admin(serve(1).bootstrap) as admin:
+        admin.create("orders", partitions=2, configs={"retention.ms": "1000"})
+        admin.alter((TOPIC, "orders"), ("segment.ms", SET, "77"))
+
+    config = json.loads(znodes.get("/config/topics/orders")[0])
+    assert (config["version"], config["config"]) == (1, {"retention.ms": "1000", "segment.ms": "77"})
+    topic = json.loads(znodes.get("/brokers/topics/orders")[0])
+    assert (topic["version"], topic["partitions"]) == (3, {"0": [1], "1": [1]})
+    (notice,) = znodes.get_children("/config/changes")
+    told = json.loads(znodes.get(f"/config/changes/{notice}")[0])
+    assert (told["version"], told["entity_path"]) == (2, "topics/orders")
+    assert znodes.get_children("/brokers/ids") == []
