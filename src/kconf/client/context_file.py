@@ -136,16 +136,23 @@ def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
         return f"{text.rstrip()}\n\ncontexts:\n{_block(name, fields, 2)}".lstrip()
     if contexts.flow_style:
         raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one added")
-    column = contexts.value[0][0].start_mark.column
-    before, after = text[: contexts.end_mark.index], text[contexts.end_mark.index :]
+    start = end = _end(text, contexts)
     for key, value in contexts.value:
         if key.value == name:
-            before = text[: key.start_mark.index].rpartition("\n")[0] + "\n"
-            after = text[value.end_mark.index :].lstrip(" ") if value.id == "mapping" else text[value.end_mark.index :]
-            after = " " * column + after if value is not contexts.value[-1][1] else after
-    return (
-        before.rstrip(" ") + ("" if before.rstrip(" ").endswith("\n") else "\n") + _block(name, fields, column) + after
-    )
+            start, end = text.rfind("\n", 0, key.start_mark.index) + 1, _end(text, value)
+    before = text[:start]
+    gap = "" if before.endswith("\n") else "\n"
+    return before + gap + _block(name, fields, contexts.value[0][0].start_mark.column) + text[end:]
+
+
+def _end(text: str, node: Node) -> int:
+    """The end of the last line that a node stands in; comments behind that are not its own."""
+    while node.id != "scalar" and node.value:
+        node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
+    place = int(node.end_mark.index)
+    if text[place - 1 : place] == "\n":
+        return place
+    return text.find("\n", place) + 1 or len(text)
 
 
 def _block(name: str, fields: Mapping[str, object], column: int) -> str:

@@ -7,7 +7,6 @@ here only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kconf.errors import ConfigurationError
@@ -23,6 +22,7 @@ class Node(Protocol):
     tag: str
     value: Any
     start_mark: Any
+    end_mark: Any
 
 
 class Mistake(NamedTuple):
@@ -65,7 +65,7 @@ class Tree:
             place = before.count("\n") + 1, len(before) - before.rfind("\n")
             self.mistakes.append(Mistake(*place, "this is no YAML: a character that may not stand in it"))
         except RecursionError:
-            self.mistakes.append(Mistake(1, 1, "this is no policy: it is nested too deeply"))
+            self.mistakes.append(Mistake(1, 1, "this is nested too deeply"))
         else:
             if node is None:
                 self.mistakes.append(Mistake(1, 1, "the file is empty; a policy without rules says `rules: []`"))
@@ -147,5 +147,7 @@ class Tree:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only a mistake needs it
+
     close = get_close_matches(word, list(known), 1, 0.6)
     return f"; did you mean {close[0]}?" if close else ""

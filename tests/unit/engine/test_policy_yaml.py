@@ -103,7 +103,7 @@ def test_all_mistakes_of_a_file_at_once() -> None:
         ("rules: *x", "1:8: this is no YAML: found undefined alias 'x'"),
         ("rules: []\nx: a\x07b", "2:5: this is no YAML: a character that may not stand in it"),
         ("{[a]: b, rules: []}", "1:2: the name of a field must be a text in a policy"),
-        ("rules: " + "[" * 20_000, "1:1: this is no policy: it is nested too deeply"),
+        ("rules: " + "[" * 20_000, "1:1: this is nested too deeply"),
         ("rules: []\nlabels: {topic:x: gold}", "2:19: labels must be a mapping of fields"),
         ("rules: []\nlabels: {topic:x: {tier: }}", "2:25: the value of a label must be a text"),
     ],
