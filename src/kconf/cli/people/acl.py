@@ -167,7 +167,7 @@ def _edit(acl: AclBinding, *, before: bool, after: bool) -> Edit:
     from kconf.engine.acls import key_of, pattern_of
 
     text = {True: "", False: None}
-    shown = fields_of(acl)
+    shown = {"key": None, **fields_of(acl)}
     op = "set" if after else "delete"
     return Edit(pattern_of(acl).resource, key_of(acl), text[before], text[after], op, shown=shown)
 

@@ -1,4 +1,4 @@
-"""Moments as people write them: `2026-11-15`, `2026-11-15T09:30`, `09:30`, `2h ago`, `now`; UTC unless they say otherwise."""
+"""Moments as people write them: `2026-11-15T09:30`, `09:30`, `2h ago`, `now`; UTC unless they say otherwise."""
 
 from __future__ import annotations
 

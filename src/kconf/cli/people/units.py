@@ -56,7 +56,7 @@ def raw_value(key: Key | None, text: str) -> str:
     """What a person wrote, as the wire has it. A key that is not in the catalogue is for the server to judge."""
     if key is None or key.type not in NUMBERS:
         return text
-    if not text.strip() or text.strip().lstrip("+-").isdigit():
+    if not any(character.isalpha() for character in text):
         return text
     if text.strip() == _as_another(key.name):
         return "-2"

@@ -1,0 +1,34 @@
+"""Tables are aligned, fit, and give a terminal no orders."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconf.cli.people.tables import table, text_width
+
+
+def test_columns_are_aligned_by_what_a_terminal_shows() -> None:
+    lines = table(["KEY", "VALUE"], [["a", "1"], ["早い", "2"]])
+    assert lines == ["KEY   VALUE", "a     1", "早い  2"]
+
+
+def test_what_does_not_fit_goes_on_below() -> None:
+    lines = table(["KEY", "VALUE"], [["k", "x" * 30]], width=25)
+    assert lines == ["KEY  VALUE", "k    " + "x" * 20, "     " + "x" * 10]
+
+
+def test_a_value_cannot_give_orders_to_a_terminal() -> None:
+    assert table(["A"], [["\x1b[31mred\nbell\x07"]]) == ["A", " [31mred bell"]
+
+
+rows = st.lists(st.lists(st.text(max_size=60), min_size=3, max_size=3), max_size=5)
+
+
+@given(rows, st.integers(50, 200))
+def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(cells: list[list[str]], width: int) -> None:
+    lines = table(["ONE", "TWO", "THREE"], cells, width=width)
+    assert all(text_width(line) <= width for line in lines)
+    kept = "".join("".join(lines[1:]).split())
+    wanted = {each for row in cells for cell in row for each in cell if each.isprintable() and not each.isspace()}
+    assert wanted <= set(kept)
