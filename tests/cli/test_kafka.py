@@ -158,6 +158,28 @@ class TestShell:
         shell.do(f"use topic {topic}")
         assert list(shell.suggestions("set retention.m")) == ["retention.ms="]
         assert list(shell.suggestions("unset retention.m")) == ["retention.ms"]
+        assert list(shell.suggestions("unset flush.ms,retention.m")) == ["flush.ms,retention.ms"]
+        assert list(shell.suggestions("set flush.ms=3,retention.m")) == ["flush.ms=3,retention.ms="]
+
+    def test_it_completes_values(self, admin: SyncAdminClient, topic: str) -> None:
+        """Of a boolean, out of a short list, in a list, behind other keys; a number has none."""
+        shell = Shell(admin)
+        shell.do(f"use topic {topic}")
+
+        def ends(line: str) -> list[str]:
+            return [each.removeprefix(line.split()[-1]) for each in shell.suggestions(line)]
+
+        assert ends("set preallocate=") == ["true", "false"]
+        assert ends("set flush.ms=3 preallocate=t") == ["rue"]
+        assert ends("set flush.ms=3,preallocate=f") == ["alse"]
+        assert ends("set compression.type=z") == ["std"]
+        assert ends("set cleanup.policy=comp") == ["act"]
+        assert ends("set cleanup.policy=[") == ["compact", "delete"]
+        assert ends("set cleanup.policy=[compact,") == ["delete"]
+        assert ends("set cleanup.policy=[compact,del") == ["ete"]
+        assert ends("set cleanup.policy=[compact,delete],message.timestamp.type=C") == ["reateTime"]
+        assert ends("set flush.ms=") == []
+        assert ends("set no.such.key=") == []
 
     def test_a_script_stops_at_its_first_error(self, server: KconfProcess, topic: str) -> None:
         script = f"use topic {topic}\nset no.such.key=1\napply\nundo\nset flush.ms=3\napply\nshow\n"

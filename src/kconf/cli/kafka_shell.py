@@ -190,11 +190,47 @@ class Shell:
             return ("topic", "client") if len(words) == 2 else sorted(self.admin.list_topics())
         if words[0] not in ("set", "unset") or self.entity is None:
             return ()
-        sign = "=" if words[0] == "set" else ""
-        if self.entity.kind == "client":
-            return [each + sign for each in kip21.CLIENT_KEYS]
-        view = self.admin.describe_configs([self.entity.resource])[self.entity.resource]
-        return [each.name + sign for each in view.entries]
+        if words[0] == "unset":
+            first, comma, _ = words[-1].rpartition(",")
+            return [f"{first}{comma}{key}" for key in self._keys()]
+        before, key = _begun(words[-1])
+        if key is None:
+            return [f"{before}{each}=" for each in self._keys()]
+        return [f"{before}{each}" for each in _choices(key, before)]
+
+    def _keys(self) -> Iterable[str]:
+        entity = self._here()
+        if entity.kind == "client":
+            return kip21.CLIENT_KEYS
+        return [each.name for each in self.admin.describe_configs([entity.resource])[entity.resource].entries]
+
+
+def _begun(word: str) -> tuple[str, str | None]:
+    """What stands fast of `k=v,k=[v,v`, and whose value was begun; None where it is a key that was."""
+    head, equals, value = word.rpartition("=")
+    if not equals:
+        first, comma, _ = word.rpartition(",")
+        return first + comma, None
+    if value.startswith("[") and not value.endswith("]"):
+        listed, comma, _ = value.rpartition(",")
+        return f"{head}={listed}{comma}" if comma else f"{head}=[", head.rpartition(",")[2]
+    first, comma, _ = value.rpartition(",")
+    return (f"{head}={first},", None) if comma else (f"{head}=", head.rpartition(",")[2])
+
+
+def _choices(name: str, before: str) -> Iterable[str]:
+    """All values of a key, where the catalogue has a short list of them; in brackets those that are not there yet."""
+    from kconf.keys.topic import TOPIC
+    from kconf.model.entry import ValueType
+
+    key = TOPIC.get(name)
+    if key is None:
+        return ()
+    if key.type is ValueType.BOOLEAN:
+        return ("true", "false")
+    choices = key.check.choices if key.check is not None else ()
+    there = before.rpartition("=[")[2].split(",")
+    return [each for each in choices if each not in there]
 
 
 def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
