@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     )
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, Deletion, Mechanism, Upsertion
+    from kconf.store.client_journal import ClientJournal
     from kconf.version import __version__
 
 __all__ = [
@@ -97,6 +98,7 @@ __all__ = [
     "ChangeKind",
     "ChangePage",
     "ClientCredentials",
+    "ClientJournal",
     "ClusterDescription",
     "ConfigurationError",
     "ConnectionFailed",
@@ -208,6 +210,7 @@ _ROOMS = {
     ),
     "model.resource": "Resource ResourceType",
     "model.scram": "CredentialInfo Deletion Mechanism Upsertion",
+    "store.client_journal": "ClientJournal",
     "version": "__version__",
 }
 _WHERE = {name: room for room, listed in _ROOMS.items() for name in listed.split()}

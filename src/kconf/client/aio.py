@@ -12,7 +12,7 @@ from kconf.client.aio_wire import Wires
 from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
 from kconf.client.options import client_settings, jitter, milliseconds
-from kconf.errors import UnsupportedVersion
+from kconf.errors import KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kconf.client.calls import Call
     from kconf.client.calls_changes import ChangePage, DescribedAt
     from kconf.client.calls_configs import Described
+    from kconf.client.recorders import Script
+    from kconf.client.recording import Journal
     from kconf.client.sasl import Sasl
     from kconf.client.settings import Settings
     from kconf.client.tls import Tls
@@ -58,6 +60,7 @@ class AdminClient:
         in_flight: int = 4,
         tls: Tls | None = None,
         sasl: Sasl | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._settings = client_settings(
             bootstrap,
@@ -74,6 +77,7 @@ class AdminClient:
             tls=tls,
             sasl=sasl,
         )
+        self._journal = journal
         self._start()
 
     @classmethod
@@ -83,12 +87,14 @@ class AdminClient:
         bootstrap: str | Iterable[str] = (),
         *,
         bootstrap_controllers: str | Iterable[str] = (),
+        journal: Journal | None = None,
     ) -> Self:
         """A client as a Java properties file tells it, or a mapping with the same keys."""
         from kconf.client.properties import settings_from
 
         client = cls.__new__(cls)
         client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
+        client._journal = journal
         client._start()
         return client
 
@@ -111,6 +117,29 @@ class AdminClient:
         return self._settings
 
     async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
+        """Make a call; where there is a journal, with a record of what it changes."""
+        if self._journal is not None:
+            from kconf.client.recording import changes_something, recorded
+
+            if changes_something(call):
+                return await self._play(recorded(call, self._journal, self._settings), timeout)
+        return await self._bring(call, timeout)
+
+    async def _play(self, script: Script[T], timeout: float | None) -> T:
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = await self._bring(step, timeout)
+                except KconfError as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as done:
+            found: T = done.value
+            return found
+
+    async def _bring(self, call: Call[Any, Any, T], timeout: float | None) -> T:
         """Bring a call to its end: the one method that matters."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + (self._settings.timeout if timeout is None else timeout)
@@ -386,7 +415,7 @@ class AdminClient:
         from kconf.client.calls_changes import Progress
 
         twin = self.__class__.__new__(self.__class__)
-        twin._settings = self._settings
+        twin._settings, twin._journal = self._settings, None
         twin._start()
         return Watch(twin, Progress(after, about, self._settings))
 

@@ -158,7 +158,7 @@ class AlterConfigs(Each[Resource, None]):
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(configs)
-        self._configs, self._validate_only = configs, validate_only
+        self.configs, self.validate_only = configs, validate_only
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -168,11 +168,11 @@ class AlterConfigs(Each[Resource, None]):
 
         wishes = [
             AlterConfigsResource(
-                each.type, each.name, [AlterableConfig(key, value) for key, value in self._configs[each].items()]
+                each.type, each.name, [AlterableConfig(key, value) for key, value in self.configs[each].items()]
             )
             for each in items
         ]
-        return AlterConfigsRequest(wishes, self._validate_only)
+        return AlterConfigsRequest(wishes, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> Answer:
         return _altered(self, version, frame, start)
@@ -194,8 +194,8 @@ class IncrementalAlterConfigs(Each[Resource, None]):
         reason: str | None = None,
     ) -> None:
         super().__init__(alterations)
-        self._alterations, self._validate_only = alterations, validate_only
-        self._expected, self._reason = expected or {}, reason
+        self.alterations, self.validate_only = alterations, validate_only
+        self._expected, self.reason = expected or {}, reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
             raise InvalidRequest(f"a revision is expected of what is not altered: {', '.join(sorted(stray))}")
@@ -221,13 +221,13 @@ class IncrementalAlterConfigs(Each[Resource, None]):
             IncrementalAlterConfigsResource(
                 each.type,
                 each.name,
-                [IncrementalAlterableConfig(key, op, value) for op, key, value in self._alterations[each]],
+                [IncrementalAlterableConfig(key, op, value) for op, key, value in self.alterations[each]],
                 self._expected.get(each, -1),
             )
             for each in items
         ]
-        reason = self._reason if peer.is_kconf and version >= 1 else None
-        return IncrementalAlterConfigsRequest(wishes, self._validate_only, reason)
+        reason = self.reason if peer.is_kconf and version >= 1 else None
+        return IncrementalAlterConfigsRequest(wishes, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> Answer:
         return _altered(self, version, frame, start)

@@ -48,9 +48,9 @@ class AlterClientQuotas(Each[QuotaEntity, None]):
     def __init__(
         self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
     ) -> None:
-        self._alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
-        super().__init__(self._alterations)
-        self._validate_only = validate_only
+        self.alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
+        super().__init__(self.alterations)
+        self.validate_only = validate_only
 
     def write(self, peer: Peer, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
@@ -61,12 +61,12 @@ class AlterClientQuotas(Each[QuotaEntity, None]):
                 [QuotaEntityPart(*part) for part in each.parts],
                 [
                     QuotaOp(key, 0.0 if value is None else value, value is None)
-                    for key, value in self._alterations[each].items()
+                    for key, value in self.alterations[each].items()
                 ],
             )
             for each in items
         ]
-        return AlterClientQuotasRequest(entries, self._validate_only)
+        return AlterClientQuotasRequest(entries, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> Answer:
         body = self.body(version, frame, start)

@@ -93,10 +93,10 @@ class AlterUserScramCredentials(Call[Credential, None, Results[str, None]]):
 
     def __init__(self, alterations: Iterable[Upsertion | Deletion]) -> None:
         wishes = list(alterations)
-        self._wishes = {(each.user, int(each.mechanism)): each for each in wishes}
-        if len(self._wishes) < len(wishes):
+        self.wishes = {(each.user, int(each.mechanism)): each for each in wishes}
+        if len(self.wishes) < len(wishes):
             raise DuplicateResource("a credential is altered twice")
-        super().__init__(self._wishes)
+        super().__init__(self.wishes)
         self.repeatable = not any(isinstance(each, Deletion) for each in wishes)
 
     def apart(self, item: Credential) -> Hashable:
@@ -109,7 +109,7 @@ class AlterUserScramCredentials(Call[Credential, None, Results[str, None]]):
             ScramCredentialUpsertion,
         )
 
-        wishes = [self._wishes[each] for each in items]
+        wishes = [self.wishes[each] for each in items]
         return AlterUserScramCredentialsRequest(
             [ScramCredentialDeletion(each.user, each.mechanism) for each in wishes if isinstance(each, Deletion)],
             [

@@ -25,8 +25,8 @@ class CreateTopics(Each[str, CreatedTopic]):
     def __init__(self, topics: Iterable[TopicWish | str], *, timeout_ms: int, validate_only: bool = False) -> None:
         wishes = [TopicWish(each) if isinstance(each, str) else each for each in topics]
         super().__init__(distinct((each.name for each in wishes), "a topic"))
-        self._wishes = {each.name: each for each in wishes}
-        self._timeout_ms, self._validate_only = timeout_ms, validate_only
+        self.wishes = {each.name: each for each in wishes}
+        self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
         if any(not each.assignment and -1 in (each.partitions, each.replication_factor) for each in wishes):
             self.least = 4
@@ -50,9 +50,9 @@ class CreateTopics(Each[str, CreatedTopic]):
                 [CreatableReplicaAssignment(partition, list(ids)) for partition, ids in wish.assignment],
                 [CreatableTopicConfig(key, value) for key, value in dict(wish.configs).items()],
             )
-            for wish in (self._wishes[name] for name in items)
+            for wish in (self.wishes[name] for name in items)
         ]
-        return CreateTopicsRequest(topics, self._timeout_ms, self._validate_only)
+        return CreateTopicsRequest(topics, self._timeout_ms, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> Answer:
         body = self.body(version, frame, start)
@@ -135,8 +135,8 @@ class CreatePartitions(Each[str, None]):
         validate_only: bool = False,
     ) -> None:
         super().__init__(counts)
-        self._counts, self._assignments = counts, assignments or {}
-        self._timeout_ms, self._validate_only = timeout_ms, validate_only
+        self.counts, self._assignments = counts, assignments or {}
+        self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
 
     def write(self, peer: Peer, version: int, items: Sequence[str]) -> object:
@@ -150,8 +150,8 @@ class CreatePartitions(Each[str, None]):
         for name in items:
             given = self._assignments.get(name)
             rows = None if given is None else [CreatePartitionsAssignment(list(ids)) for ids in given]
-            topics.append(CreatePartitionsTopic(name, self._counts[name], rows))
-        return CreatePartitionsRequest(topics, self._timeout_ms, self._validate_only)
+            topics.append(CreatePartitionsTopic(name, self.counts[name], rows))
+        return CreatePartitionsRequest(topics, self._timeout_ms, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> Answer:
         body = self.body(version, frame, start)

@@ -13,7 +13,7 @@ from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
 from kconf.client.options import client_settings, jitter, milliseconds
 from kconf.client.sync_wires import Wires
-from kconf.errors import UnsupportedVersion
+from kconf.errors import KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kconf.client.calls import Call
     from kconf.client.calls_changes import ChangePage, DescribedAt
     from kconf.client.calls_configs import Described
+    from kconf.client.recorders import Script
+    from kconf.client.recording import Journal
     from kconf.client.sasl import Sasl
     from kconf.client.settings import Settings
     from kconf.client.sync_watch import Watch
@@ -59,6 +61,7 @@ class SyncAdminClient:
         in_flight: int = 4,
         tls: Tls | None = None,
         sasl: Sasl | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._settings = client_settings(
             bootstrap,
@@ -75,6 +78,7 @@ class SyncAdminClient:
             tls=tls,
             sasl=sasl,
         )
+        self._journal = journal
         self._start()
 
     @classmethod
@@ -84,12 +88,14 @@ class SyncAdminClient:
         bootstrap: str | Iterable[str] = (),
         *,
         bootstrap_controllers: str | Iterable[str] = (),
+        journal: Journal | None = None,
     ) -> Self:
         """A client as a Java properties file tells it, or a mapping with the same keys."""
         from kconf.client.properties import settings_from
 
         client = cls.__new__(cls)
         client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
+        client._journal = journal
         client._start()
         return client
 
@@ -114,6 +120,29 @@ class SyncAdminClient:
         return self._settings
 
     def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
+        """Make a call; where there is a journal, with a record of what it changes."""
+        if self._journal is not None:
+            from kconf.client.recording import changes_something, recorded
+
+            if changes_something(call):
+                return self._play(recorded(call, self._journal, self._settings), timeout)
+        return self._bring(call, timeout)
+
+    def _play(self, script: Script[T], timeout: float | None) -> T:
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = self._bring(step, timeout)
+                except KconfError as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as done:
+            found: T = done.value
+            return found
+
+    def _bring(self, call: Call[Any, Any, T], timeout: float | None) -> T:
         """Bring a call to its end: the one method that matters."""
         with self._lock:
             deadline = time.monotonic() + (self._settings.timeout if timeout is None else timeout)
@@ -385,7 +414,7 @@ class SyncAdminClient:
         from kconf.client.sync_watch import Watch
 
         twin = self.__class__.__new__(self.__class__)
-        twin._settings = self._settings
+        twin._settings, twin._journal = self._settings, None
         twin._start()
         return Watch(twin, Progress(after, about, self._settings))
 

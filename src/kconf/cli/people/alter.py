@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kconf.cli.people.changing import Outcomes, Send
     from kconf.client.sync import SyncAdminClient
+    from kconf.errors import Failure
     from kconf.model.resource import Resource
 
 _VERBS: Final = {
@@ -98,7 +99,7 @@ def alter(options: argparse.Namespace, answer: Answer) -> None:
             send_configs(admin, wishes, options.reason),
             asks=not is_one_resource(selectors),
             what=f"change {_count(resources)}",
-            wish=repr(wanted),
+            wish=repr([tuple(each) for each in wanted]),
         )
 
 
@@ -110,9 +111,23 @@ def send_configs(admin: SyncAdminClient, wishes: Mapping[Resource, Sequence[Alte
             {each: wishes[each] for each in resources}, validate_only=validate_only, reason=reason
         )
         failures = results.failures
-        return {each: failures.get(each) for each in resources}
+        return {each: _scrubbed(failures.get(each), each, wishes[each]) for each in resources}
 
     return send
+
+
+def _scrubbed(failure: Failure | None, resource: Resource, wishes: Sequence[Alteration]) -> Failure | None:
+    """A server's words, less the secrets that we sent it."""
+    if failure is None or not failure.message:
+        return failure
+    from kconf.cli.people.catalogue import known_key
+    from kconf.cli.people.edits import HIDDEN, is_sensitive
+
+    said = failure.message
+    for each in wishes:
+        if each.value and is_sensitive(resource, each.key, known_key(resource.type, each.key), None):
+            said = said.replace(each.value, HIDDEN)
+    return failure._replace(message=said)
 
 
 def _count(resources: Sequence[Resource]) -> str:
