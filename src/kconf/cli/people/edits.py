@@ -129,9 +129,9 @@ def _views(admin: SyncAdminClient, wishes: Wishes) -> tuple[dict[Resource, View]
 
 
 def _edit(resource: Resource, wish: Alteration, entry: Entry | None) -> Edit:
-    from kconf.cli.people.units import keys_for
+    from kconf.cli.people.catalogue import known_key
 
-    key = keys_for(resource.type).get(wish.key)
+    key = known_key(resource.type, wish.key)
     own = own_source(resource)
     is_own = entry is not None and entry.source == own
     if is_sensitive(resource, wish.key, key, entry):
