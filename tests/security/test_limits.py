@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import select
 import socket
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +145,23 @@ def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:
         change = {Resource.broker(1): [Alteration(Op.DELETE, "max.connections.per.ip")]}
         admin.incremental_alter_configs(change).raise_for_failures()
         assert opens(server, stack, "PLAINTEXT", source="127.0.0.3")
+
+
+def test_a_server_without_files_left_lets_connections_wait() -> None:
+    """It goes on serving those who are there, and takes the rest when files are free again."""
+    properties = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SMALL:PLAINTEXT"}
+    with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SMALL")) as server, ExitStack() as stack:
+        assert opens(server, stack, "PLAINTEXT")
+        files = max(int(each.name) for each in Path(f"/proc/{server.pid}/fd").iterdir())
+        _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (files + 4, most))
+        lines = [come(server, stack, "PLAINTEXT") for _ in range(10)]
+        until(lambda: "Too many open files" in server.log())
+        answered = [line for line in lines if select.select([line], [], [], 0)[0]]
+        waiting = [line for line in lines if line not in answered]
+        assert answered
+        assert waiting
+        assert all(map(is_answered, answered))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (most, most))
+        assert all(map(is_answered, waiting))
+        assert "Traceback" not in server.log()

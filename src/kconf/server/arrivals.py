@@ -7,7 +7,6 @@ takes no more until someone goes, as Kafka does; one too many from the same addr
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import Coroutine
 from logging import getLogger
@@ -26,7 +25,6 @@ log = getLogger(__name__)
 
 _HANDSHAKE: Final = 15.0  # seconds that a TLS handshake may take
 _PAUSE: Final = 0.5  # seconds until the next try, where the system has nothing left to give
-_SCARCE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Arrivals:
@@ -36,42 +34,52 @@ class Arrivals:
         self._door, self._server, self._guests = door, server, server.guests
         self._limits, self._listener = server.guests.limits, door.listener
         self._loop = asyncio.get_running_loop()
+        self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, listening: socket.socket) -> None:
-        self._spawn(self._accept(listening))
+        self._sockets.append(listening)
+        self._loop.add_reader(listening, self._arrived, listening)
 
     def end(self) -> None:
         """Take no more, and close the sockets. Handshakes under way are broken off."""
+        for listening in self._sockets:
+            self._loop.remove_reader(listening)
+            listening.close()
         for task in tuple(self._tasks):
             task.cancel()
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = self._loop.create_task(work, name=f"arrivals at {self._listener.name}")
+        task = self._loop.create_task(work, name=self._listener.name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _accept(self, listening: socket.socket) -> None:
-        with listening:
-            while True:
-                try:
-                    line, (address, *_) = await self._loop.sock_accept(listening)
-                except OSError as error:
-                    if error.errno in _SCARCE:  # others have gone again before they were taken
-                        self._guests.waits(self._listener, error.strerror or "")
-                        await asyncio.sleep(_PAUSE)
-                    continue
-                try:
-                    await self._room()
-                except BaseException:
-                    line.close()
-                    raise
-                self._take(line, same_host(address))
+    def _arrived(self, listening: socket.socket) -> None:
+        """Someone waits in the queue of the system. Where there are more, they come after others had their turn."""
+        full = self._limits.full(self._listener)
+        if full is not None:
+            self._rest(listening, full, self._limits.change())
+            return
+        try:
+            line, (address, *_) = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # they have gone again
+        except OSError as error:  # the system has no files or no memory left
+            self._rest(listening, error.strerror or "the system refuses", asyncio.sleep(_PAUSE))
+            return
+        line.setblocking(False)
+        self._take(line, same_host(address))
 
-    async def _room(self) -> None:
-        while (full := self._limits.full(self._listener)) is not None:
-            self._guests.waits(self._listener, full)
-            await self._limits.change()
+    def _rest(self, listening: socket.socket, why: str, until: Coroutine[object, object, None]) -> None:
+        """Take nobody for a while."""
+        self._guests.waits(self._listener, why)
+        self._loop.remove_reader(listening)
+
+        async def resume() -> None:
+            await until
+            self._loop.add_reader(listening, self._arrived, listening)
+
+        self._spawn(resume())
 
     def _take(self, line: socket.socket, host: str) -> None:
         refusal = self._limits.refusal(host)
