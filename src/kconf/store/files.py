@@ -82,6 +82,17 @@ class Growing:
         return target
 
 
+def replace_file(path: str | Path, data: bytes) -> None:
+    """A file that someone asked for, whole or not at all, with the rights that their umask says."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{token_hex(4)}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 

@@ -1,0 +1,1 @@
+"""`kconf lake`: what the pipeline's tables tell, without Spark."""

@@ -1,0 +1,40 @@
+"""A row's resource in words: as other commands name it, and quotas, users and ACLs so that people recognise them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def resource_text(row: dict[str, Any]) -> str:
+    kind, name = row["resource_type"], row["resource_name"]
+    match kind:
+        case "broker" if not name:
+            return "broker:default"
+        case "quota":
+            return f"quota:{_entity(name)}"
+        case "acl":
+            return f"acl:{_pattern(name)}"
+        case _:
+            return f"{kind}:{name}"
+
+
+def _entity(text: str) -> str:
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        return text
+    return ",".join(f"{kind}={'(default)' if name is None else name}" for kind, name in parts.items())
+
+
+def _pattern(text: str) -> str:
+    """`2:3:orders`: the numbers that the wire has for topic and literal."""
+    from kconf.model.acl import AclType, PatternType
+
+    kind, _, rest = text.partition(":")
+    pattern, _, name = rest.partition(":")
+    try:
+        words = AclType(int(kind)).name.lower(), PatternType(int(pattern)).name.lower()
+    except ValueError:
+        return text
+    return f"{words[0]}:{name}" + ("" if words[1] == "literal" else f" ({words[1]})")

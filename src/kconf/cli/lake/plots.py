@@ -1,0 +1,98 @@
+"""Plots as SVG inside a page: bars over days, and bars beside names. Colours come from the page's style sheet.
+
+Every bar has a title with its figures, which a browser shows and a screen reader reads. Nothing is loaded or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from html import escape
+from typing import Final
+
+COLOURS: Final = 6  # series that have a colour of their own; the last one is for all others
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 44, 26, 10
+_ROW, _NAMES = 26, 250
+_LONGEST: Final = 36  # characters of a name beside a bar
+
+
+def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
+    """Stacked bars, one per day; `series` has a figure per day for each name, at most COLOURS of them."""
+    totals = [sum(figures) for figures in zip(*series.values(), strict=True)]
+    top = nice(max(totals, default=0))
+    parts = [*_grid(top), *_dates(days)]
+    step = (_WIDTH - _LEFT) / max(len(days), 1)
+    for place, day in enumerate(days):
+        base = float(_HEIGHT - _BOTTOM)
+        for number, (name, figures) in enumerate(series.items()):
+            if figures[place]:
+                height = figures[place] / top * (_HEIGHT - _BOTTOM - _TOP)
+                base -= height
+                told = f"{day.isoformat()}: {name}, {figures[place]:,} of {totals[place]:,} {what}"
+                parts.append(_bar(number, (_LEFT + (place + 0.1) * step, base), (step * 0.8, height), told))
+    return _svg(_HEIGHT, parts, f"{what} per day, {sum(totals):,} in all")
+
+
+def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Sequence[str], what: str) -> str:
+    """Bars beside names, in their order; each is made of figures by kind, in the order and colours of `kinds`."""
+    top = max((sum(each.values()) for each in figures.values()), default=0) or 1
+    parts = []
+    for place, (name, each) in enumerate(figures.items()):
+        middle = place * _ROW + _ROW / 2
+        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        named = f"<title>{escape(name)}</title>{escape(short)}"
+        parts.append(f'<text class="name" x="{_NAMES - 10}" y="{middle + 4:.1f}">{named}</text>')
+        left = float(_NAMES)
+        for number, kind in enumerate(kinds):
+            if each.get(kind):
+                width = max(each[kind] / top * (_WIDTH - _NAMES - 60), 1.0)
+                told = f"{name}: {each[kind]:,} {what}" + (f" ({kind})" if kind else "")
+                parts.append(_bar(number, (left, middle - 8), (width, 16), told))
+                left += width
+        parts.append(f'<text class="figure" x="{left + 6:.1f}" y="{middle + 4:.1f}">{sum(each.values()):,}</text>')
+    return _svg(len(figures) * _ROW, parts, f"{what} by name")
+
+
+def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], told: str) -> str:
+    (x, y), (width, height) = corner, size
+    return (
+        f'<rect class="s{number % COLOURS}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">'
+        f"<title>{escape(told)}</title></rect>"
+    )
+
+
+def nice(largest: int) -> int:
+    """A round number that is not smaller: the top of an axis."""
+    if largest <= 4:
+        return 4
+    power = 1
+    while power * 10 < largest:
+        power *= 10
+    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= largest)
+
+
+def _grid(top: int) -> list[str]:
+    parts = []
+    for quarter in range(5):
+        height = _HEIGHT - _BOTTOM - quarter / 4 * (_HEIGHT - _BOTTOM - _TOP)
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{height:.1f}" y2="{height:.1f}"/>')
+        if quarter * top % 4 == 0:
+            parts.append(f'<text class="axis" x="{_LEFT - 6}" y="{height + 4:.1f}">{quarter * top // 4:,}</text>')
+    return parts
+
+
+def _dates(days: Sequence[date]) -> list[str]:
+    step = (_WIDTH - _LEFT) / max(len(days), 1)
+    every = max(1, -(-len(days) // 8))
+    return [
+        f'<text class="date" x="{_LEFT + (place + 0.5) * step:.1f}" y="{_HEIGHT - 8}">{day:%d %b}</text>'
+        for place, day in enumerate(days)
+        if place % every == 0
+    ]
+
+
+def _svg(height: float, parts: Sequence[str], title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:g}" role="img" '
+        f'aria-label="{escape(title)}">{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,196 @@
+"""`kconf lake report`: what the tables tell, on one page with plots."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.lake.looking import clusters, open_lake
+from kconf.cli.lake.naming import resource_text
+from kconf.cli.lake.page import Section, page
+from kconf.cli.lake.plots import COLOURS, beside_names, over_days
+from kconf.cli.people.answers import Answer, Column
+from kconf.cli.people.moments import told
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.spark.reading import Row, Tables
+    from kconf.spark.schemas import Table
+
+_MOST: Final = 12  # bars in a plot beside names
+_ROWS: Final = 50  # rows of a table
+_OTHERS: Final = "all others"
+_NOBODY: Final = "(not known)"
+_ONE: Final = ("",)
+_SEVERITIES: Final = ("error", "warn")
+
+
+def report(options: argparse.Namespace, answer: Answer) -> None:
+    if not 0 < options.days <= 3660:
+        raise ConfigurationError(f"--days takes a number from 1 to 3660, not {options.days}")
+    tables = open_lake(options)
+    text = render(tables, clusters(tables, options.cluster), options.days, datetime.now(UTC).date())
+    if options.file == "-":
+        sys.stdout.write(text)
+        return
+    from kconf.store.files import replace_file
+
+    try:
+        replace_file(options.file, text.encode())
+    except OSError as error:
+        raise ConfigurationError(f"{options.file} cannot be written: {error.strerror}") from None
+    answer.columns = [Column("file"), Column("bytes")]
+    answer.add(file=options.file, bytes=len(text.encode()))
+
+
+def render(tables: Tables, chosen: Sequence[str], days: int, today: date) -> str:
+    """The page, over the clusters chosen, or all."""
+    from kconf.spark.reading import About
+    from kconf.spark.schemas import ACTIVITY, DRIFT, INTEGRITY, TOPICS, VIOLATIONS
+
+    only = About(chosen).conditions()
+
+    def rows(table: Table, *conditions: str) -> list[Row]:
+        return tables.rows(table, [*only, *conditions])
+
+    span = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
+    activity = rows(ACTIVITY)
+    changes = [row for row in activity if row["kind"] == "changes" and row["day"] is not None and row["day"] >= span[0]]
+    drift, broken = rows(DRIFT), rows(VIOLATIONS, "open")
+    known = {row["cluster"] for row in tables.rows(TOPICS, [*only, '"exists"'], columns="DISTINCT cluster")}
+    topics = tables.rows(TOPICS, [*only, '"exists"'], columns="count(*) AS count")
+    tiles = {
+        "clusters": len(known or chosen or tables.clusters()),
+        "topics": topics[0]["count"] if topics else 0,
+        f"changes in {days} days": sum(row["count"] for row in changes),
+        "values that drifted": len(drift),
+        "rules broken now": len(broken),
+        "doubts about the journal": len(rows(INTEGRITY)),
+    }
+    sections = [
+        *_changes(changes, span),
+        _drift(drift),
+        _findings(broken),
+        _flapping([row for row in activity if row["kind"] == "flapping"]),
+        _refusals([row for row in activity if row["kind"] == "refusals"]),
+        _doubts(rows(INTEGRITY)),
+    ]
+    finished = told(tables.run["finished"])
+    return page("Kafka configuration report", f"As of {finished} UTC, run {tables.run['run']}.", tiles, sections)
+
+
+def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
+    by_whom = Counter[str]()
+    for row in rows:
+        by_whom[row["principal"] or _NOBODY] += row["count"]
+    most = [name for name, _ in by_whom.most_common(COLOURS - 1)]
+    names = most if len(by_whom) < COLOURS else [*most, _OTHERS]
+    places = {day: place for place, day in enumerate(span)}
+    series = {name: [0] * len(span) for name in names}
+    for row in rows:
+        who = row["principal"] or _NOBODY
+        if row["day"] in places:
+            series[who if who in series else _OTHERS][places[row["day"]]] += row["count"]
+    when = f"{span[0]:%d %B %Y} to {span[-1]:%d %B %Y}, days in UTC."
+    if not rows:
+        return [Section("Changes over time", f"None. {when}")]
+    return [
+        Section("Changes over time", when, over_days(span, series, "changes"), names),
+        Section("Changes by whom", "Changes of the same days.", beside_names(_bars(by_whom), _ONE, "changes")),
+    ]
+
+
+def _drift(rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Drift by key", "Nothing differs from what is declared.")
+    headings = ("Cluster", "Resource", "Key", "Declared", "Actual", "Since", "By")
+    listed = [
+        (
+            *(row["cluster"], resource_text(row), row["key"] or ""),
+            *(row["declared"] or "", row["actual"] or "", told(row["since"]), row["principal"] or ""),
+        )
+        for row in sorted(rows, key=lambda row: (row["key"] or "", row["cluster"], row["resource_name"]))
+    ]
+    plot = beside_names(_bars(Counter(row["key"] or "(topic)" for row in rows)), _ONE, "values that drifted")
+    return Section(
+        "Drift by key", _cut("What differs from what is declared.", rows), plot, (), headings, listed[:_ROWS]
+    )
+
+
+def _findings(rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Policy findings by owner", "No rule is broken.")
+    by_owner: dict[str, Counter[str]] = {}
+    for row in rows:
+        by_owner.setdefault(row["owner"] or "(no owner)", Counter())[row["severity"]] += 1
+    ordered = sorted(by_owner.items(), key=lambda each: (-each[1].total(), each[0]))[:_MOST]
+    figures: dict[str, Counter[str]] = dict(ordered)
+    headings = ("Owner", "Cluster", "Resource", "Rule", "Key", "What the rule says", "Since")
+    listed = [
+        (
+            *(row["owner"] or "", row["cluster"], resource_text(row), row["rule"], row["key"] or ""),
+            *(row["message"] or row["condition"] or "", told(row["since"])),
+        )
+        for row in sorted(rows, key=lambda row: (row["severity"], row["owner"] or "", row["resource_name"]))
+    ]
+    plot = beside_names(figures, _SEVERITIES, "rules broken now")
+    about = _cut("Rules that are broken now.", rows)
+    return Section("Policy findings by owner", about, plot, _SEVERITIES, headings, listed[:_ROWS])
+
+
+def _flapping(rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Keys that flap", "None went from one value to another and back.")
+    ordered = sorted(rows, key=lambda row: -row["count"])[:_ROWS]
+    headings = ("Cluster", "Resource", "Key", "Came back", "Last", "By")
+    listed = [
+        (
+            *(row["cluster"], resource_text(row), row["key"] or "", f"{row['count']:,} times"),
+            *(told(row["last"]), row["principal"] or ""),
+        )
+        for row in ordered
+    ]
+    about = _cut("Values that were changed and came back.", rows)
+    return Section("Keys that flap", about, "", (), headings, listed)
+
+
+def _refusals(rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Refused requests", "None were written down.")
+    by_whom = Counter[str]()
+    for row in rows:
+        by_whom[row["principal"] or _NOBODY] += row["count"]
+    return Section("Refused requests", "By whom.", beside_names(_bars(by_whom), _ONE, "refusals"))
+
+
+def _doubts(rows: Sequence[Row]) -> Section:
+    if not rows:
+        return Section("Doubts about the journal", "None: it has no holes, and clusters are as it says.")
+    names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
+    headings = ("Cluster", "Resource", *(name.capitalize() for name in names), "Noticed")
+    listed = [
+        (
+            *(row["cluster"], resource_text(row) if row["resource_type"] else ""),
+            *("" if row[name] is None else str(row[name]) for name in names),
+            told(row["time"]),
+        )
+        for row in rows[:_ROWS]
+    ]
+    about = _cut("Holes in the journal, and changes made behind kconf's back.", rows)
+    return Section("Doubts about the journal", about, "", (), headings, listed)
+
+
+def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:
+    """The largest, and all others in one bar."""
+    common = counts.most_common(_MOST)
+    rest = counts.total() - sum(count for _, count in common)
+    found = {name: {"": count} for name, count in common}
+    return {**found, f"{len(counts) - _MOST} others": {"": rest}} if rest else found
+
+
+def _cut(sentence: str, rows: Sequence[Row]) -> str:
+    return f"{sentence} The table has {_ROWS} of {len(rows):,}." if len(rows) > _ROWS else sentence
