@@ -62,6 +62,60 @@ class TestTopics:
         assert altered.lines == [f"Completed updating config for topic {each}." for each in names]
         assert sum("segment.ms=77" in line for line in described.lines) == 3
 
+    def test_names_of_a_file_and_of_a_pattern(
+        self, configs: Command, admin: SyncAdminClient, name: str, tmp_path: Path
+    ) -> None:
+        """cli-spec 17 and 18: many entities in one command."""
+        names = [f"{name}-{number}" for number in range(3)]
+        admin.create_topics([TopicWish(each, 1, 1) for each in [*names, f"{name}-other"]]).raise_for_failures()
+        path = tmp_path / "names"
+        path.write_text("\n".join([*names[:2], "", f"{name}-missing", ""]))
+        kind, change = ("--entity-type", "topics"), ("--add-config", "segment.ms=77")
+
+        of_file = configs("--alter", *kind, "--entity-names-file", str(path), *change)
+        dry = configs("--alter", *kind, "--entity-regex", f"{name}-[0-9]", *change, "--dry-run")
+        matched = configs("--describe", *kind, "--entity-regex", f"{name}-[0-9]")
+        brokers = configs("--describe", "--entity-type", "brokers", "--entity-regex", ".")
+
+        assert of_file.status == 1
+        assert of_file.lines == [f"Completed updating config for topic {each}." for each in names[:2]]
+        assert of_file.err.startswith(f"topic {name}-missing: ")
+        assert (dry.status, sum("segment.ms" in line for line in dry.lines)) == (0, 3)
+        assert (matched.status, sum("segment.ms=77" in line for line in matched.lines)) == (0, 2)
+        assert (brokers.status, brokers.err) == (0, "")
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            ("--describe --entity-type topics --entity-regex no-such-topic.*", "None of the topics has a name"),
+            ("--describe --entity-type topics --entity-regex [", "is no regular expression"),
+            ("--describe --entity-type topics --entity-regex a --entity-name b", "in the place of names"),
+            ("--alter --entity-type users --entity-regex a --add-config producer_byte_rate=1", "go with one"),
+            ("--describe --entity-type topics --entity-names-file /dev/null", "There are no names in"),
+            ("--describe --entity-type topics --entity-names-file /nonexistent", "cannot be read"),
+            ("--describe --entity-type brokers --entity-names-file /etc/hostname", "valid integer broker id"),
+            ("--describe --entity-type topics --entity-regex a --strict-compat", "--strict-compat knows neither"),
+        ],
+    )
+    def test_many_names_that_make_no_sense(self, configs: Command, line: str, said: str) -> None:
+        done = configs(*line.split())
+
+        assert (done.status, done.out) == (1, "")
+        assert said in done.err
+
+    def test_kafkas_own_topics_are_not_met_by_chance(self, configs: Command, admin: SyncAdminClient, name: str) -> None:
+        own = "__consumer_offsets"
+        if own not in admin.list_topics(internal=True):
+            admin.create_topics([TopicWish(own, 1, 1)]).raise_for_failures()
+        admin.create_topics([TopicWish(name, 1, 1)]).raise_for_failures()
+
+        by_chance = configs("--describe", "--entity-type", "topics", "--entity-regex", ".*", "--output", "json")
+        named = configs("--describe", "--entity-type", "topics", "--entity-regex", "__.*", "--output", "json")
+
+        assert own not in by_chance.out
+        assert name in by_chance.out
+        assert own in named.out
+
     def test_one_that_is_not_there_fails(self, configs: Command, name: str) -> None:
         for more in ((), ("--all",)):
             described = configs("--describe", "--topic", name, *more)
@@ -396,7 +450,7 @@ class TestTheProgram:
             words = shlex.split(line.replace("localhost:9092", server.bootstrap))
             done = run_program(*words, environment={"ALICE_PASSWORD": "hush"})
             assert (done.status, done.err) == (0, ""), line
-        assert len(found) == 8
+        assert len(found) == 9
 
     def test_nobody_answers(self) -> None:
         done = run_program("kafka-configs", "--bootstrap-server", "127.0.0.1:1", "--describe", "--topic", "t")

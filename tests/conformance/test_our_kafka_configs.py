@@ -449,6 +449,23 @@ def test_a_dry_run_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     assert run(main, *address, "--describe", "--user", "dry").stdout == ""
 
 
+def test_many_entities_in_one_command(kafka_431: KafkaBroker, tools: ToolServer, tmp_path: Path) -> None:
+    names, path = [f"ours-many-{number}" for number in range(3)], tmp_path / "names"
+    for name in names:
+        tools.kafka_topics(kafka_431.bootstrap, "--create", "--topic", name)
+    path.write_text("\n".join(names[:2]))
+    server, kind = ("--bootstrap-server", kafka_431.bootstrap), ("--entity-type", "topics")
+    every = (*kind, "--entity-regex", "ours-many-[0-9]")
+    until(lambda: run(main, *server, "--describe", *every), names[2])
+
+    of_file = run(main, *server, "--alter", *kind, "--entity-names-file", str(path), "--add-config", "flush.ms=5")
+    matched = run(main, *server, "--alter", *every, "--add-config", "segment.ms=77")
+
+    assert of_file.stdout.splitlines() == [f"Completed updating config for topic {each}." for each in names[:2]]
+    assert matched.stdout.splitlines() == [f"Completed updating config for topic {each}." for each in names]
+    until(lambda: tools.kafka_configs(kafka_431.bootstrap, "--describe", "--topic", names[2]), "segment.ms=77")
+
+
 def test_the_proposals_commands_on_kafka(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     """KIP-248's config-command and scram-credentials, KIP-21's kafka: none of them needs a kconf server."""
     server = ("--bootstrap-server", kafka_431.bootstrap)

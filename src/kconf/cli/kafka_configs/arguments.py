@@ -38,6 +38,8 @@ OPTIONS: Final[dict[str, Kind]] = {
     "help": "flag",
     "version": "flag",
     # What Kafka's tool does not have.
+    "entity-names-file": "one",
+    "entity-regex": "one",
     "dry-run": "flag",
     "output": "one",
     "strict-compat": "flag",

@@ -30,6 +30,10 @@ def check(arguments: Arguments) -> Entities:
         raise Refused(f"Duplicate entity type(s) specified: {','.join(twice)}")
     _connection(arguments)
     _types(arguments, given)
+    if arguments.has("entity-regex") or arguments.has("entity-names-file"):
+        from kconf.cli.kafka_configs.many import check as check_many
+
+        given = check_many(arguments, given)
     _names(arguments, given)
     if arguments.has("describe"):
         _describe(arguments, given)
@@ -102,7 +106,7 @@ def _describe(arguments: Arguments, given: Entities) -> None:
             _topic_name(name)
     elif arguments.has("entity-default") and given.head not in WITH_DEFAULT:
         raise Refused(f"--entity-default must not be specified with --describe of {given.head}")
-    if given.head == LOGGERS and not given.name:
+    if given.head == LOGGERS and not given.name and not arguments.has("entity-regex"):
         raise Refused(f"An entity name must be specified with --describe of {given.head}")
 
 
@@ -121,7 +125,9 @@ def _topic_name(name: str) -> None:
 
 
 def _alter(arguments: Arguments, given: Entities) -> None:
-    if given.head in WITH_DEFAULT:
+    if arguments.has("entity-regex"):
+        pass  # its names are not known yet
+    elif given.head in WITH_DEFAULT:
         if not given.names:
             raise Refused(
                 "An entity-name or default entity must be specified with --alter of users, clients, brokers or ips"

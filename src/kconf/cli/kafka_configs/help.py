@@ -20,6 +20,10 @@ entities, long:
   --entity-name NAME                      the i-th name belongs to the i-th type; without one, --describe tells of all
   --entity-default                        the default of clients, users, brokers or ips, in the place of a name
 
+  --entity-names-file FILE                names, one per line, - for stdin; of topics, brokers, broker-loggers,
+                                          client-metrics or groups
+  --entity-regex PATTERN                  all whose whole name it matches, of the same types
+
 entities, short:
   --topic NAME     --client NAME          --user NAME       --broker ID          --broker-logger ID
   --ip ADDRESS     --client-metrics NAME  --group NAME
@@ -55,6 +59,8 @@ examples:
   kafka-configs --bootstrap-server localhost:9092 --alter --user alice \\
       --add-config SCRAM-SHA-512=[password=env:ALICE_PASSWORD]
   kafka-configs --bootstrap-server localhost:9092 --describe --entity-type topics --output json
+  kafka-configs --bootstrap-server localhost:9092 --alter --entity-type topics --entity-regex 'ord.*' \
+      --add-config segment.ms=3600000 --dry-run
 
 Exit code: 0 done; 1 not done, or the named entity is not there. A password is best given as password=@FILE,
 password=env:NAME or password=- (stdin): what stands on a command line is seen by all who may list processes."""

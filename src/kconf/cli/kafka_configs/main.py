@@ -81,16 +81,26 @@ def _run(arguments: Arguments, given: Entities) -> int:
             strict=strict, json=json, dry_run=arguments.has("dry-run"), reason=arguments.one("reason")
         )
         with _client(arguments) as admin:
-            return alter(admin, given, wished, options)
+            return alter(admin, _matched(admin, arguments, given), wished, options)
     from kconf.cli.kafka_configs.describe import RESOURCE_TYPES, DescribeOptions, describe_resources
 
     with _client(arguments) as admin:
         if given.head in RESOURCE_TYPES:
+            given = _matched(admin, arguments, given)
             how = DescribeOptions(all_values=arguments.has("all"), strict=strict, json=json)
             return describe_resources(admin, given, how)
         from kconf.cli.kafka_configs.quotas import describe_quotas
 
         return describe_quotas(admin, given, json=json)
+
+
+def _matched(admin: SyncAdminClient, arguments: Arguments, given: Entities) -> Entities:
+    regex = arguments.one("entity-regex")
+    if regex is None:
+        return given
+    from kconf.cli.kafka_configs.many import matched
+
+    return matched(admin, given, regex)
 
 
 def _client(arguments: Arguments) -> SyncAdminClient:
