@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 
 from kconf.keys.catalogue import kafka_43
+from kconf.model.members import Member
 from kconf.server import throttling
 from kconf.server.archiver import Archiver, Archiving
 from kconf.server.context import Context
@@ -85,6 +86,7 @@ class Server:
                 self.doors.append(door)
                 await door.open(self)
                 self.context.certificates.add(door)
+            await service.in_store(lambda store: store.join(self._member()))
         except BaseException:
             self._shut()
             await service.stop()
@@ -112,6 +114,11 @@ class Server:
             await self.archiver.close()
         await self.context.service.stop()
         await self._policies.close()
+
+    def _member(self) -> Member:
+        """This server, as the others are told of it."""
+        endpoints = {door.listener.name: door.told for door in self.doors}
+        return Member(self.settings.node_id, endpoints, self.context.rack)
 
     def _shut(self) -> None:
         for door in self.doors:

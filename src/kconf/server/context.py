@@ -71,7 +71,12 @@ class Context:
         return Node(self.node_id, state.ladder, self.certificates.check)
 
     def cluster(self, state: State) -> Cluster:
-        return Cluster((self.node_id,), state.ladder, self.new_id)
+        return Cluster(self.ids, state.ladder, self.new_id)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The broker ids of the cluster."""
+        return self.service.store.members.ids or (self.node_id,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class Call:
     port: int
     authorise: Authorise = allow_all
     patience: Patience | None = None
+    listener: str = "PLAINTEXT"
 
     def because(self, reason: str) -> Call:
         """The same call, with a reason for the journal."""

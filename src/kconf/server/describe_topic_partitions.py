@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kconf.engine.names import name_problem
 from kconf.errors import ErrorCode, InvalidRequest
 from kconf.model.acl import AclType, Operation
 from kconf.model.resource import INTERNAL_TOPICS, Topic
 from kconf.server.context import Call, Context
-from kconf.server.metadata import topic_operations
+from kconf.server.metadata import led, topic_operations
 from kconf.service import State
 from kconf.wire.describe_topic_partitions import (
     Cursor,
@@ -37,7 +39,7 @@ def handle(context: Context, request: DescribeTopicPartitionsRequest, call: Call
             topics.append(_missing(name, call))
         else:
             page = topic.replicas[first : first + left]
-            topics.append(_described(topic, first, page, call))
+            topics.append(_described(topic, first, page, call, context.ids))
             left -= len(page)
             if first + len(page) < topic.partitions:
                 return DescribeTopicPartitionsResponse(0, topics, Cursor(name, first + len(page)))
@@ -73,15 +75,18 @@ def _missing(name: str, call: Call) -> DescribedTopic:
     )
 
 
-def _described(topic: Topic, first: int, page: tuple[tuple[int, ...], ...], call: Call) -> DescribedTopic:
+def _described(
+    topic: Topic, first: int, page: tuple[tuple[int, ...], ...], call: Call, alive: Collection[int]
+) -> DescribedTopic:
+    partitions = []
+    for index, replicas in enumerate(page):
+        code, leader, in_sync, away = led(replicas, alive)
+        partitions.append(TopicPartition(code, first + index, leader, 0, replicas, in_sync, (), (), away))
     return DescribedTopic(
         0,
         topic.name,
         topic.id.bytes,
         topic.name in INTERNAL_TOPICS,
-        [
-            TopicPartition(0, first + index, replicas[0], 0, replicas, replicas, (), ())
-            for index, replicas in enumerate(page)
-        ],
+        partitions,
         topic_operations(topic.name, call),
     )

@@ -83,14 +83,24 @@ api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key
 class Peer:
     """Whom a connection talks to, as far as handlers care."""
 
-    __slots__ = ("advertised_host", "advertised_port", "authorise", "host", "mute_ms", "patience", "principal")
+    __slots__ = (
+        "advertised_host",
+        "advertised_port",
+        "authorise",
+        "host",
+        "listener",
+        "mute_ms",
+        "patience",
+        "principal",
+    )
 
-    def __init__(self, host: str, advertised_host: str, advertised_port: int) -> None:
+    def __init__(self, host: str, advertised_host: str, advertised_port: int, listener: str = "PLAINTEXT") -> None:
         self.principal = "User:ANONYMOUS"
         self.authorise: Authorise = allow_all
         self.host = host
         self.advertised_host = advertised_host
         self.advertised_port = advertised_port
+        self.listener = listener
         self.patience = Patience()
         self.mute_ms = 0  # once answered, it is not listened to for so long (throttling.py)
 
@@ -121,7 +131,8 @@ def answer(context: Context, statistics: Statistics, peer: Peer, frame: bytes) -
     statistics.count(frame)
     context.quotas.saw(peer.principal, header.client_id)
     caller = Caller(peer.principal, header.client_id, peer.host, api.name, correlation)
-    call = Call(version, caller, peer.advertised_host, peer.advertised_port, peer.authorise, peer.patience)
+    address = (peer.advertised_host, peer.advertised_port)
+    call = Call(version, caller, *address, peer.authorise, peer.patience, peer.listener)
     try:
         if key == DESCRIBE_CONFIGS:
             return _describe(context, request, call, header, statistics)

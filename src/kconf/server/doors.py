@@ -51,6 +51,14 @@ class Door:
     def address(self) -> Address:
         return Address(self.listener.address.host, self.port)
 
+    @property
+    def told(self) -> tuple[str, int]:
+        """The address at which other servers say that this one can be reached."""
+        if self.listener.advertised is not None:
+            return self.listener.advertised
+        host = self.listener.address.host
+        return (socket.gethostname() if host in ("", "0.0.0.0", "::") else host), self.port
+
     async def open(self, server: Server) -> None:
         """Listen. Says what is wrong with the address, or with the certificates."""
         self.context = self._new_context()
@@ -79,8 +87,8 @@ class Door:
 
     def meet(self, transport: asyncio.BaseTransport, host: str, now: Callable[[], float]) -> tuple[Peer, Gate | None]:
         """Who is there, as far as is known, and the gate that they have to pass. Raises `TurnedAway`."""
-        told = self.listener.advertised or transport.get_extra_info("sockname")[:2]
-        peer = Peer(host, *told)
+        advertised, port = self.listener.advertised or transport.get_extra_info("sockname")[:2]
+        peer = Peer(host, advertised, port, self.listener.name)
         peer.authorise = _nothing
         if self._realm is not None:
 

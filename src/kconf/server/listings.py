@@ -48,7 +48,7 @@ def _names(context: Context, kind: ResourceType) -> Iterator[str]:
         case ResourceType.TOPIC:
             yield from sorted(snapshot.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
-            yield str(context.node_id)
+            yield from map(str, context.ids)
         case _:
             yield from snapshot.names(kind)
 

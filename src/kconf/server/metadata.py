@@ -1,12 +1,14 @@
 """Metadata (3), DescribeCluster (60) and DescribeTopicPartitions (75): who is there, and which topics.
 
-There is one broker, this one, and it leads everything. Clients are told the address by which they reached us.
+Clients are told the address by which they reached us, and of the other servers of the store the one of the same
+listener. Beside real brokers those are named, all at our own address: kconf speaks for them. Who leads a partition is
+said on paper: the first replica that is there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from kconf.engine.names import name_problem
@@ -45,14 +47,42 @@ def handle(context: Context, request: MetadataRequest, call: Call) -> MetadataRe
         failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in wanted]
         return MetadataResponse(topics=failed, error_code=code)
     return MetadataResponse(
-        brokers=[MetadataBroker(context.node_id, call.host, call.port, context.rack)],
+        brokers=[MetadataBroker(*each) for each in nodes(context, call)],
         cluster_id=context.cluster_id,
-        controller_id=context.node_id,
+        controller_id=controller(context),
         topics=_topics(context, state, request, call),
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
+
+
+def nodes(context: Context, call: Call) -> list[tuple[int, str, int, str | None]]:
+    """Id, host, port and rack of every broker that there is, as this caller can reach it."""
+    here = (call.host, call.port)
+    members = context.service.store.members
+    if members.brokers:
+        return [(number, *here, members.brokers[number].rack) for number in members.ids]
+    others = [
+        (each.id, *each.endpoints[call.listener], each.rack)
+        for each in members.servers.values()
+        if each.id != context.node_id and call.listener in each.endpoints
+    ]
+    return sorted([(context.node_id, *here, context.rack), *others])
+
+
+def controller(context: Context) -> int:
+    """Whom to ask for changes: this server, or the first broker that it speaks for."""
+    return context.node_id if context.node_id in context.ids else context.ids[0]
+
+
+def led(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:
+    """Of a partition: an error code, the leader, the replicas in sync and those that are not there."""
+    if all(each in alive for each in replicas):
+        return 0, replicas[0], replicas, ()
+    there = [each for each in replicas if each in alive]
+    away = [each for each in replicas if each not in alive]
+    return (0, there[0], there, away) if there else (ErrorCode.LEADER_NOT_AVAILABLE, -1, replicas[:1], away)
 
 
 def _whole_failure(request: MetadataRequest, version: int) -> int:
@@ -70,21 +100,21 @@ def _topics(context: Context, state: State, request: MetadataRequest, call: Call
     asked = request.include_topic_authorized_operations
     if request.topics is None or (call.version == 0 and not request.topics):
         visible = (name for name in known if call.authorise(Operation.DESCRIBE, AclType.TOPIC, name))
-        return [_topic(known[name], call, asked) for name in visible]
+        return [_topic(context, known[name], call, asked) for name in visible]
     if any(each.topic_id != NO_UUID for each in request.topics):
         # As in Kafka: beside an id, elements with a name alone are left out.
-        return [_by_id(state, each, call, asked) for each in request.topics if each.topic_id != NO_UUID]
+        return [_by_id(context, state, each, call, asked) for each in request.topics if each.topic_id != NO_UUID]
     names = dict.fromkeys(each.name for each in request.topics if each.name is not None)
     return [_by_name(context, state, name, request, call) for name in names]
 
 
-def _by_id(state: State, wanted: MetadataRequestTopic, call: Call, asked: bool) -> MetadataTopic:
+def _by_id(context: Context, state: State, wanted: MetadataRequestTopic, call: Call, asked: bool) -> MetadataTopic:
     name = state.snapshot.topic_ids.get(UUID(bytes=wanted.topic_id))
     if name is None:
         return MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
     if not call.authorise(Operation.DESCRIBE, AclType.TOPIC, name):
         return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, wanted.topic_id)
-    return _topic(state.snapshot.topics[name], call, asked)
+    return _topic(context, state.snapshot.topics[name], call, asked)
 
 
 def _by_name(context: Context, state: State, name: str, request: MetadataRequest, call: Call) -> MetadataTopic:
@@ -93,7 +123,7 @@ def _by_name(context: Context, state: State, name: str, request: MetadataRequest
     topic = state.snapshot.topics.get(name)
     asked = request.include_topic_authorized_operations
     if topic is not None:
-        return _topic(topic, call, asked)
+        return _topic(context, topic, call, asked)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -128,16 +158,18 @@ def _create_in_background(context: Context, name: str, call: Call) -> None:
     task.add_done_callback(_background.discard)
 
 
-def _topic(topic: Topic, call: Call, asked: bool) -> MetadataTopic:
+def _topic(context: Context, topic: Topic, call: Call, asked: bool) -> MetadataTopic:
+    alive = context.ids
+    partitions = []
+    for index, replicas in enumerate(topic.replicas):
+        code, leader, in_sync, away = led(replicas, alive)
+        partitions.append(MetadataPartition(code, index, leader, 0, replicas, in_sync, away))
     return MetadataTopic(
         0,
         topic.name,
         topic.id.bytes,
         topic.name in INTERNAL_TOPICS,
-        [
-            MetadataPartition(0, index, replicas[0], 0, replicas, replicas)
-            for index, replicas in enumerate(topic.replicas)
-        ],
+        partitions,
         topic_operations(topic.name, call) if asked else NOT_ASKED,
     )
 
@@ -168,8 +200,8 @@ def handle_cluster(context: Context, request: DescribeClusterRequest, call: Call
     return DescribeClusterResponse(
         endpoint_type=_BROKERS,
         cluster_id=context.cluster_id,
-        controller_id=context.node_id,
-        brokers=[DescribeClusterBroker(context.node_id, call.host, call.port, context.rack)],
+        controller_id=controller(context),
+        brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)],
         cluster_authorized_operations=cluster_operations(call)
         if request.include_cluster_authorized_operations
         else NOT_ASKED,

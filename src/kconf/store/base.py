@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
 from kconf.model.journal import Attempt, Revision
+from kconf.model.members import Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
@@ -101,6 +102,20 @@ class Store(Protocol):
     @property
     def is_reachable(self) -> bool:
         """Whether the keeper answers now. Where it does not, what is known may be stale."""
+        ...
+
+    def join(self, member: Member) -> None:
+        """Tell the other servers of this store that this one is there, for as long as it is."""
+        ...
+
+    @property
+    def members(self) -> Members:
+        """Who is there, as far as is known. It may be asked from any thread."""
+        ...
+
+    @property
+    def faults(self) -> int:
+        """How many things the keeper holds that cannot be used, and were left out; the log names them."""
         ...
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from kconf.errors import JournalTrimmed, RevisionConflict
 from kconf.model.journal import Attempt, Revision, sealed_with
+from kconf.model.members import NOBODY, Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
@@ -18,6 +19,8 @@ from kconf.store.base import MOST_ATTEMPTS, broken
 class MemoryStore:
     url = "memory:"
     epoch = 1
+    faults = 0
+    members: Members = NOBODY
 
     def __init__(self) -> None:
         self.cluster_id = encode_id(uuid4())
@@ -54,6 +57,9 @@ class MemoryStore:
     @property
     def is_reachable(self) -> bool:
         return True
+
+    def join(self, member: Member) -> None:
+        self.members = Members({member.id: member}, {})
 
     def keep(self, revision: Revision) -> None:
         """Note a revision that was made elsewhere, sealed already; the state here stays as it is."""

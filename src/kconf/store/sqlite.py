@@ -17,6 +17,7 @@ from immutables import Map
 
 from kconf.errors import ConfigurationError, JournalTrimmed, RevisionConflict
 from kconf.model.journal import Attempt, Change, Revision, sealed_with
+from kconf.model.members import NOBODY, Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
@@ -39,6 +40,8 @@ NOT_FOLDED = (None, None, None, None)
 class SqliteStore:
     """Keeps one file, and its lock while it is open."""
 
+    faults = 0
+    members: Members = NOBODY
     most_unfolded = 2048
     """Lines that the state may be behind the journal. A commit then only appends, where it would write a page for each
     resource that it changes. Folding takes about 10 ms, and so much longer does loading take."""
@@ -145,6 +148,9 @@ class SqliteStore:
     @property
     def is_reachable(self) -> bool:
         return True
+
+    def join(self, member: Member) -> None:
+        self.members = Members({member.id: member}, {})
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:

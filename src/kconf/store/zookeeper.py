@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from kconf.errors import ChangeTooLarge, ConfigurationError, RevisionConflict, StoreMismatch, StoreUnavailable
 from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, redacted, sealed_with
+from kconf.model.members import Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
@@ -32,6 +33,7 @@ from kconf.store.vault import NO_SECRETS, Secrets
 from kconf.store.zookeeper_journal import Journal
 from kconf.store.zookeeper_layout import Problem
 from kconf.store.zookeeper_ledger import Ledger, Surprise
+from kconf.store.zookeeper_members import Membership
 from kconf.store.zookeeper_outside import ORIGIN, Outside, between
 from kconf.store.zookeeper_session import Place, Session, failures
 
@@ -59,7 +61,8 @@ class ZookeeperStore:
         self._ledger = ledger
         self._session = ledger.session
         self._journal = ledger.journal
-        self._outside = Outside(ledger)
+        self._membership = Membership(ledger.session, ledger.woken)
+        self._outside = Outside(ledger, self._membership)
         self._handed = 0  # the revision that our caller stands at
         self._told: deque[tuple[float, str]] = deque()  # our notifications, and when they were written
         self._session.on_news = ledger.woken
@@ -108,6 +111,18 @@ class ZookeeperStore:
         self._outside.take_in(said)
         self._ledger.news.clear()
         self._handed = self._ledger.revision
+
+    def join(self, member: Member) -> None:
+        with failures():
+            self._membership.join(member)
+
+    @property
+    def members(self) -> Members:
+        return self._membership.members
+
+    @property
+    def faults(self) -> int:
+        return len(self._ledger.problems)
 
     def load(self) -> Snapshot:
         self.news()
@@ -229,6 +244,7 @@ class ZookeeperStore:
             self._outside.look()
             return
         self._session.expired = False
+        self._membership.rejoin()
         if self._journal.look_at_oldest() > self._ledger.revision + 1:
             self._begin_anew()
             return

@@ -23,6 +23,7 @@ from kconf.store.records import revision_record
 from kconf.store.vault import is_secret
 from kconf.store.zookeeper_layout import read_topic
 from kconf.store.zookeeper_ledger import Ledger, Surprise
+from kconf.store.zookeeper_members import Membership
 from kconf.store.zookeeper_tree import Reading, Said, Tree
 
 log = getLogger(__name__)
@@ -37,26 +38,26 @@ _NOBODY: Final = Caller("")
 class Outside:
     """Watches, compares, and puts into the journal what it finds."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, membership: Membership) -> None:
         self._ledger = ledger
+        self._membership = membership
         self._session = ledger.session
         self._fired: set[str] = set()
         self._handled: dict[str, int] = {}
-        self.brokers: tuple[int, ...] = ()
 
     @property
     def beside(self) -> bool:
         """Whether real brokers are there."""
-        return bool(self.brokers)
+        return bool(self._membership.members.brokers)
 
     @property
     def is_waiting(self) -> bool:
-        return bool(self._fired)
+        return bool(self._fired) or self._membership.is_waiting
 
     def begin(self) -> None:
         """Before all znodes are read: what is notified from now on will be followed."""
         self._fired = set()
-        self._look_at_brokers()
+        self._membership.look()
         for directory in _NOTICES if self.beside else ():
             self._handled[directory] = max(map(_number, self._children(directory)), default=-1)
         if self.beside:
@@ -65,9 +66,10 @@ class Outside:
     def look(self) -> None:
         """Follow what the watches have told."""
         fired, self._fired = self._fired, set()
-        if at.BROKER_IDS in fired:
+        if self._membership.is_waiting:
             was_beside = self.beside
-            self._look_at_brokers()
+            self._membership.look()
+            self._ledger.mirror.beside = self.beside
             fired |= set(_WATCHED) if self.beside and not was_beside else set()
         paths: dict[str, None] = {}
         for directory in _NOTICES:
@@ -76,12 +78,6 @@ class Outside:
         if at.TOPIC_NODES in fired:
             paths |= dict.fromkeys(self._turned_topics())
         self.reconcile(paths)
-
-    def _look_at_brokers(self) -> None:
-        found = (name for name in self._children(at.BROKER_IDS) if name.isdecimal())
-        self.brokers = tuple(sorted(map(int, found)))
-        if hasattr(self._ledger, "mirror"):
-            self._ledger.mirror.beside = self.beside
 
     def _children(self, directory: str) -> list[str]:
         def changed(_event: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from logging import getLogger
 from secrets import token_bytes
@@ -16,6 +17,7 @@ from typing import Final
 
 from kconf.errors import RevisionConflict, StoreMismatch, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import Attempt, Caller, Revision, sealed_with
+from kconf.model.members import Member, Members
 from kconf.model.plan import Draft
 from kconf.model.snapshot import Snapshot
 from kconf.store import zookeeper_paths as at
@@ -23,6 +25,7 @@ from kconf.store.memory import MemoryStore
 from kconf.store.vault import NO_SECRETS, Secrets
 from kconf.store.zookeeper_bulk import Bulk
 from kconf.store.zookeeper_layout import Problem
+from kconf.store.zookeeper_members import Membership
 from kconf.store.zookeeper_outside import ORIGIN, between
 from kconf.store.zookeeper_secrets import Passwords
 from kconf.store.zookeeper_session import Place, Session, failures
@@ -49,6 +52,8 @@ class ZookeeperReader:
         self._passwords = Passwords(self._seal, secrets)
         self._kept = MemoryStore()
         self._wake: Callable[[], None] = lambda: None
+        self._own: dict[int, Member] = {}
+        self._membership = Membership(session, lambda: self._wake())
         self._turned = set(_WATCHED)  # what may have changed since it was read
         session.on_news = self._woken
         self._snapshot = self._read(0)
@@ -77,6 +82,21 @@ class ZookeeperReader:
     @property
     def is_reachable(self) -> bool:
         return self._session.is_up
+
+    def join(self, member: Member) -> None:
+        """Only this process knows of it: nothing is written."""
+        self._own = {member.id: member}
+        with failures():
+            self._membership.look()
+
+    @property
+    def members(self) -> Members:
+        known = self._membership.members
+        return known._replace(servers={**known.servers, **self._own})
+
+    @property
+    def faults(self) -> int:
+        return len(self.problems)
 
     def _read(self, revision: int) -> Snapshot:
         """All znodes as they are now; they are watched before they are read."""
@@ -107,6 +127,9 @@ class ZookeeperReader:
         self._wake = wake
 
     def news(self) -> Sequence[Revision]:
+        if self._membership.is_waiting and self._session.is_up:
+            with suppress(StoreUnavailable), failures():
+                self._membership.look()
         if not self._turned or not self._session.is_up:
             return ()
         self._session.expired = False

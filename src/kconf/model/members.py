@@ -1,0 +1,29 @@
+"""Who is there: the servers that share a store, and the real brokers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Member(NamedTuple):
+    """A server or a broker: where each of its listeners can be reached."""
+
+    id: int
+    endpoints: Mapping[str, tuple[str, int]]
+    rack: str | None = None
+
+
+class Members(NamedTuple):
+    """kconf's own servers, and Kafka's brokers; where there are any of those, kconf speaks for them."""
+
+    servers: Mapping[int, Member]
+    brokers: Mapping[int, Member]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The broker ids of the cluster, as clients are told."""
+        return tuple(sorted(self.brokers or self.servers))
+
+
+NOBODY: Final = Members({}, {})

@@ -1,0 +1,86 @@
+"""Many servers of one store are the brokers of one cluster; who is killed disappears."""
+
+from __future__ import annotations
+
+from tests.feed.reading import until
+from tests.support.admin import BROKER, BROKER_LOGGER, TOPIC, Admin, codes
+from tests.support.process import KconfProcess
+from tests.zookeeper.conftest import Serve
+
+SOON = 30.0
+
+
+def brokers(admin: Admin) -> dict[int, int]:
+    """Ports by id, as Metadata tells them; DescribeCluster must tell the same."""
+    metadata = {each.node_id: each.port for each in admin.ask("Metadata", 12, topics=[]).brokers}
+    cluster = {
+        each.broker_id: each.port
+        for each in admin.ask("DescribeCluster", 1, include_cluster_authorized_operations=False).brokers
+    }
+    return metadata if metadata == cluster else {}
+
+
+def test_every_server_names_all_servers(serve: Serve) -> None:
+    servers = [serve(number) for number in (1, 2, 3)]
+    wanted = {each.node_id: each.port for each in servers}
+    for each in servers:
+        with Admin(each.bootstrap) as admin:
+            until(lambda: brokers(admin) == wanted, SOON)
+            assert admin.ask("Metadata", 12, topics=[]).controller_id == each.node_id
+
+
+def test_replicas_are_spread_over_the_servers_and_a_killed_one_is_offline(serve: Serve) -> None:
+    servers = [serve(number) for number in (1, 2, 3)]
+    with Admin(servers[0].bootstrap) as admin:
+        until(lambda: len(brokers(admin)) == 3, SOON)
+        assert codes(admin.create("orders", partitions=3, factor=3)) == [0]
+        assert codes(admin.create("too-many", factor=4)) == [38]
+        (topic,) = admin.ask("Metadata", 12, topics=None).topics
+        assert sorted(each.leader_id for each in topic.partitions) == [1, 2, 3]
+        assert {tuple(sorted(each.replica_nodes)) for each in topic.partitions} == {(1, 2, 3)}
+
+        servers[2].kill()
+        until(lambda: brokers(admin).keys() == {1, 2}, SOON)
+
+        (topic,) = admin.ask("Metadata", 12, topics=None).topics
+        assert {each.leader_id for each in topic.partitions} == {1, 2}
+        assert all((set(each.isr_nodes), list(each.offline_replicas)) == ({1, 2}, [3]) for each in topic.partitions)
+
+
+def test_a_stopped_server_is_gone_at_once_and_comes_back(serve: Serve) -> None:
+    one, other = serve(1), serve(2)
+    with Admin(one.bootstrap) as admin:
+        until(lambda: brokers(admin).keys() == {1, 2}, SOON)
+        other.stop()
+        until(lambda: brokers(admin).keys() == {1}, SOON)
+        other.start()
+        until(lambda: brokers(admin).keys() == {1, 2}, SOON)
+
+
+def test_a_broker_answers_for_itself_only_and_everyone_for_the_rest(serve: Serve) -> None:
+    """As in Kafka: BROKER N is answered by N, and others say INVALID_REQUEST."""
+    one, other = serve(1), serve(2)
+    with Admin(one.bootstrap) as first, Admin(other.bootstrap) as second:
+        first.create("orders")
+        until(lambda: second.describe((TOPIC, "orders"))[0].error_code == 0, SOON)
+        for kind in (BROKER, BROKER_LOGGER):
+            assert codes(first.describe((kind, "1"), (kind, "2"))) == [0, 42]
+            assert codes(second.describe((kind, "2"), (kind, "1"))) == [0, 42]
+        assert codes(second.describe((BROKER, ""))) == [0]
+        listed = second.ask("ListConfigResources", 1, resource_types=[BROKER]).config_resources
+        until(lambda: len(brokers(second)) == 2, SOON)
+        assert {each.resource_name for each in listed} <= {"1", "2"}
+
+
+def test_a_second_server_with_the_same_id_does_not_start(serve: Serve, zookeeper_url: str) -> None:
+    serve(1)
+    twin = KconfProcess(store=zookeeper_url, node_id=1)
+    try:
+        twin.start()
+    except RuntimeError as error:
+        told = str(error)
+    else:
+        twin.close()
+        told = ""
+    assert "another server with the id 1" in told
+    assert "Traceback" not in told
