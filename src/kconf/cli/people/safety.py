@@ -28,7 +28,7 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("safety").add_argument
     add("--dry-run", action="store_true", help="let the server and the policy judge it, tell it, and do nothing")
     add("-y", "--yes", action="store_true", help="do not ask")
-    add("--confirm", metavar="NAME", help="the name of a protected context, where nobody can be asked")
+    add("--confirm", metavar="NAME", help="the context's name: answers every question, that of a protected one too")
     add("--allow-data-loss", action="store_true", help=f"do also what is marked '{MARK}'")
     add("--reason", metavar="TEXT", help="why; for the journal")
 
@@ -90,9 +90,10 @@ def check_loss(edits: Sequence[Edit], options: argparse.Namespace) -> None:
 def confirm(target: Target, options: argparse.Namespace, shown: Sequence[str], what: str, *, asks: bool) -> None:
     """Ask, where it must be asked; `Stopped` where the answer is no, or nobody is there to ask."""
     context = target.context
-    if options.confirm is not None and options.confirm != context.name:
-        raise ConfigurationError(f"--confirm {options.confirm} is not the name of the context {target.name}")
-    if context.protected and options.confirm is None:
+    if options.confirm is not None:
+        if options.confirm != context.name:
+            raise ConfigurationError(f"--confirm {options.confirm} is not the name of the context {target.name}")
+    elif context.protected:
         answer = _ask(shown, f"{context.name} is protected. To {what}, type its name: ", f"--confirm {context.name}")
         if answer != context.name:
             raise Stopped("this was not its name; nothing was done")
