@@ -1,0 +1,95 @@
+"""A reading of a whole cluster as lines of JSON: what `kconf snapshot` writes and the pipeline reads.
+
+The first line is about the file, the last one proves that it is whole. Of brokers every key is told, of all else what
+is set there; a sensitive value is null. docs/reference/formats.md shows the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from kconf.model.entry import Entry, Source
+from kconf.model.lines import FORMAT
+from kconf.model.reading import Reading, own_source
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import encode_id
+
+SOURCES: Final = {
+    Source.UNKNOWN: "UNKNOWN",
+    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
+    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
+    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    Source.STATIC: "STATIC_BROKER_CONFIG",
+    Source.DEFAULT: "DEFAULT_CONFIG",
+    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
+}
+"""Kafka's names of the levels."""
+
+Line = dict[str, Any]
+
+
+def snapshot_lines(reading: Reading, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
+    """All lines of a file. `name` is the context's, `version` that of kconf."""
+    count = 0
+    for line in _body(reading, name, labels, version):
+        count += 1
+        yield line
+    yield {"kind": "end", "lines": count}
+
+
+def _body(reading: Reading, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
+    yield {
+        "kind": "snapshot",
+        "format": FORMAT,
+        "cluster": reading.cluster,
+        "name": name,
+        "labels": dict(labels),
+        "started": reading.started,
+        "taken": reading.taken,
+        "kconf": version,
+        "missing": [
+            {"what": what, "error": failure.code.name, "message": failure.message} for what, failure in reading.missing
+        ],
+    }
+    for topic, shape in reading.topics.items():
+        told = {"id": encode_id(shape.id) if shape.id.int else None, "partitions": shape.partitions}
+        yield {"kind": "topic", "name": topic, **told, "replication": shape.replication, "internal": shape.internal}
+    for resource, view in reading.configs.items():
+        yield from _configs(resource, view.entries)
+    for entity, limits in reading.quotas.items():
+        for key, value in limits.items():
+            yield {"kind": "quota", "entity": dict(entity.parts), "key": key, "value": value}
+    for user, infos in reading.users.items():
+        for info in infos:
+            yield {"kind": "scram", "user": user, "mechanism": info.mechanism.word, "iterations": info.iterations}
+    for acl in reading.acls:
+        yield {
+            "kind": "acl",
+            "resource_type": acl.resource_type.name,
+            "pattern": acl.pattern.name,
+            "name": acl.name,
+            "principal": acl.principal,
+            "host": acl.host,
+            "operation": acl.operation.name,
+            "permission": acl.permission.name,
+        }
+
+
+def _configs(resource: Resource, entries: Iterable[Entry]) -> Iterator[Line]:
+    own = own_source(resource)
+    everything = resource.type is ResourceType.BROKER
+    for entry in entries:
+        if everything or entry.source == own:
+            yield {
+                "kind": "config",
+                "resource_type": resource.type.word,
+                "resource_name": resource.name,
+                "key": entry.name,
+                "value": None if entry.sensitive else entry.value,
+                "source": SOURCES[entry.source],
+                "sensitive": entry.sensitive,
+                "read_only": entry.read_only,
+            }
