@@ -88,6 +88,7 @@ class Service:
         self.state = State(Snapshot.EMPTY, Ladder(catalogue, static, {}, {}))
         self.commits = 0
         self.changes = 0
+        self.followed = 0  # revisions that others made
         self.failed_commits = 0
         self.writable = not read_only  # as the last commit found it
         self._read_only = read_only
@@ -171,6 +172,7 @@ class Service:
             news = await self._in_thread(self.store.news)
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             if news:
+                self.followed += len(news)
                 self._apply(news, None)
 
     async def _gather(self) -> None:
@@ -211,6 +213,7 @@ class Service:
             self.commits += 1
             self.changes += sum(len(revision.changes) for revision in committed)
         if news:
+            self.followed += len(news)
             self._apply(sorted([*committed, *news], key=lambda each: each.number), None)
         elif committed:
             self._apply(committed, final)

@@ -66,6 +66,14 @@ class ServerCollector(Collector):
             "kconf_failed_commits", "Transactions that the store refused.", context.service.failed_commits
         )
         yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
+        store = context.service.store
+        yield CounterMetricFamily(
+            "kconf_followed_revisions", "Revisions of other servers, or from outside.", context.service.followed
+        )
+        yield GaugeMetricFamily(
+            "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
+        )
+        yield GaugeMetricFamily("kconf_store_faults", "Things in the store that were left out.", store.faults)
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
         yield GaugeMetricFamily(
@@ -139,11 +147,17 @@ class MetricsPort:
             return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
         return "404 Not Found", "text/plain", b"/metrics or /health\n"
 
+    def _status(self) -> str:
+        service = self._server.context.service
+        if not service.store.is_reachable:
+            return "stale"
+        return "ok" if service.writable else "read-only"
+
     def _health(self) -> dict[str, object]:
         context, archiver = self._server.context, self._server.archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
         return {
-            "status": "ok" if context.service.writable else "read-only",
+            "status": self._status(),
             "version": __version__,
             "node": context.node_id,
             "cluster": context.cluster_id,
