@@ -22,12 +22,7 @@ def main() -> int:
     options = _options()
     try:
         with started(options.store, options.listen) as servers:
-            with SyncAdminClient(servers.addresses[0], client_id="kconf-demo") as admin:
-                _show(admin)
-                if len(servers.addresses) > 1:
-                    _show_others(admin, servers.addresses[1:])
-            _invite(servers)
-            return servers.stop() if options.once else _until_stopped(servers)
+            return _run(servers, once=options.once)
     except NotStarted as failed:
         return failed.status
     except LabError as error:
@@ -37,9 +32,14 @@ def main() -> int:
         return 130
 
 
-def _until_stopped(servers: Servers) -> int:
+def _run(servers: Servers, *, once: bool) -> int:
     try:
-        return servers.wait()
+        with SyncAdminClient(servers.addresses[0], client_id="kconf-demo") as admin:
+            _show(admin)
+            if len(servers.addresses) > 1:
+                _show_others(admin, servers.addresses[1:])
+        _invite(servers)
+        return servers.stop() if once else servers.wait()
     except KeyboardInterrupt:  # it has reached the servers too
         return servers.wait()
 
@@ -109,8 +109,8 @@ def _show(admin: SyncAdminClient) -> None:
 def _show_others(admin: SyncAdminClient, addresses: Sequence[str]) -> None:
     _step("What one server acknowledged the others have too")
     with SyncAdminClient(addresses[-1]) as last, last.watch_changes(about=[PAYMENTS]) as watch:
-        value = str(int(admin.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value or 0) // 2 + DAY)
-        wish = Alteration(Op.SET, "segment.ms", value)
+        now = admin.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value
+        wish = Alteration(Op.SET, "segment.ms", str(DAY if now != str(DAY) else 2 * DAY))
         admin.incremental_alter_configs({PAYMENTS: [wish]}).raise_for_failures()
         seen = next(iter(watch))
         for change in seen.changes:

@@ -87,11 +87,12 @@ def _jdk_tool(name: str) -> str:
     home = os.environ.get("JAVA_HOME")
     path = Path(home, "bin", name) if home else None
     found = str(path) if path and os.access(path, os.X_OK) else shutil.which(name)
+    needs = f"Kafka and ZooKeeper need a JDK {OLDEST_JAVA} or newer"
     if found is None:
-        raise LabError(f"The lab needs a JDK {OLDEST_JAVA} or newer, and no `{name}` is in JAVA_HOME or on the PATH.")
+        raise LabError(f"{needs}, and no `{name}` is in JAVA_HOME or on the PATH.")
     release = _release(found)
     if release < OLDEST_JAVA:
-        raise LabError(f"The lab needs a JDK {OLDEST_JAVA} or newer, and {found} is version {release}.")
+        raise LabError(f"{needs}, and {found} is version {release}.")
     return found
 
 

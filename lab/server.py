@@ -145,8 +145,11 @@ class JavaServer(abc.ABC):
         self.start()
 
     def freeze(self) -> None:
-        """Let the server stand still with all its connections open (SIGSTOP)."""
+        """Let the server stand still with all its connections open (SIGSTOP); it does when this returns."""
         os.kill(self.pid, signal.SIGSTOP)
+        for thread in Path(f"/proc/{self.pid}/task").iterdir():
+            while (thread / "stat").read_text().rpartition(") ")[2][0] not in "Tt":
+                time.sleep(0.001)
 
     def thaw(self) -> None:
         """Let a frozen server go on (SIGCONT)."""

@@ -94,9 +94,10 @@ class ZooKeeper(JavaServer):
         (self.directory / "zookeeper.properties").write_text("".join(f"{k}={v}\n" for k, v in lines.items()))
 
     def _command(self) -> list[str]:
+        command = java()
         path = ":".join([str(compiled("ZooKeeper", "", only="Lifeline")), *map(str, _jars())])
         log = logging_options("4", "WARN")  # log4j2, as Kafka 4 has it
-        return [java(), *_OPTIONS, *log, "-cp", path, "Lifeline", _MAIN, str(self.directory / "zookeeper.properties")]
+        return [command, *_OPTIONS, *log, "-cp", path, "Lifeline", _MAIN, str(self.directory / "zookeeper.properties")]
 
     def _serves(self) -> bool:
         return self.mode() is not None

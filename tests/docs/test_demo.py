@@ -1,25 +1,63 @@
-"""`make run` tells its story on an empty store, and again on the one it left."""
+"""`make run` tells its story on an empty store, and again on the one it left; on SQLite and on a ZooKeeper."""
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "examples.demo", "--listen", "127.0.0.1:0", "--store"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def demo(store: Path) -> str:
-    command = [sys.executable, "-m", "examples.demo", "--once", "--listen", "127.0.0.1:0"]
-    done = subprocess.run(
-        [*command, "--store", f"sqlite:///{store}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+def demo(store: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, store, "--once"],
+        cwd=place,
+        env=ENVIRONMENT | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
-def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(tmp_path: Path) -> None:
-    first, second = demo(tmp_path / "demo.db"), demo(tmp_path / "demo.db")
+@contextmanager
+def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The demo, once it invites, and what it has said until then."""
+    process = subprocess.Popen(
+        [*COMMAND, store], cwd=place, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while "Ctrl-C stops" not in said:
+            line = process.stdout.readline()
+            assert line, f"it ended with {process.wait()}: {said}"
+            said += line
+        yield process, said
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, tmp_path: Path) -> None:
+    runs = [demo(store, tmp_path), demo(store, tmp_path)]
+    assert [each.returncode for each in runs] == [0, 0], runs[0].stderr + runs[1].stderr
+    first, second = (each.stdout for each in runs)
 
     assert "orders: 6 partitions, 33 configs" in first
     assert "orders: TOPIC_ALREADY_EXISTS" in second
@@ -29,3 +67,39 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(tmp_path: Pat
         assert "topic:payments: retention.ms = 259200000" in told
         assert "topic:orders: cleanup.policy=compact,delete" in told
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
+        assert ("What one server acknowledged the others have too" in told) == (store == "zookeeper")
+
+
+@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
+    with running(store, tmp_path) as (process, said):
+        started = re.findall(r"(?:serves at|listening on) (\S+):(\d+)", said)
+        os.killpg(process.pid, signal.SIGINT)
+
+        assert process.wait(60) == 0
+    assert len(started) == (4 if store == "zookeeper" else 1)
+    for host, port in started:
+        with socket.socket() as line:
+            assert line.connect_ex((host, int(port))) != 0
+
+
+def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -> None:
+    with running("zookeeper", tmp_path):
+        second = demo("zookeeper", tmp_path)
+
+    assert second.returncode == 1
+    assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
+
+
+def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
+    done = demo(zookeeper_url, tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"store={zookeeper_url} ") == 3
+
+
+def test_without_a_jdk_there_is_one_sentence(tmp_path: Path) -> None:
+    done = demo("zookeeper", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
+
+    sentence = "Kafka and ZooKeeper need a JDK 17 or newer, and no `java` is in JAVA_HOME or on the PATH.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
