@@ -1,7 +1,11 @@
-"""All benchmarks in one table: `python -m bench`. Memory comes after the work of the shared servers."""
+"""All benchmarks in one table: `python -m bench`. Memory comes after the work of the shared servers.
 
-from bench import alter, bulk, describe, feed, growth, memory, mixed, quotas, start
+Clients and commands come last: they have a broker of their own, which would be in the way of the others.
+"""
+
+from bench import alter, bulk, cli, client, describe, feed, growth, memory, mixed, quotas, start
 from bench.arena import main
 
 if __name__ == "__main__":
-    main(describe.rows, alter.rows, mixed.rows, bulk.rows, memory.rows, start.rows, growth.rows, feed.rows, quotas.rows)
+    servers = (describe, alter, mixed, bulk, memory, start, growth, feed, quotas)
+    main(*(each.rows for each in (*servers, client, cli)))

@@ -14,12 +14,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from bench import load, machine, requests
+from bench.crowd import FEW, TOPICS
 from bench.load import BenchError, Run, Shape
 from bench.peers import KAFKA_VERSION, ROOT, Kafka, Kconf, Peer
 from bench.table import Row, heading
@@ -40,10 +42,11 @@ class Settings:
     warm_up: float = 1.0
     first_warm_up: float = 6.0
     only: str | None = None
+    topics: int = TOPICS  # of the broker that clients and commands are tried on
 
     @classmethod
     def quick(cls, only: str | None) -> Settings:
-        return cls(rounds=1, seconds=1.0, warm_up=0.5, first_warm_up=2.0, only=only)
+        return cls(rounds=1, seconds=1.0, warm_up=0.5, first_warm_up=2.0, only=only, topics=FEW)
 
     def __str__(self) -> str:
         return f"medians of {self.rounds} rounds of {self.seconds:g} s, each after {self.warm_up:g} s of warm-up"
@@ -67,6 +70,7 @@ class Arena:
         self.settings = settings
         self._stack = contextlib.ExitStack()
         self._peers: list[Peer] = []
+        self._kept: dict[Callable[..., Any], Any] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +89,13 @@ class Arena:
             for peer in self._peers:
                 self._warm_up(peer)
         return self._peers
+
+    def keep(self, make: Callable[..., AbstractContextManager[T]], *args: Any) -> T:
+        """What this makes, made once and kept until the end."""
+        if make not in self._kept:
+            self._kept[make] = self._stack.enter_context(make(*args))
+        found: T = self._kept[make]
+        return found
 
     def prepare(self, topics: Sequence[str]) -> None:
         """Create topics with three overrides on every server."""

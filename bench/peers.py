@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from bench import requests
+from bench.guard import Guard
 from bench.load import BenchError
 from lab.broker import KafkaBroker
 
@@ -104,18 +105,21 @@ class Kafka:
 
 
 class Kconf:
-    """kconf with a SQLite file, run by the Python that runs the benchmark."""
+    """kconf with a SQLite file, or the store that `url` names, run by the Python that runs the benchmark."""
 
     name = "kconf"
     shows_writes_within = 0.0
 
-    def __init__(self, store: Path | None = None) -> None:
+    def __init__(self, store: Path | None = None, *, url: str | None = None, node_id: int = 1) -> None:
         self.start_seconds = 0.0
+        self.node_id = node_id
         self.address = f"127.0.0.1:{_free_port()}"
         self._directory = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
         self.store = store or self._directory / "kconf.db"
+        self.url = url or f"sqlite:///{self.store}"
         self.log_path = self._directory / "kconf.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -154,12 +158,13 @@ class Kconf:
         began = time.monotonic()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--listen", self.address, "--store", f"sqlite:///{self.store}"],
+                [*command, "--listen", self.address, "--store", self.url, "--node-id", str(self.node_id)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=_environment(),
             )
+        self._guard = Guard(self._process.pid, self._directory)
         try:
             self.start_seconds = _first_answer(self.address, began, 60.0, self._process)
         except BenchError as error:
@@ -168,6 +173,9 @@ class Kconf:
 
     def _kill(self) -> None:
         process, self._process = self._process, None
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.dismiss()
         if process is not None:
             process.kill()
             process.wait()

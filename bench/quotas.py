@@ -1,19 +1,26 @@
-"""Quotas: describing all of 100,000 beside a real broker, and resolving one pair among 1,000,000 on our own."""
+"""Quotas: 10,000 set by one command, all of 100,000 described beside a real broker, one pair resolved of 1,000,000.
+
+Kafka's command takes one entity at a time: it is called 20 times, and its figure is what 10,000 calls would take.
+"""
 
 from __future__ import annotations
 
 import socket
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from immutables import Map
 
 from bench.arena import Arena, main
+from bench.cli import CALLS, run, timed
 from bench.load import BenchError
 from bench.peers import Peer
 from bench.table import Goal, Row
+from kconf import SyncAdminClient
 from kconf.engine.quota_index import QuotaIndex
 from kconf.model.quota import QuotaSource
 from kconf.model.resource import Overrides, Resource
@@ -22,16 +29,19 @@ from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuot
 from kconf.wire.apis import BY_NAME
 from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaEntityPart, QuotaFilterComponent
 from kconf.wire.frames import read_response, request
+from lab import tools
 
 ENTITIES = 100_000
 AT_ONCE = 2_000  # entities in one alter
 INDEXED = 1_000_000
+LOADED = 10_000  # by one command
 KEY = "producer_byte_rate"
 VERSION = 1
 
 
 def rows(arena: Arena) -> Iterator[Row]:
     yield _resolve(arena)
+    yield from _command(arena)
     yield _set(arena)
     yield _describe(arena)
     yield _find(arena)
@@ -70,6 +80,43 @@ def _entities() -> Iterator[tuple[Resource, Overrides]]:
         yield QuotaSource.CLIENT_IN_DEFAULT_USER.entity(None, f"client-{number}").resource, values
     for source in (QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER, QuotaSource.DEFAULT_USER, QuotaSource.DEFAULT_CLIENT):
         yield source.entity(None, None).resource, values
+
+
+def _command(arena: Arena) -> Iterator[Row]:
+    """On the same real broker, from the start of a process to its exit."""
+    if set(arena.names) != {"kafka", "kconf"}:
+        return
+    (address,) = (peer.address for peer in arena.peers if peer.name == "kafka")
+    loop = []
+    for number in range(CALLS):
+        words = ["--alter", "--user", f"loop-{number}", "--add-config", f"{KEY}=1024"]
+        loop.append(timed(tools.kafka_configs, address, *words)[0])
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "quotas.csv"
+        seconds = [_load(address, path, 1024 + number) for number in range(arena.settings.rounds)]
+    _clear(address)
+    series = {"kafka": [sum(loop) / CALLS * LOADED], "kconf": seconds}
+    notes = {"calls": loop}
+    goal = Goal("part", 1.0, "faster")
+    yield Row(
+        f"set {LOADED:,} quotas: a loop of kafka-configs, kconf quota load", "s", series, [goal], True, notes=notes
+    )
+
+
+def _clear(address: str) -> None:
+    """The other rows describe their own quotas alone."""
+    with SyncAdminClient(address) as admin:
+        while found := {each: dict.fromkeys(quotas) for each, quotas in admin.describe_client_quotas().items()}:
+            admin.alter_client_quotas(found).raise_for_failures()
+            time.sleep(0.1)
+
+
+def _load(address: str, path: Path, value: int) -> float:
+    path.write_text(f"user,{KEY}\n" + "".join(f"load-{number:05d},{value}\n" for number in range(LOADED)))
+    spent, out = timed(run, "kconf", "quota", "load", str(path), "--yes", "-b", address, "-o", "csv")
+    if out.count(",done,") != LOADED:
+        raise BenchError(f"kconf quota load set {out.count(',done,')} of {LOADED} quotas.")
+    return spent
 
 
 class Line:

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bench import machine
-from bench.client import prepare
+from bench.crowd import prepare
 from kconf import Resource, Source, SyncAdminClient
 from kconf.spark import session
 from lab.broker import KafkaBroker

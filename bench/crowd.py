@@ -1,0 +1,67 @@
+"""A real broker with 10,000 topics, of which no two have the same configuration: ours must not win by that.
+
+Shared by the benchmarks of clients and commands; started when the first of them asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from bench.load import BenchError
+from kconf import Alteration, Op, Resource, SyncAdminClient, TopicWish
+from lab.broker import KafkaBroker
+
+SIZE = 500  # topics in a request
+TOPICS = 10_000
+FEW = 500  # in a quick round: to see that it works
+
+
+class Crowd(NamedTuple):
+    """Where the broker is, and the names of its topics."""
+
+    address: str
+    topics: Sequence[str]
+
+
+@contextmanager
+def crowd(count: int) -> Iterator[Crowd]:
+    with KafkaBroker() as broker:
+        yield Crowd(broker.bootstrap, prepare(broker.bootstrap, count))
+
+
+def parts(topics: Sequence[str]) -> list[Sequence[str]]:
+    return [topics[start : start + SIZE] for start in range(0, len(topics), SIZE)]
+
+
+def retention(number: int) -> str:
+    """What tells topics apart."""
+    return str(1000 + number)
+
+
+def prepare(address: str, count: int) -> list[str]:
+    names = [f"bench-{number:05d}" for number in range(count)]
+    with SyncAdminClient(address, timeout=600) as admin:
+        for some in parts(names):
+            admin.create_topics(TopicWish(each, 1, 1) for each in some).raise_for_failures()
+        wishes = {
+            Resource.topic(name): [Alteration(Op.SET, "retention.ms", retention(number))]
+            for number, name in enumerate(names)
+        }
+        admin.incremental_alter_configs(wishes).raise_for_failures()
+        _wait_until_seen(admin, names)
+    return names
+
+
+def _wait_until_seen(admin: SyncAdminClient, names: Sequence[str]) -> None:
+    """A broker learns of a change after the controller has answered it; of 10,000 it takes minutes where it is busy."""
+    last, wanted = Resource.topic(names[-1]), retention(len(names) - 1)
+    ends = time.monotonic() + 600
+    while time.monotonic() < ends:
+        found = admin.describe_configs([last])
+        if not found.failures and found[last]["retention.ms"].value == wanted:
+            return
+        time.sleep(0.1)
+    raise BenchError("The broker does not show its topics.")
