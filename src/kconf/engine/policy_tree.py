@@ -108,7 +108,7 @@ class Tree:
     def text(self, node: Node, what: str) -> str:
         if node.id != "scalar" or node.tag.endswith(":null") or not node.value.strip():
             raise self.wrong(node, f"{what} must be a text")
-        if any("\ud800" <= each <= "\udfff" for each in node.value):
+        if not node.value.isascii() and any("\ud800" <= each <= "\udfff" for each in node.value):
             raise self.wrong(node, f"{what} holds half a character (an escape from \\ud800 to \\udfff)")
         return str(node.value)
 

@@ -63,3 +63,7 @@ class Reading:
     acls: Sequence[AclBinding] = ()
     missing: Sequence[Missing] = ()
     revision: int | None = None
+
+    def __repr__(self) -> str:
+        """In short: an event loop prints what its tasks return, and ten thousand topics take their time."""
+        return f"Reading({self.cluster!r}, topics={len(self.topics)}, missing={[each.what for each in self.missing]})"
