@@ -8,10 +8,8 @@ import pytest
 
 from kconf import Mechanism, SyncAdminClient, scram_upsertion
 from tests.client.certificates import Certificates
-from tests.security.realm import ALICE, BOB, PLAIN_MODULE, ROOT, Secured
+from tests.security.realm import ALICE, BOB, PLAIN_MODULE, PROTOCOLS, ROOT, Secured
 from tests.support.process import KconfProcess
-
-LISTENERS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +31,9 @@ def secured(certificates: Certificates) -> Iterator[Secured]:
         "ssl.truststore.location": str(certificates.ca),
         "ssl.truststore.type": "PEM",
         "listener.name.ssl.ssl.client.auth": "required",
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()),
     }
-    with KconfProcess(properties=properties, listeners=LISTENERS) as server:
+    with KconfProcess(properties=properties, listeners=tuple(PROTOCOLS)) as server:
         with SyncAdminClient(server.address("PLAINTEXT")) as admin:
             admin.alter_user_scram_credentials(
                 scram_upsertion(each.name, mechanism, each.password)

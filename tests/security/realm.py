@@ -12,6 +12,8 @@ PLAIN_MODULE = f"{_MODULES}.plain.PlainLoginModule"
 SCRAM_MODULE = f"{_MODULES}.scram.ScramLoginModule"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 SASL_LISTENERS = ("SASL_PLAINTEXT", "SASL_SSL")
+PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL", "TLS": "SSL"} | {each: each for each in SASL_LISTENERS}
+"""SSL wants the client's certificate, TLS does not."""
 
 
 class User(NamedTuple):
@@ -30,8 +32,8 @@ class Secured(NamedTuple):
 
     def java(self, listener: str, mechanism: str = "", user: User = ALICE) -> dict[str, str]:
         """The properties of Java's clients, which ours reads too."""
-        given = {"bootstrap.servers": self.server.address(listener), "security.protocol": listener}
-        if listener.endswith("SSL"):
+        given = {"bootstrap.servers": self.server.address(listener), "security.protocol": PROTOCOLS[listener]}
+        if PROTOCOLS[listener].endswith("SSL"):
             given |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.certificates.ca)}
         if listener == "SSL":
             given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.certificates.store("client"))}
@@ -44,8 +46,8 @@ class Secured(NamedTuple):
         return given
 
     def librdkafka(self, listener: str, mechanism: str = "", user: User = ALICE) -> dict[str, str]:
-        given = {"bootstrap.servers": self.server.address(listener), "security.protocol": listener}
-        if listener.endswith("SSL"):
+        given = {"bootstrap.servers": self.server.address(listener), "security.protocol": PROTOCOLS[listener]}
+        if PROTOCOLS[listener].endswith("SSL"):
             given |= {"ssl.ca.location": str(self.certificates.ca)}
         if listener == "SSL":
             given |= {
@@ -60,9 +62,9 @@ class Secured(NamedTuple):
         """kafka-python's arguments."""
         given: dict[str, object] = {
             "bootstrap_servers": self.server.address(listener),
-            "security_protocol": listener,
+            "security_protocol": PROTOCOLS[listener],
         }
-        if listener.endswith("SSL"):
+        if PROTOCOLS[listener].endswith("SSL"):
             given |= {"ssl_cafile": str(self.certificates.ca)}
         if listener == "SSL":
             given |= {
@@ -78,5 +80,8 @@ class Secured(NamedTuple):
         return given
 
 
-WAYS = [("PLAINTEXT", ""), ("SSL", ""), *((listener, each) for listener in SASL_LISTENERS for each in MECHANISMS)]
+WAYS = [
+    *((each, "") for each in ("PLAINTEXT", "SSL", "TLS")),
+    *((listener, each) for listener in SASL_LISTENERS for each in MECHANISMS),
+]
 """Every listener, with every mechanism where there are any."""

@@ -7,13 +7,15 @@ import ssl
 from typing import Any
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError as AioKafkaError
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient as RdKafkaAdmin
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError as KafkaPythonError
 
 from kconf import AuthenticationFailed, SyncAdminClient
-from tests.security.realm import ALICE, MECHANISMS, SASL_LISTENERS, WAYS, Secured, User
+from tests.security.realm import ALICE, MECHANISMS, PROTOCOLS, SASL_LISTENERS, WAYS, Secured, User
 
 WRONG = User(ALICE.name, "wr0ng")
 NOBODY = User("nobody", "wr0ng")
@@ -46,8 +48,6 @@ def test_kafka_python(secured: Secured, listener: str, mechanism: str) -> None:
 
 @pytest.mark.parametrize(("listener", "mechanism"), WAYS)
 def test_aiokafka(secured: Secured, listener: str, mechanism: str) -> None:
-    from aiokafka.admin import AIOKafkaAdminClient
-
     async def story() -> None:
         admin = AIOKafkaAdminClient(**_aiokafka(secured, listener, mechanism, ALICE))
         await admin.start()
@@ -86,6 +86,14 @@ def test_other_clients_are_told_so_too(secured: Secured, mechanism: str) -> None
     admin.poll(0)
     assert any("uthentication" in each for each in said), said
 
+    async def story() -> None:
+        admin = AIOKafkaAdminClient(**_aiokafka(secured, "SASL_PLAINTEXT", mechanism, WRONG))
+        with pytest.raises(AioKafkaError):
+            await admin.start()
+        await admin.close()
+
+    asyncio.run(story())
+
 
 def _knows(option: str) -> bool:
     return option in KafkaAdminClient.DEFAULT_CONFIG
@@ -95,9 +103,10 @@ def _aiokafka(secured: Secured, listener: str, mechanism: str, user: User) -> di
     given = secured.python(listener, mechanism, user)
     for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
         given.pop(name, None)
-    if listener.endswith("SSL"):
-        context = ssl.create_default_context(cafile=str(secured.certificates.ca))
+    if PROTOCOLS[listener].endswith("SSL"):
         known = secured.certificates
-        context.load_cert_chain(known.certificate("client"), known.key("client"))
+        context = ssl.create_default_context(cafile=str(known.ca))
+        if listener == "SSL":
+            context.load_cert_chain(known.certificate("client"), known.key("client"))
         given["ssl_context"] = context
     return given

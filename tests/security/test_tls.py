@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient as RdKafkaAdmin
 
 from kconf import Alteration, ErrorCode, InvalidRequest, Op, Resource, SyncAdminClient, Tls
 from kconf.server.subjects import alternatives_of, subject_of
@@ -96,8 +97,22 @@ def test_the_stores_that_kafka_has(certificates: Certificates, kind: str) -> Non
     with KconfProcess(properties=properties, listeners=["SSL"]) as server:
         with connect(server, context(certificates, client=True)) as line:
             assert ask(line)
+        assert librdkafka(server, certificates).list_topics(timeout=20).brokers
         with pytest.raises((ssl.SSLError, ConnectionError)), connect(server, context(certificates)) as line:
             ask(line)
+
+
+def librdkafka(server: KconfProcess, certificates: Certificates) -> RdKafkaAdmin:
+    """A client that trusts our CA, and has a certificate of its own."""
+    return RdKafkaAdmin(
+        {
+            "bootstrap.servers": server.address("SSL"),
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(certificates.ca),
+            "ssl.certificate.location": str(certificates.certificate("client")),
+            "ssl.key.location": str(certificates.key("client")),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +284,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             renew(str(other.store("broker")))
             _until(lambda: _serial_now(server, other) != before)
             assert ask(old), "the connection from before"
+            assert librdkafka(server, other).list_topics(timeout=20).brokers
             # The file changes in its place, and the same value is set again.
             again = _serial_now(server, other)
             other.issue("broker", "subjectAltName=IP:127.0.0.1,DNS:localhost")
