@@ -1,0 +1,141 @@
+"""ZooKeeper killed and restarted, its leader killed, a session expired, while changes come in on several servers.
+
+Reads go on all the while, writes are refused with an error that can be tried again. Afterwards all servers agree: every
+acknowledged change is there exactly once, and none that was refused.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+
+import pytest
+from kazoo.client import KazooClient
+
+from lab.java import LabError
+from lab.zookeeper import Ensemble, ZooKeeper, expire
+from tests.adversity.fleet import KEY, Caller, Fleet, calling, check, check_state, until
+from tests.support.admin import SET, TOPIC, Admin
+from tests.support.process import KconfProcess
+
+TOPICS = ("lost-1", "lost-2", "lost-shared")
+
+
+def test_zookeeper_killed_and_restarted() -> None:
+    with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/killed"), 2) as fleet:
+        fleet.create(*TOPICS)
+        callers = _callers(fleet)
+        with calling(callers):
+            for _ in range(2):
+                _wait(callers, 20)
+                zookeeper.kill()
+                until(lambda: "ok" not in map(_health, fleet.servers))
+                for server in fleet.servers:
+                    _reads_and_refuses(server)
+                zookeeper.start()
+                until(lambda: {"ok"} == set(map(_health, fleet.servers)))
+            _wait(callers, 20)
+        _check(fleet, callers)
+        assert all(each.codes["REQUEST_TIMED_OUT"] for each in callers)
+
+
+def test_the_leader_of_three_killed(zookeeper_ensemble: Ensemble, chroot: str) -> None:
+    with Fleet(zookeeper_ensemble.url(chroot), 2) as fleet:
+        fleet.create(*TOPICS)
+        callers = _callers(fleet)
+        with calling(callers):
+            _wait(callers, 20)
+            leader = zookeeper_ensemble.leader
+            leader.kill()
+            try:
+                until(lambda: _has_leader(zookeeper_ensemble))
+                _wait(callers, 20)
+            finally:
+                leader.start()
+            _wait(callers, 20)
+        _check(fleet, callers)
+
+
+def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
+    with Fleet(zookeeper.url(chroot), 2) as fleet:
+        fleet.create(*TOPICS)
+        callers = _callers(fleet)
+        with calling(callers):
+            for number in (1, 2):
+                _wait(callers, 20)
+                _expire(zookeeper, chroot, number)
+                _wait(callers, 20)
+        _check(fleet, callers)
+
+
+@pytest.mark.parametrize("server_comes_back", [True, False])
+def test_a_server_that_starts_or_stops_without_zookeeper(server_comes_back: bool) -> None:
+    """A start without ZooKeeper ends with a sentence; a stop without it ends all the same."""
+    with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/alone"), 1) as fleet:
+        (server,) = fleet.servers
+        zookeeper.kill()
+        assert server.stop() == 0
+        if server_comes_back:
+            zookeeper.start()
+            server.start()
+            assert _health(server) == "ok"
+        else:
+            with pytest.raises(RuntimeError, match=r"kconf ended with 1:\n(.*\n)*kconf: .*ZooKeeper") as raised:
+                KconfProcess(store=zookeeper.url("/alone"), timeout=60).start()
+            assert "Traceback" not in str(raised.value)
+
+
+def _callers(fleet: Fleet) -> list[Caller]:
+    """Each server has a topic of its own callers, and one that both change."""
+    own = [Caller(server, topic) for server, topic in zip(fleet.servers, TOPICS, strict=False)]
+    return [*own, *(Caller(server, TOPICS[-1]) for server in fleet.servers)]
+
+
+def _wait(callers: list[Caller], more: int) -> None:
+    for each in callers:
+        each.wait_for(more)
+
+
+def _check(fleet: Fleet, callers: list[Caller]) -> None:
+    revisions = fleet.journals()
+    check(revisions, callers)
+    check_state(fleet, revisions, TOPICS)
+
+
+def _reads_and_refuses(server: KconfProcess) -> None:
+    """While ZooKeeper is away, and will be until the answers are here."""
+    with Admin(server.bootstrap, timeout=60) as admin:
+        assert admin.describe((TOPIC, TOPICS[0]))[0].error_code == 0
+        assert {admin.alter((TOPIC, TOPICS[0]), (KEY, SET, "1")).error_code for _ in range(20)} == {7}
+
+
+def _expire(zookeeper: ZooKeeper, chroot: str, node_id: int) -> None:
+    """Let the session of a server expire, and wait until it has another."""
+    before = _session(zookeeper, chroot, node_id)
+    expire(zookeeper.address, before)
+    until(lambda: _session(zookeeper, chroot, node_id) not in (0, before))
+
+
+def _health(server: KconfProcess) -> object:
+    assert server.metrics_url is not None
+    with urllib.request.urlopen(server.metrics_url.replace("/metrics", "/health"), timeout=10) as answer:
+        return json.load(answer)["status"]
+
+
+def _has_leader(ensemble: Ensemble) -> bool:
+    try:
+        return ensemble.leader is not None
+    except LabError:
+        return False
+
+
+def _session(zookeeper: ZooKeeper, chroot: str, node_id: int) -> int:
+    """The number of the session that a server has now; 0 while it is not registered."""
+    client = KazooClient(hosts=zookeeper.address)
+    client.start(timeout=30)
+    try:
+        found = client.exists(f"{chroot}/kconf/servers/{node_id}")
+        return int(found.ephemeralOwner) if found else 0
+    finally:
+        client.stop()
+        client.close()
