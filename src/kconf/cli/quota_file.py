@@ -195,8 +195,9 @@ def as_csv(stored: Stored) -> str:
     columns = [each for each in (*WHO, *KEYS) if each in used] or [*WHO, *KEYS]
     out = StringIO()
     odd = any("\r" in text for row in rows for text in row.values())  # which Python does not quote by itself
-    quoting = csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
-    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n", quoting=quoting)
+    writer = csv.DictWriter(
+        out, columns, restval="", lineterminator="\n", quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
+    )
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
