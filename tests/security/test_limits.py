@@ -8,6 +8,7 @@ import socket
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -113,6 +114,20 @@ def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: Kc
         lines[0].close()
         lines[1].close()
         assert all(map(is_answered, waiting))
+
+
+def test_nobody_is_forgotten_at_a_crowded_door(server: KconfProcess) -> None:
+    """Eight clients for two places, again and again: everyone has their turn."""
+
+    def visit(times: int) -> int:
+        answered = 0
+        for _ in range(times):
+            with ExitStack() as stack:
+                answered += opens(server, stack, "SMALL")
+        return answered
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(visit, [50] * 8)) == [50] * 8
 
 
 def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> None:

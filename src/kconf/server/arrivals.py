@@ -36,6 +36,7 @@ class Arrivals:
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ended = False
 
     def begin(self, listening: socket.socket) -> None:
         self._sockets.append(listening)
@@ -43,6 +44,7 @@ class Arrivals:
 
     def end(self) -> None:
         """Take no more, and close the sockets. Handshakes under way are broken off."""
+        self._ended = True
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
@@ -58,28 +60,28 @@ class Arrivals:
         """Someone waits in the queue of the system. Where there are more, they come after others had their turn."""
         full = self._limits.full(self._listener)
         if full is not None:
-            self._rest(listening, full, self._limits.change())
+            self._rest(listening, full)
+            self._limits.change().add_done_callback(lambda _: self._resume(listening))
             return
         try:
             line, (address, *_) = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return  # they have gone again
         except OSError as error:  # the system has no files or no memory left
-            self._rest(listening, error.strerror or "the system refuses", asyncio.sleep(_PAUSE))
+            self._rest(listening, error.strerror or "the system refuses")
+            self._loop.call_later(_PAUSE, self._resume, listening)
             return
         line.setblocking(False)
         self._take(line, same_host(address))
 
-    def _rest(self, listening: socket.socket, why: str, until: Coroutine[object, object, None]) -> None:
+    def _rest(self, listening: socket.socket, why: str) -> None:
         """Take nobody for a while."""
         self._guests.waits(self._listener, why)
         self._loop.remove_reader(listening)
 
-        async def resume() -> None:
-            await until
+    def _resume(self, listening: socket.socket) -> None:
+        if not self._ended:
             self._loop.add_reader(listening, self._arrived, listening)
-
-        self._spawn(resume())
 
     def _take(self, line: socket.socket, host: str) -> None:
         refusal = self._limits.refusal(host)

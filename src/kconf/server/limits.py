@@ -46,11 +46,11 @@ class Limits:
             return "max.connections.per.ip is reached"
         return None
 
-    async def change(self) -> None:
-        """Wait until someone has gone, or a limit may be another one."""
-        waiting = asyncio.get_running_loop().create_future()
+    def change(self) -> asyncio.Future[None]:
+        """Done when someone has gone, or a limit may be another one."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
-        await waiting
+        return waiting
 
     def opened(self, host: str, listener: Listener) -> None:
         self._hosts[host] += 1
