@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from lab.broker import KafkaBroker
+from lab.zookeeper import ZooKeeper
 from tests.cli.people.stories import (
     STORIES,
     People,
@@ -68,6 +69,17 @@ def test_a_story_on_431(kafka_431: KafkaBroker, tmp_path: Path, story: Callable[
 @pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
 def test_a_story_on_392(kafka_392: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
     story(People(tmp_path, kafka_392.bootstrap))
+
+
+@pytest.fixture(scope="module")
+def in_zookeeper(zookeeper: ZooKeeper) -> Iterator[KafkaBroker]:
+    with KafkaBroker("3.9.2", zookeeper=f"{zookeeper.address}/people") as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
+def test_a_story_in_zookeeper_mode(in_zookeeper: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, in_zookeeper.bootstrap))
 
 
 @pytest.mark.parametrize("story", [*STORIES, rights_are_added_listed_and_deleted], ids=lambda each: str(each.__name__))

@@ -305,10 +305,12 @@ def many_topics_in_one_command(people: People) -> None:
     with people.admin() as admin:
         resources = [Resource.topic(each) for each in names]
         keys = {each: ["segment.ms"] for each in resources}
-        until(
-            lambda: {admin.describe_configs(resources, keys=keys)[each]["segment.ms"].value for each in resources},
-            {"3600000"},
-        )
+
+        def values() -> set[str | None]:
+            found = admin.describe_configs(resources, keys=keys)
+            return {found[each]["segment.ms"].value for each in resources}
+
+        until(values, {"3600000"})
 
 
 def groups_and_client_metrics_are_changed_too(people: People) -> None:
