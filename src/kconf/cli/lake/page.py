@@ -30,7 +30,7 @@ ul.tiles b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nu
 ul.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; padding: 0; margin: .5rem 0; list-style: none;
   font-size: .85rem; } ul.legend i { display: inline-block; width: .8rem; height: .8rem; border-radius: .15rem;
   margin-right: .4rem; vertical-align: -.08rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .85rem; }
+.scroll { overflow-x: auto; margin-top: .75rem; } table { border-collapse: collapse; width: 100%; font-size: .85rem; }
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--faint); font-weight: 600; } td { overflow-wrap: anywhere; min-width: 4rem; }
 td.none { color: var(--faint); }
@@ -43,7 +43,7 @@ class Section(NamedTuple):
     title: str
     about: str
     plot: str = ""
-    legend: Sequence[str] = ()
+    legend: Mapping[str, int] = {}  # names and their colours
     headings: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
@@ -65,7 +65,7 @@ def page(title: str, about: str, tiles: Mapping[str, int], sections: Sequence[Se
 
 def _section(section: Section) -> str:
     legend = "".join(
-        f'<li><i class="s{number % COLOURS}"></i>{escape(name)}</li>' for number, name in enumerate(section.legend)
+        f'<li><i class="s{number % COLOURS}"></i>{escape(name)}</li>' for name, number in section.legend.items()
     )
     return (
         f"<section>\n<h2>{escape(section.title)}</h2>\n<p>{escape(section.about)}</p>\n{section.plot}"

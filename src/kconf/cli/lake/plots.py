@@ -13,7 +13,7 @@ from typing import Final
 COLOURS: Final = 6  # series that have a colour of their own; the last one is for all others
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 44, 26, 10
 _ROW, _NAMES = 26, 250
-_LONGEST: Final = 36  # characters of a name beside a bar
+_LONGEST: Final = 32  # characters of a name beside a bar
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
@@ -33,8 +33,8 @@ def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: s
     return _svg(_HEIGHT, parts, f"{what} per day, {sum(totals):,} in all")
 
 
-def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Sequence[str], what: str) -> str:
-    """Bars beside names, in their order; each is made of figures by kind, in the order and colours of `kinds`."""
+def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, int], what: str) -> str:
+    """Bars beside names, in their order; each is made of figures by kind, and `kinds` have order and colour."""
     top = max((sum(each.values()) for each in figures.values()), default=0) or 1
     parts = []
     for place, (name, each) in enumerate(figures.items()):
@@ -43,7 +43,7 @@ def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Sequence[str],
         named = f"<title>{escape(name)}</title>{escape(short)}"
         parts.append(f'<text class="name" x="{_NAMES - 10}" y="{middle + 4:.1f}">{named}</text>')
         left = float(_NAMES)
-        for number, kind in enumerate(kinds):
+        for kind, number in kinds.items():
             if each.get(kind):
                 width = max(each[kind] / top * (_WIDTH - _NAMES - 60), 1.0)
                 told = f"{name}: {each[kind]:,} {what}" + (f" ({kind})" if kind else "")
@@ -62,13 +62,11 @@ def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], to
 
 
 def nice(largest: int) -> int:
-    """A round number that is not smaller: the top of an axis."""
-    if largest <= 4:
-        return 4
+    """A round number that is not smaller, and a multiple of four: the top of an axis with its quarters."""
     power = 1
-    while power * 10 < largest:
+    while largest > 32 * power:
         power *= 10
-    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= largest)
+    return next(step * power for step in (4, 8, 12, 16, 20, 24, 32) if step * power >= largest)
 
 
 def _grid(top: int) -> list[str]:
@@ -76,8 +74,7 @@ def _grid(top: int) -> list[str]:
     for quarter in range(5):
         height = _HEIGHT - _BOTTOM - quarter / 4 * (_HEIGHT - _BOTTOM - _TOP)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{height:.1f}" y2="{height:.1f}"/>')
-        if quarter * top % 4 == 0:
-            parts.append(f'<text class="axis" x="{_LEFT - 6}" y="{height + 4:.1f}">{quarter * top // 4:,}</text>')
+        parts.append(f'<text class="axis" x="{_LEFT - 6}" y="{height + 4:.1f}">{quarter * top // 4:,}</text>')
     return parts
 
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from kconf.spark.schemas import Table
 
 _MOST: Final = 12  # bars in a plot beside names
-_ROWS: Final = 50  # rows of a table
+_ROWS: Final = 25  # rows of a table
 _OTHERS: Final = "all others"
 _NOBODY: Final = "(not known)"
-_ONE: Final = ("",)
-_SEVERITIES: Final = ("error", "warn")
+_ONE: Final = {"": 0}
+_SEVERITIES: Final = {"error": 3, "warn": 1}
 
 
 def report(options: argparse.Namespace, answer: Answer) -> None:
@@ -99,9 +99,13 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
     if not rows:
         return [Section("Changes over time", f"None. {when}")]
     return [
-        Section("Changes over time", when, over_days(span, series, "changes"), names),
+        Section("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
         Section("Changes by whom", "Changes of the same days.", beside_names(_bars(by_whom), _ONE, "changes")),
     ]
+
+
+def _numbered(names: Sequence[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(names)}
 
 
 def _drift(rows: Sequence[Row]) -> Section:
@@ -117,7 +121,7 @@ def _drift(rows: Sequence[Row]) -> Section:
     ]
     plot = beside_names(_bars(Counter(row["key"] or "(topic)" for row in rows)), _ONE, "values that drifted")
     return Section(
-        "Drift by key", _cut("What differs from what is declared.", rows), plot, (), headings, listed[:_ROWS]
+        "Drift by key", _cut("What differs from what is declared.", rows), plot, {}, headings, listed[:_ROWS]
     )
 
 
@@ -155,7 +159,7 @@ def _flapping(rows: Sequence[Row]) -> Section:
         for row in ordered
     ]
     about = _cut("Values that were changed and came back.", rows)
-    return Section("Keys that flap", about, "", (), headings, listed)
+    return Section("Keys that flap", about, "", {}, headings, listed)
 
 
 def _refusals(rows: Sequence[Row]) -> Section:
@@ -171,7 +175,7 @@ def _doubts(rows: Sequence[Row]) -> Section:
     if not rows:
         return Section("Doubts about the journal", "None: it has no holes, and clusters are as it says.")
     names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
-    headings = ("Cluster", "Resource", *(name.capitalize() for name in names), "Noticed")
+    headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in names), "Noticed")
     listed = [
         (
             *(row["cluster"], resource_text(row) if row["resource_type"] else ""),
@@ -181,7 +185,7 @@ def _doubts(rows: Sequence[Row]) -> Section:
         for row in rows[:_ROWS]
     ]
     about = _cut("Holes in the journal, and changes made behind kconf's back.", rows)
-    return Section("Doubts about the journal", about, "", (), headings, listed)
+    return Section("Doubts about the journal", about, "", {}, headings, listed)
 
 
 def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:
