@@ -91,6 +91,7 @@ class Caller:
             with suppress(OSError), Admin(self.server.bootstrap, timeout=60) as line:
                 while not self._is_done():
                     self._ask(line)
+            self.done.wait(0.02)  # before the next try
 
     def _is_done(self) -> bool:
         asked = len(self.acknowledged) + len(self.refused) + len(self.unknown)

@@ -68,6 +68,21 @@ def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
         _check(fleet, callers)
 
 
+def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
+    """What it had acknowledged is there, what it was about to make is there whole or not at all, and it is missed."""
+    with Fleet(zookeeper.url(chroot), 2) as fleet:
+        fleet.create(*TOPICS)
+        callers = _callers(fleet)
+        with calling(callers):
+            for _ in range(2):
+                _wait(callers, 20)
+                fleet.servers[1].kill()
+                until(lambda: _session(zookeeper, chroot, 2) == 0)
+                fleet.servers[1].start()
+            _wait(callers, 20)
+        _check(fleet, callers)
+
+
 @pytest.mark.parametrize("server_comes_back", [True, False])
 def test_a_server_that_starts_or_stops_without_zookeeper(server_comes_back: bool) -> None:
     """A start without ZooKeeper ends with a sentence; a stop without it ends all the same."""
