@@ -149,12 +149,12 @@ class AlterQuotas(_Refusing):
     def __init__(
         self, alterations: Mapping[QuotaEntity, Changes], *, validate_only: bool = False, reason: str | None = None
     ) -> None:
-        self._alterations = {_ordered(entity): _without_nan(each) for entity, each in alterations.items()}
-        super().__init__(self._alterations)
-        self._validate_only, self._reason = validate_only, reason
+        self.alterations = {_ordered(entity): _without_nan(each) for entity, each in alterations.items()}
+        super().__init__(self.alterations)
+        self.validate_only, self.reason = validate_only, reason
         # What a real Kafka is asked: the same wishes; it keeps no reason.
         self._plain = AlterClientQuotas(
-            {each: self._alterations[each] for each in self.items}, validate_only=validate_only
+            {each: self.alterations[each] for each in self.items}, validate_only=validate_only
         )
 
     def write(self, peer: Peer, version: int, items: Sequence[QuotaEntity]) -> object:
@@ -165,12 +165,12 @@ class AlterQuotas(_Refusing):
                 _resources(each),
                 [
                     WantedQuota(QUOTA_TYPES.index(key), nan if value is None else value)
-                    for key, value in self._alterations[each].items()
+                    for key, value in self.alterations[each].items()
                 ],
             )
             for each in items
         ]
-        return AlterQuotasRequest(self._validate_only, wanted, self._reason)
+        return AlterQuotasRequest(self.validate_only, wanted, self.reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> Answer:
         body = self.body(version, frame, start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kconf.client.calls_acls import CreateAcls, DeleteAcls, DescribeAcls
 from kconf.client.calls_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
+from kconf.client.calls_quotas_248 import AlterQuotas
 from kconf.client.calls_scram import AlterUserScramCredentials, DescribeUserScramCredentials
 from kconf.client.recorders import UNSEEN, Begun, Known, Script
 from kconf.engine.acls import key_of, matches, pattern_of
@@ -19,7 +20,7 @@ _MECHANISMS = {int(each): each for each in Mechanism}
 
 
 class AlteredQuotas(Known):
-    def __init__(self, call: AlterClientQuotas) -> None:
+    def __init__(self, call: AlterClientQuotas | AlterQuotas) -> None:
         self.wishes = call.alterations
 
     def before(self) -> Script[list[Begun]]:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kconf.client.calls import Call, Peer
+from kconf.client.calls_acls import CreateAcls, DeleteAcls
 from kconf.client.calls_cluster import DescribeCluster
+from kconf.client.calls_configs import AlterConfigs, IncrementalAlterConfigs
+from kconf.client.calls_quotas import AlterClientQuotas
+from kconf.client.calls_quotas_248 import AlterQuotas
+from kconf.client.calls_scram import AlterUserScramCredentials
+from kconf.client.calls_topics import CreatePartitions, CreateTopics, DeleteTopics
 from kconf.client.recorders import AlteredConfigs, Recorder, ReplacedConfigs, Script
 from kconf.client.recorders_access import AlteredCredentials, AlteredQuotas, CreatedAcls, DeletedAcls
 from kconf.client.recorders_topics import CreatedTopics, DeletedTopics, GrownTopics
@@ -58,7 +64,7 @@ class WhoIsThere(DescribeCluster):
 
 
 def changes_something(call: Call[Any, Any, Any]) -> bool:
-    return call.name in _RECORDERS and not getattr(call, "validate_only", False)
+    return type(call) in _RECORDERS and not getattr(call, "validate_only", False)
 
 
 def recorded(call: Call[Any, Any, T], journal: Journal, settings: Settings) -> Script[T]:
@@ -67,7 +73,7 @@ def recorded(call: Call[Any, Any, T], journal: Journal, settings: Settings) -> S
     there: ClusterDescription = yield who
     if who.is_kconf:
         return (yield call)  # type: ignore[no-any-return]  # a script is sent what its call gives
-    recorder = _RECORDERS[call.name](call)
+    recorder = _RECORDERS[type(call)](call)
     begun = yield from recorder.before()
     if not begun:
         return (yield call)  # type: ignore[no-any-return]
@@ -109,14 +115,15 @@ def _caller(call: Call[Any, Any, Any], journal: Journal, settings: Settings) -> 
     return Caller(principal, settings.client_id, gethostname(), call.name, 0, reason)
 
 
-_RECORDERS: Mapping[str, Callable[[Any], Recorder]] = {
-    "AlterConfigs": ReplacedConfigs,
-    "IncrementalAlterConfigs": AlteredConfigs,
-    "CreateTopics": CreatedTopics,
-    "DeleteTopics": DeletedTopics,
-    "CreatePartitions": GrownTopics,
-    "AlterClientQuotas": AlteredQuotas,
-    "AlterUserScramCredentials": AlteredCredentials,
-    "CreateAcls": CreatedAcls,
-    "DeleteAcls": DeletedAcls,
+_RECORDERS: Mapping[type[Call[Any, Any, Any]], Callable[[Any], Recorder]] = {
+    AlterConfigs: ReplacedConfigs,
+    IncrementalAlterConfigs: AlteredConfigs,
+    CreateTopics: CreatedTopics,
+    DeleteTopics: DeletedTopics,
+    CreatePartitions: GrownTopics,
+    AlterClientQuotas: AlteredQuotas,
+    AlterQuotas: AlteredQuotas,
+    AlterUserScramCredentials: AlteredCredentials,
+    CreateAcls: CreatedAcls,
+    DeleteAcls: DeletedAcls,
 }

@@ -69,10 +69,7 @@ def run_plan(options: argparse.Namespace, answer: Answer) -> None:
     from kconf.cli.declare.planning import check_deletes
 
     chosen = target(options)
-    planned = _of_files(chosen, options)
-    answer.columns = plan_columns()
-    answer.facts.update(context=chosen.name, cluster=planned.cluster)
-    _tell(answer, chosen, planned)
+    planned = tell_plan(answer, chosen, options)
     check_deletes(planned.differences, options)
     if planned.differences:
         answer.status = DIFFERENT
@@ -85,6 +82,15 @@ def run_plan(options: argparse.Namespace, answer: Answer) -> None:
 
         write_plan(options.out, planned, chosen.name)
         answer.notes.append(f"kconf apply {options.out} does it")
+
+
+def tell_plan(answer: Answer, chosen: Target, options: argparse.Namespace) -> Planned:
+    """What stands between the files and the cluster."""
+    planned = _of_files(chosen, options)
+    answer.columns = plan_columns()
+    answer.facts.update(context=chosen.name, cluster=planned.cluster)
+    _tell(answer, chosen, planned)
+    return planned
 
 
 def run_apply(options: argparse.Namespace, answer: Answer) -> None:

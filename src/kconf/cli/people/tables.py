@@ -29,7 +29,7 @@ def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             print()
         for heading, cell in zip(headings, row, strict=True):
             room = len(cell) or 1 if width is None else max(width - space, _LEAST)
-            for place, part in enumerate(_wrapped(_clean(cell), room) if cell else []):
+            for place, part in enumerate(_wrapped(clean(cell), room) if cell else []):
                 print(f"{heading.lower() if place == 0 else '':<{space}}{part}")
 
 
@@ -37,7 +37,7 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, colour: bool = False
 ) -> list[str]:
     """The lines. Cells that do not fit go on below, in their column; nothing is cut off."""
-    cells = [[_clean(each) for each in row] for row in rows]
+    cells = [[clean(each) for each in row] for row in rows]
     widths = [max(map(text_width, column)) for column in zip(headings, *cells, strict=True)]
     if width is not None:
         widths = _fitted(widths, width)
@@ -71,7 +71,7 @@ def text_width(text: str) -> int:
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Names and values may hold anything; a terminal must not take it for orders."""
     return text if text.isprintable() else text.translate(_CONTROL)
 

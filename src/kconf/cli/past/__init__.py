@@ -1,0 +1,1 @@
+"""What was: `history`, `blame`, `rollback`, `watch`, and the times of `diff`."""

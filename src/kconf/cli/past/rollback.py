@@ -1,0 +1,152 @@
+"""`kconf rollback`: set things back to what they were at a time, or at a revision."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.past.telling import add_past, moment_of, scopes_of
+from kconf.cli.people.answers import Answer, command
+from kconf.cli.people.changing import add_bulk
+from kconf.cli.people.safety import add_change, item_of, plan_columns
+from kconf.cli.people.target import add_target, target
+from kconf.errors import ErrorCode, Failure
+from kconf.model.journal import ChangeKind
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.cli.declare.moved import State
+    from kconf.cli.past.sources import Told
+    from kconf.cli.past.states import Name, Span
+    from kconf.engine.declared_difference import Difference
+    from kconf.model.reading import Reading
+
+EXAMPLES: Final = """\
+examples:
+  kconf rollback topic:orders --to 2h --dry-run
+  kconf rollback 'topic:orders.*' --to 2026-11-15T09:30 --yes
+  kconf rollback --to 4711 --yes --reason 'undo the experiment'
+
+A number is a revision, all else is a time. Secrets are not set back, since no record has them; topics are neither made
+nor deleted.
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "rollback",
+        help="set things back to what they were",
+        description="Set things back to what they were at a time or a revision. The plan is shown and asked about.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_past(parser)
+    parser.add_argument("--to", metavar="TIME|REVISION", required=True, help="2h, 09:30, 2026-11-15T09:30, or 4711")
+    add_change(parser)
+    add_bulk(parser)
+    add_target(parser)
+    parser.set_defaults(run=command("rollback", run))
+
+
+def run(options: argparse.Namespace, answer: Answer) -> None:
+    from kconf.cli.declare.moved import state_of
+    from kconf.cli.declare.plan import carry_out_differences
+    from kconf.cli.declare.planning import Planned
+    from kconf.cli.past.sources import read_past
+    from kconf.cli.past.states import read_state, spans
+
+    chosen = target(options)
+    chosen.check_writable()
+    scopes = scopes_of(options, "rollback")
+    with chosen.open() as admin:
+        past = read_past(chosen, admin, scopes, which=options.source)
+    answer.facts.update(context=chosen.name, cluster=past.cluster, source=past.source)
+    answer.notes += past.notes
+    since = spans(_after(past.lines, options.to))
+    reading = read_state(chosen, scopes, synonyms=True)
+    undoing = _Undoing(since, state_of(reading), reading)
+    found = undoing.differences()
+    _tell_secrets(answer, undoing.secrets)
+    answer.notes += undoing.notes
+    if not found:
+        answer.columns = plan_columns()
+        answer.notes.append("there is nothing to set back")
+        return
+    planned = Planned(past.cluster, found, {}, [], reading.revision)
+    carry_out_differences(answer, options, chosen, planned)
+
+
+def _after(lines: list[Told], to: str) -> list[Told]:
+    """What came after a revision, or a time."""
+    if to.isascii() and to.isdigit() and len(to) != 4:  # 2026 alone is neither
+        return [each for each in lines if each.revision > int(to)]
+    moment = moment_of(to)
+    return [each for each in lines if each.time > moment]
+
+
+def _tell_secrets(answer: Answer, secrets: list[Difference]) -> None:
+    from kconf.cli.declare.shown import edits_of
+
+    refused = Failure(ErrorCode.INVALID_REQUEST, "it is a secret, and no record has its value: set it anew")
+    for each in edits_of(secrets):
+        answer.add(refused, **item_of(each, "failed"))
+
+
+class _Undoing:
+    """What leads back from the state of now."""
+
+    def __init__(self, since: dict[Name, Span], state: State, reading: Reading) -> None:
+        self.since, self.state, self.reading = since, state, reading
+        self.secrets: list[Difference] = []
+        self.notes: list[str] = []
+        self._entries = {
+            (resource, entry.name): entry for resource, view in reading.configs.items() for entry in view.entries
+        }
+
+    def differences(self) -> list[Difference]:
+        reborn = {resource for (resource, key), span in self.since.items() if self._is_reborn(key, span)}
+        found = []
+        for (resource, key), span in self.since.items():
+            if span.first.change.kind is ChangeKind.TOPIC:
+                self._note_topic(span)
+            elif resource not in reborn:
+                made = self._difference((resource, key), span)
+                if made is not None:
+                    found.append(made)
+        return found
+
+    @staticmethod
+    def _is_reborn(key: str, span: Span) -> bool:
+        """Whether a topic was made or deleted since: then what is set there now was never otherwise."""
+        return span.first.change.kind is ChangeKind.TOPIC and {span.first.change.op, span.last.change.op} != {"grow"}
+
+    def _note_topic(self, span: Span) -> None:
+        resource = span.first.change.resource
+        if span.first.change.before is None:
+            self.notes.append(f"{resource} was made since; a rollback does not delete it")
+        elif span.last.change.after is None:
+            self.notes.append(f"{resource} was deleted since; it cannot be brought back")
+        elif "grow" in (span.first.change.op, span.last.change.op):
+            self.notes.append(f"{resource} has grown since; partitions cannot be taken away")
+        else:
+            self.notes.append(f"{resource} was made anew since; it is left alone")
+
+    def _difference(self, name: Name, span: Span) -> Difference | None:
+        from kconf.engine.declared_difference import Difference
+        from kconf.model.reading import own_source
+
+        (resource, key), change = name, span.first.change
+        wanted, now = change.before, self.state.get(name)
+        if change.sensitive or (name in self.state and now is None):
+            hidden = Difference(ChangeKind.CONFIG, resource, "set", key, "", "", sensitive=True)
+            if change.before != span.last.change.after:
+                self.secrets.append(hidden)
+            return None
+        if now == wanted or (resource.type is ResourceType.TOPIC and resource.name not in self.reading.topics):
+            return None
+        entry = self._entries.get(name)
+        own = own_source(resource)
+        old = now if entry is None else entry.value
+        rest = None if entry is None else next((each.value for each in entry.synonyms if each.source != own), None)
+        op, new = ("set", wanted) if wanted is not None else ("delete", rest)
+        return Difference(ChangeKind.CONFIG, resource, op, key, now, wanted, old, new, entry.source if entry else None)
