@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.arena import Arena, main
 from bench.crowd import crowd
@@ -27,8 +28,10 @@ CALLS = 20  # of Kafka's command, in place of one for each of thousands
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def run(program: str, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-    """One of our programs, in a process of its own."""
+def run(
+    program: str, *words: str, timeout: float = 60.0, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """One of our programs, in a process of its own, with `more` in its environment."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     bytecode = str(Path(tempfile.gettempdir()) / f"kconf-bench-bytecode-{os.getuid()}")
     return subprocess.run(
@@ -38,7 +41,7 @@ def run(program: str, *words: str, timeout: float = 60.0) -> subprocess.Complete
         text=True,
         check=False,
         timeout=timeout,
-        env={**environment, "PYTHONPYCACHEPREFIX": bytecode},
+        env={**environment, "PYTHONPYCACHEPREFIX": bytecode, **(more or {})},
     )
 
 
@@ -49,10 +52,10 @@ def ours(bootstrap: str, *args: str, timeout: float = 60.0) -> subprocess.Comple
 TOOLS: dict[str, Tool] = {"kafka": tools.kafka_configs, "kconf": ours}
 
 
-def timed(tool: Tool, *args: str) -> tuple[float, str]:
+def timed(tool: Tool, *args: str, **more: Any) -> tuple[float, str]:
     """Seconds, and what was printed."""
     began = time.perf_counter()
-    done = tool(*args, timeout=600.0)
+    done = tool(*args, timeout=600.0, **more)
     spent = time.perf_counter() - began
     if done.returncode:
         raise BenchError(f"{' '.join(args)} left with {done.returncode}: {done.stderr}")

@@ -1,0 +1,73 @@
+"""People's commands on a real broker, from the start of a process to its exit, beside Kafka's own.
+
+`describe` of one topic in a cold process, with -b and with a context; `set` on all topics of the crowd in one command,
+beside a loop of kafka-configs.sh: Kafka's command is about one topic, so it is called 20 times and extrapolated.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.arena import Arena, main
+from bench.cli import CALLS, run, timed
+from bench.crowd import crowd
+from bench.load import BenchError
+from bench.table import Goal, Row
+from lab import tools
+
+_QUICK = Goal("most", 0.2, "≤ 0.2 s")
+
+
+def rows(arena: Arena) -> Iterator[Row]:
+    if set(arena.names) != {"kafka", "kconf"}:
+        return
+    address, names = arena.keep(crowd, arena.settings.topics)
+    yield _describe(address, names[0], arena.settings.rounds)
+    yield _describe_in_a_context(address, names[0], arena.settings.rounds)
+    yield _set(address, names, arena.settings.rounds)
+
+
+def _describe(address: str, name: str, rounds: int) -> Row:
+    """The first call compiles our modules, as an installation does."""
+    words = ["describe", f"topic:{name}", "-b", address]
+    timed(run, "kconf", *words)
+    ours = [timed(run, "kconf", *words)[0] for _ in range(max(rounds, 5))]
+    theirs = [timed(tools.kafka_configs, address, "--describe", "--topic", name)[0] for _ in range(rounds)]
+    return Row("kconf describe topic:x, cold", "s", {"kafka": theirs, "kconf": ours}, [_QUICK], less_is_better=True)
+
+
+def _describe_in_a_context(address: str, name: str, rounds: int) -> Row:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "config.yaml"
+        path.write_text(f"current: here\ncontexts:\n  here:\n    bootstrap: {address}\n")
+        path.chmod(0o600)
+        words = ["describe", f"topic:{name}"]
+        more = {"KCONF_CONFIG": str(path)}
+        timed(run, "kconf", *words, more=more)
+        ours = [timed(run, "kconf", *words, more=more)[0] for _ in range(max(rounds, 5))]
+    return Row("kconf describe topic:x in a context, cold", "s", {"kconf": ours}, [_QUICK], less_is_better=True)
+
+
+def _set(address: str, names: Sequence[str], rounds: int) -> Row:
+    loop = []
+    for number in range(CALLS):
+        words = ["--alter", "--topic", names[number % len(names)], "--add-config", f"segment.ms={70000 + number}"]
+        loop.append(timed(tools.kafka_configs, address, *words)[0])
+    seconds = [_set_all(address, len(names), 80000 + number) for number in range(rounds)]
+    series = {"kafka": [sum(loop) / CALLS * len(names)], "kconf": seconds}
+    work = f"set a key of {len(names):,} topics: a loop of kafka-configs, kconf set"
+    return Row(work, "s", series, [Goal("part", 1.0, "faster")], less_is_better=True, notes={"calls": loop})
+
+
+def _set_all(address: str, count: int, value: int) -> float:
+    words = ["set", "topic:bench-*", f"segment.ms={value}", "--yes", "-b", address, "-o", "csv"]
+    spent, out = timed(run, "kconf", *words)
+    if out.count(",done,") != count:
+        raise BenchError(f"kconf set changed {out.count(',done,')} of {count} topics.")
+    return spent
+
+
+if __name__ == "__main__":
+    main(rows)
