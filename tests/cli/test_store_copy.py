@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -174,6 +176,20 @@ def test_there_and_back_again(left: KconfProcess, zookeeper_url: str, file: str)
     (before, cluster, epoch), (after, *now) = state(left.store), state(file)
     assert (after.topics, dict(after.configs)) == (before.topics, dict(before.configs))
     assert now == [cluster, epoch + 2]
+
+
+def test_a_terminal_sees_how_far_it_is(left: KconfProcess, file: str) -> None:
+    terminal, other = pty.openpty()
+    command = [sys.executable, "-m", "kconf", "store", "copy", left.store, file, "--config", config(left)]
+    done = subprocess.run(command, stderr=other, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    os.close(other)
+    told = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+
+    snapshot = state(file)[0]
+    count = len({*snapshot.configs, *(Resource.topic(name) for name in snapshot.topics)})
+    assert told == f"\r{count} of {count} resources\r\n"
+    assert f"{count} resources in all" in done.stdout
 
 
 @pytest.mark.parametrize("url", ["memory:", "postgres://here", "sqlite:///", "zookeeper://"])
