@@ -80,6 +80,7 @@ class Service:
         node_id: int,
         catalogue: Catalogue,
         static: Overrides,
+        beside: Callable[[], Catalogue] | None = None,
         read_only: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
@@ -91,6 +92,7 @@ class Service:
         self.followed = 0  # revisions that others made
         self.failed_commits = 0
         self.writable = not read_only  # as the last commit found it
+        self._alone, self._beside = catalogue, beside  # the keys; and those of real brokers, while there are any
         self._read_only = read_only
         self._others = False  # whether other servers may have committed something
         self._clock = clock
@@ -171,6 +173,7 @@ class Service:
             self._others = False
             news = await self._in_thread(self.store.news)
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
+            self.state = self._after(self.state, self.state.snapshot)
             if news:
                 self.followed += len(news)
                 self._apply(news, None)
@@ -200,7 +203,8 @@ class Service:
         try:
             revisions, news = await self._in_thread(lambda: self._commit(drafts)) if drafts else ((), ())
         except StoreError as error:
-            log.error("a commit failed: %s", error)
+            if self.writable:  # told once: while the keeper is away, thousands of callers may come and go
+                log.error("a commit failed: %s; changes are refused until one can be kept", error)
             self._commit_failed(error)
             return
         except Exception:  # a store's bug is its callers' answer, never the writer's end
@@ -300,12 +304,15 @@ class Service:
                 job.done.set_exception(error)
 
     def _after(self, state: State, snapshot: Snapshot) -> State:
-        """The ladder is kept while the broker levels are the same objects."""
+        """The ladder is kept while the broker levels and the catalogue are the same objects."""
         ladder = state.ladder
+        catalogue = self._alone
+        if self._beside is not None and self.store.members.brokers:
+            catalogue = self._beside()
         everywhere = snapshot.overrides(Resource.brokers())
         here = snapshot.overrides(Resource.broker(self.node_id))
-        if everywhere is not ladder.everywhere or here is not ladder.here:
-            ladder = Ladder(ladder.catalogue, ladder.static, everywhere, here)
+        if everywhere is not ladder.everywhere or here is not ladder.here or catalogue is not ladder.catalogue:
+            ladder = Ladder(catalogue, ladder.static, everywhere, here)
         return State(snapshot, ladder)
 
     def now(self) -> int:

@@ -8,8 +8,8 @@ mistake is its own: all or nothing per resource, and never a word about the othe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kconf.engine.brokers import check_broker
@@ -46,12 +46,14 @@ _NO_KEYS: Keys = {}
 class Node:
     """What a decision needs to know of the server that takes it.
 
-    `check` may refuse what this broker's own overrides, all properties together, would do to it.
+    `check` may refuse what this broker's own overrides, all properties together, would do to it. `others` are brokers
+    that it decides for as well, each with its ladder.
     """
 
     id: int
     ladder: Ladder
     check: Callable[[Overrides, Collection[str]], None] | None = None
+    others: Mapping[int, Ladder] = field(default_factory=dict)
 
 
 def plan_alter(
@@ -159,6 +161,10 @@ class _Decision(NamedTuple):
         return self._settled(stored, resulting, self.snapshot.topics[name])
 
     def _broker(self, stored: Overrides, authorise: Authorise) -> list[Change]:
+        number = java_int(self.resource.name)
+        if number is not None and number in self.node.others:
+            other = Node(number, self.node.others[number])
+            return self._replace(node=other)._broker(stored, authorise)
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
         if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
             own = self._replace(resource=Resource.broker(self.node.id))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from kconf.engine.resolve import Ladder
 from kconf.errors import InvalidConfig, InvalidRequest
+from kconf.keys.broker import BROKER
 from kconf.keys.checked import check
 from kconf.keys.dynamic import (
     ABOVE_ZERO,
@@ -19,13 +20,12 @@ from kconf.keys.dynamic import (
     JMX_FILTERS,
     LISTENER_KEYS,
     LISTENER_MAY_CHANGE,
-    PER_BROKER,
     PREFIXED_CLUSTER_WIDE,
     SSL_STORES,
     THREAD_POOLS,
-    is_dynamic,
     without_listener,
 )
+from kconf.keys.key import Keys, UpdateMode
 from kconf.keys.regexes import is_java_regex
 from kconf.model.resource import Overrides
 
@@ -36,34 +36,37 @@ def check_broker(ladder: Ladder, resulting: Overrides, stored: Overrides, *, eve
     _check_values(ladder, resulting)
     would_be = ladder.with_level(resulting, everywhere=everywhere)
     moved = {name for name in resulting.keys() | stored.keys() if resulting.get(name) != stored.get(name)}
+    moved -= BROKER.keys() - ladder.catalogue.broker.keys()  # a key of a later release is a custom one here
     for rule in _RULES:
         rule(ladder, would_be, moved)
 
 
 def _check_names(ladder: Ladder, resulting: Iterable[str], everywhere: bool) -> None:
     keys = ladder.catalogue.broker
-    fixed = sorted(name for name in resulting if name in keys and not is_dynamic(name))
+    fixed = sorted(name for name in resulting if name in keys and name not in ladder.catalogue.dynamic)
     if fixed:
         raise InvalidRequest(f"these cannot be changed while a broker runs: {', '.join(fixed)}")
     bare = sorted(name for name in resulting if name in SSL_STORES)
     if bare:
         raise InvalidRequest(f"these need a listener prefix (listener.name.<listener>.): {', '.join(bare)}")
     if everywhere:
-        own = sorted(name for name in resulting if _per_broker_only(name))
+        own = sorted(name for name in resulting if _per_broker_only(name, keys))
         if own:
             raise InvalidRequest(f"these can be set for one broker only, not for all: {', '.join(own)}")
 
 
-def _per_broker_only(name: str) -> bool:
+def _per_broker_only(name: str, keys: Keys) -> bool:
     base = without_listener(name)
-    return name in PER_BROKER if base == name else base not in PREFIXED_CLUSTER_WIDE
+    if base != name:
+        return base not in PREFIXED_CLUSTER_WIDE
+    return name in keys and keys[name].mode is UpdateMode.PER_BROKER
 
 
 def _check_values(ladder: Ladder, resulting: Overrides) -> None:
     for name, text in resulting.items():
         base = without_listener(name)
         key = ladder.catalogue.broker.get(base)
-        if key is not None and is_dynamic(base):
+        if key is not None and base in ladder.catalogue.dynamic:
             try:
                 check(key, text)
             except InvalidConfig as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 from kconf.keys.catalogue import Catalogue
 from kconf.keys.checked import normalised
-from kconf.keys.dynamic import base_name, broker_synonyms, is_dynamic
+from kconf.keys.dynamic import base_name, broker_synonyms
 from kconf.keys.key import Key
 from kconf.keys.values import BadValue, parse
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
@@ -217,7 +217,7 @@ class Ladder:
             value,
             chain[0].source if chain else Source.DEFAULT,
             known.type if known is not None else ValueType.UNKNOWN,
-            read_only=not is_dynamic(name),
+            read_only=name not in self.catalogue.dynamic,
             sensitive=sensitive,
             synonyms=chain,
             documentation=self._about(name),
@@ -238,7 +238,7 @@ class Ladder:
             None if sensitive else self.everywhere[name],
             Source.DEFAULT_BROKER,
             known.type if known is not None else ValueType.UNKNOWN,
-            read_only=not is_dynamic(name),
+            read_only=name not in self.catalogue.dynamic,
             sensitive=sensitive,
             synonyms=tuple(each for each in self.chain(name) if each.source is Source.DEFAULT_BROKER),
             documentation=self._about(name),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
-from kconf.keys.key import Keys
+from kconf.keys.key import Keys, UpdateMode
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class Catalogue:
     client_metrics: Keys
 
     @cached_property
+    def dynamic(self) -> frozenset[str]:
+        """The broker keys that change while a broker runs."""
+        return frozenset(name for name, key in self.broker.items() if key.mode is not UpdateMode.READ_ONLY)
+
+    @cached_property
     def broker_defaults(self) -> dict[str, str]:
         """The built-in level of the ladder; a key without a default is not in it."""
         return {
@@ -25,6 +30,7 @@ class Catalogue:
         }
 
 
+@cache
 def kafka_43() -> Catalogue:
     """The catalogue of Kafka 4.3."""
     from kconf.keys.broker import BROKER
@@ -33,3 +39,10 @@ def kafka_43() -> Catalogue:
     from kconf.keys.topic import TOPIC
 
     return Catalogue(TOPIC, BROKER, GROUP, CLIENT_METRICS)
+
+
+def kafka_39() -> Catalogue:
+    """The catalogue of Kafka 3.9, the last release that keeps its state in ZooKeeper."""
+    from kconf.keys.release_39 import KAFKA_39
+
+    return KAFKA_39

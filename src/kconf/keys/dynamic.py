@@ -97,11 +97,6 @@ SESSION_OVER_HEARTBEAT: Final = tuple(
 )
 
 
-def is_dynamic(name: str) -> bool:
-    """Whether a describe calls the key writable: by its exact name, so never with a listener's before it."""
-    return name in DYNAMIC
-
-
 def is_password_name(name: str) -> bool:
     """Whether a stored name counts as a password: it ends with a dynamic key that is one."""
     return name.endswith(PASSWORDS)

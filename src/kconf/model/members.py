@@ -7,11 +7,16 @@ from typing import Final, NamedTuple
 
 
 class Member(NamedTuple):
-    """A server or a broker: where each of its listeners can be reached."""
+    """A server or a broker: where each of its listeners can be reached.
+
+    `plain` is where nobody has to log in; `epoch` is another one after each start.
+    """
 
     id: int
     endpoints: Mapping[str, tuple[str, int]]
     rack: str | None = None
+    plain: tuple[str, int] | None = None
+    epoch: int = 0
 
 
 class Members(NamedTuple):

@@ -71,7 +71,9 @@ async def handle_incremental(
     repeated = repeated_resources(wishes)
     others = [wish for index, wish in enumerate(wishes) if index not in loggers]
     levels = {
-        index: _alter_logger(context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only)
+        index: await _alter_logger(
+            context, wish, call, twice=wish.resource in repeated, validate_only=request.validate_only
+        )
         for index, wish in loggers.items()
     }
     _note(context, call, list(loggers.values()), list(levels.values()), dry_run=request.validate_only, unkept=True)
@@ -120,7 +122,7 @@ def _note(
         context.attempts.note(call.caller, lines, dry_run=dry_run, unkept=unkept)
 
 
-def _alter_logger(
+async def _alter_logger(
     context: Context, wish: ResourceAlterations, call: Call, *, twice: bool, validate_only: bool
 ) -> Failure | None:
     if twice:
@@ -128,9 +130,13 @@ def _alter_logger(
     try:
         if not call.authorise(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized
-        check_node(wish.resource.name, context.node_id, "")
         if wish.expected > -1:
             raise InvalidRequest("the levels of loggers have no revision to compare with")
+        number = context.brokers.known(wish.resource.name)
+        if number is not None:
+            await context.brokers.alter_loggers(number, wish.alterations, validate_only=validate_only)
+            return None
+        check_node(wish.resource.name, context.node_id, "")
         context.loggers.alter(wish.alterations, validate_only=validate_only)
     except KafkaError as error:
         return error.failure()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from logging import getLogger
 
-from kconf.keys.catalogue import kafka_43
+from kconf.keys.catalogue import kafka_39, kafka_43
 from kconf.model.members import Member
 from kconf.server import throttling
 from kconf.server.archiver import Archiver, Archiving
@@ -72,6 +72,7 @@ class Server:
             node_id=settings.node_id,
             catalogue=kafka_43(),
             static=settings.static,
+            beside=kafka_39,
             read_only=settings.read_only,
         )
         try:

@@ -13,6 +13,7 @@ from kconf.errors import ErrorCode, Failure, StoreError, StoreReadOnly
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.attempts import Attempts
+from kconf.server.brokers import Brokers
 from kconf.server.certificates import Certificates
 from kconf.server.feed import Feed, Patience
 from kconf.server.loggers import Loggers
@@ -48,6 +49,7 @@ class Context:
     authorizer: Authorizer | None = None
     certificates: Certificates = field(default_factory=lambda: Certificates(0))
     new_id: Callable[[], UUID] = uuid4
+    brokers: Brokers = field(default_factory=Brokers)
 
     @classmethod
     def over(cls, service: Service, clock: Callable[[], float], policies: Policies | None = None) -> Context:
@@ -65,10 +67,11 @@ class Context:
             policies or Policies(),
             authorizer_of(service),
             Certificates(service.node_id),
+            brokers=Brokers(service),
         )
 
     def node(self, state: State) -> Node:
-        return Node(self.node_id, state.ladder, self.certificates.check)
+        return Node(self.node_id, state.ladder, self.certificates.check, self.brokers.ladders(state))
 
     def cluster(self, state: State) -> Cluster:
         return Cluster(self.ids, state.ladder, self.new_id)

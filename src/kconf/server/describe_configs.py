@@ -38,6 +38,7 @@ from kconf.wire.describe_configs import (
     result_tail,
 )
 
+_OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 _AT_ONCE = 500  # resources described before others get their turn
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
@@ -55,6 +56,8 @@ def handle(
         return response_parts(form, failed, state.snapshot.revision)
     description = _Description(context, state, form, call)
     wanted = _once(request.resources)
+    if context.brokers.members.brokers and any(each.resource_type in _OF_BROKERS for each in wanted):
+        return _beside(description, wanted, context)
     if len(wanted) > _AT_ONCE:
         return _in_turns(description, wanted)
     description.add(wanted)
@@ -68,6 +71,25 @@ async def _in_turns(description: _Description, wanted: Sequence[DescribeConfigsR
     return description.parts()
 
 
+async def _beside(
+    description: _Description, wanted: Sequence[DescribeConfigsResource], context: Context
+) -> list[bytes]:
+    """Ask the real brokers first for what only they know."""
+    named = [(each.resource_type, context.brokers.known(each.resource_name)) for each in wanted]
+    await context.brokers.learn(number for kind, number in named if kind == ResourceType.BROKER and number is not None)
+    for kind, number in named:
+        if kind == ResourceType.BROKER_LOGGER and number is not None:
+            description.levels[number] = await _levels(context, number)
+    return await _in_turns(description, wanted)
+
+
+async def _levels(context: Context, number: int) -> View | KafkaError:
+    try:
+        return await context.brokers.describe_loggers(number)
+    except KafkaError as error:
+        return error
+
+
 class _Description:
     """An answer under way, all of it from one state."""
 
@@ -75,15 +97,36 @@ class _Description:
         self._context, self._state, self._form, self._call = context, state, form, call
         self._results: list[tuple[bytes, bytes]] = []
         self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
+        self.levels: dict[int, View | KafkaError] = {}  # of the loggers of real brokers
 
     def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
         for each in wanted:
             try:
-                self._results.append(_described(self._context, self._state, each, self._form, self._call))
+                self._results.append(self._described(each))
             except NotAuthorized as error:
                 self._refused.append(_failed(self._form, each, error.failure()))
             except KafkaError as error:
                 self._results.append(_failed(self._form, each, error.failure()))
+
+    def _described(self, wanted: DescribeConfigsResource) -> tuple[bytes, bytes]:
+        resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
+        _authorise(resource, self._call)
+        view = self._view(resource)
+        head = result_head(self._form, 0, "", resource.type, resource.name)
+        return head, _tail(view, wanted.configuration_keys, self._form)
+
+    def _view(self, resource: Resource) -> View:
+        """As this server has it, or the broker that it speaks for."""
+        if resource.type in _OF_BROKERS:
+            number = self._context.brokers.known(resource.name)
+            if number is not None and resource.type == ResourceType.BROKER:
+                return self._context.brokers.ladders(self._state)[number].broker()
+            if number is not None and number in self.levels:
+                levels = self.levels[number]
+                if isinstance(levels, KafkaError):
+                    raise levels
+                return levels
+        return _view(self._context, self._state, resource)
 
     def parts(self) -> list[bytes]:
         return response_parts(self._form, [*self._results, *self._refused], self._state.snapshot.revision)
@@ -97,15 +140,6 @@ def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConf
     for each in resources:
         first.setdefault((each.resource_type, each.resource_name), each)
     return list(first.values())
-
-
-def _described(
-    context: Context, state: State, wanted: DescribeConfigsResource, form: Form, call: Call
-) -> tuple[bytes, bytes]:
-    resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
-    _authorise(resource, call)
-    view = _view(context, state, resource)
-    return result_head(form, 0, "", resource.type, resource.name), _tail(view, wanted.configuration_keys, form)
 
 
 def _failed(form: Form, wanted: DescribeConfigsResource, failure: Failure) -> tuple[bytes, bytes]:

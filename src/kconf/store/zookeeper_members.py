@@ -78,10 +78,10 @@ class Membership:
     def _read(self, directory: str, read: Callable[[int, Any], Member]) -> Mapping[int, Member]:
         names = [name for name in self._session.children(directory, self._changed) if name.isdecimal()]
         found = {}
-        for path, data, _ in self._session.get_many(f"{directory}/{name}" for name in names):
+        for path, data, stat in self._session.get_many(f"{directory}/{name}" for name in names):
             number = int(path.rpartition("/")[2])
             try:
-                found[number] = read(number, json.loads(data))
+                found[number] = read(number, json.loads(data))._replace(epoch=stat.czxid)
             except (ValueError, KeyError, TypeError, AttributeError):
                 log.warning("passed over %s: it does not say where it listens", path)
         return found
@@ -108,4 +108,6 @@ def _read_broker(number: int, facts: Any) -> Member:
         name, _, address = each.partition("://")
         parts = urlsplit(f"//{address}")
         endpoints[name] = (str(parts.hostname), int(parts.port or 0))
-    return Member(number, endpoints, facts.get("rack"))
+    protocols = facts.get("listener_security_protocol_map", {})
+    plain = next((address for name, address in endpoints.items() if protocols.get(name, name) == "PLAINTEXT"), None)
+    return Member(number, endpoints, facts.get("rack"), plain)
