@@ -26,6 +26,7 @@ from lab.zookeeper import ZooKeeper
 from tests.support.process import KconfProcess
 
 CHROOT = "/obeys"
+SESSION = "consumer.session.timeout.ms"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 SECURE = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
@@ -260,6 +261,31 @@ def test_acls_of_others_are_in_force_here_too(shared: Shared) -> None:
     assert revision.origin == "outside"
     listed = shared.ask.call("describeAcls", {"filter": {"resourceName": "theirs"}})
     assert [(each["principal"], each["operation"]) for each in listed] == [("User:otto", "READ")]
+
+
+def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
+    """A znode that a running broker only logs can stop one that starts. Odd names, and what Kafka 3.9 has not, too."""
+    shared.create("again")
+    _altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
+    _altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})
+    _alter_scram(shared, {"user": "CN=foo, O=bar/x", "mechanism": "SCRAM_SHA_256", "password": "pw"})
+    quotas = [
+        {"entity": {"ip": "::1"}, "ops": [{"key": "connection_creation_rate", "value": 1000.0}]},
+        {"entity": {"user": None, "client-id": None}, "ops": [{"key": "controller_mutation_rate", "value": 1e3}]},
+    ]
+    answer = shared.ask.call("alterClientQuotas", {"entries": quotas})
+    assert all("error" not in each["outcome"] for each in answer), answer
+    rule = {"resourceType": "GROUP", "resourceName": "with/slash", "principal": "User:otto", "operation": "READ"}
+    shared.ask.call("createAcls", {"acls": [rule]})
+    group = {"type": "GROUP", "name": "readers", "ops": [{"op": "SET", "name": SESSION, "value": "50000"}]}
+    metrics = {"type": "CLIENT_METRICS", "name": "all", "ops": [{"op": "SET", "name": "interval.ms", "value": "1000"}]}
+    answer = shared.ask.call("incrementalAlterConfigs", {"resources": [group, metrics]})
+    assert all("error" not in each for each in answer.values()), answer
+
+    shared.broker.restart()
+
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, "again", 3000))
+    until(lambda: _logs_in(shared, make_probe, "CN=foo, O=bar/x", "pw"))
 
 
 def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
