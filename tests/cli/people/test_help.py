@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from collections.abc import Iterator
@@ -77,6 +78,23 @@ def test_the_help_has_the_examples(name: str) -> None:
     shown = run_program(name, "--help")
     assert shown.status == 0
     assert text_of(name) in shown.out
+
+
+def leaves(found: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers that have no verbs below them."""
+    below = [each for each in found._actions if isinstance(each, argparse._SubParsersAction)]
+    if not below:
+        yield found
+    for each in below:
+        for verb in each.choices.values():
+            yield from leaves(verb)
+
+
+@pytest.mark.parametrize("name", PEOPLES)
+def test_every_verb_has_examples_of_its_own(name: str) -> None:
+    for each in leaves(parser(name)):
+        if each.prog.split()[1] == name:
+            assert f"examples:\n  {each.prog}" in each.format_help(), each.prog
 
 
 def test_every_command_has_a_line_in_the_help() -> None:

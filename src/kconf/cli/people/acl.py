@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.changing import carry_out
 from kconf.cli.people.edits import Edit, Plan
+from kconf.cli.people.helping import add_verb
 from kconf.cli.people.safety import add_change
 from kconf.cli.people.target import add_target, target, targets
 from kconf.errors import ConfigurationError
@@ -62,7 +63,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             "Delete the ACLs that the options match. One is deleted at once, more are asked about.",
         ),
     ):
-        verb = verbs.add_parser(name, help=about.partition(":")[0].rstrip(".").lower(), description=about)
+        verb = add_verb(verbs, name, about.partition(":")[0].rstrip(".").lower(), about, EXAMPLES)
         _add_whom(verb, required=name == "add")
         if name != "list":
             add_change(verb)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from kconf.cli.people.helping import add_verb
+
 EXAMPLES: Final = """\
 examples:
   kconf completion bash
   kconf completion zsh
   kconf completion fish
+  kconf completion suggest 'set topic:orders compression.type='
 
 In ~/.bashrc: source <(kconf completion bash). In ~/.zshrc, behind compinit: source <(kconf completion zsh).
 For fish: kconf completion fish > ~/.config/fish/completions/kconf.fish
@@ -63,11 +66,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     verbs = parser.add_subparsers(title="shells", metavar="SHELL", required=True)
     for name, script in SCRIPTS.items():
-        verb = verbs.add_parser(name, help=f"for {name}", description=f"Print the lines for {name}.")
+        verb = add_verb(verbs, name, f"for {name}", f"Print the lines for {name}.", EXAMPLES)
         verb.set_defaults(run=run, script=script)
-    suggest = verbs.add_parser(
-        "suggest", help="what may stand next", description="Print what may stand in place of a line's last word."
-    )
+    about = "Print what may stand in place of a line's last word."
+    suggest = add_verb(verbs, "suggest", "what may stand next", about, EXAMPLES)
     suggest.add_argument("line", metavar="LINE", help="what was typed behind kconf")
     suggest.set_defaults(run=run_suggest)
 

@@ -7,6 +7,7 @@ import os
 from typing import Any, Final
 
 from kconf.cli.people.answers import Answer, Column, command
+from kconf.cli.people.helping import add_verb
 from kconf.cli.people.target import add_output, add_target
 from kconf.client.contexts import Context, load_contexts
 from kconf.errors import ConfigurationError
@@ -36,22 +37,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = verbs.add_parser("list", help="all contexts", description="List all contexts; * is the current one.")
+    listing = add_verb(verbs, "list", "all contexts", "List all contexts; * is the current one.", EXAMPLES)
     add_output(listing)
     listing.set_defaults(run=command("context list", list_contexts))
-    use = verbs.add_parser("use", help="make one the current one", description="Make a context the current one.")
+    use = add_verb(verbs, "use", "make one the current one", "Make a context the current one.", EXAMPLES)
     use.add_argument("name", metavar="NAME", help="the context")
     add_output(use)
     use.set_defaults(run=command("context use", use_context))
-    show = verbs.add_parser("show", help="what one says", description="Show a context, less its secrets.")
+    show = add_verb(verbs, "show", "what one says", "Show a context, less its secrets.", EXAMPLES)
     show.add_argument("name", metavar="NAME", nargs="?", help="the context (default: the current one)")
     add_output(show)
     show.set_defaults(run=command("context show", show_context))
-    test = verbs.add_parser(
-        "test",
-        help="what one can do on its cluster",
-        description="Try what can be done on a cluster: yes, refused or unsupported. Nothing is changed.",
-    )
+    about = "Try what can be done on a cluster: yes, refused or unsupported. Nothing is changed."
+    test = add_verb(verbs, "test", "what one can do on its cluster", about, EXAMPLES)
     test.add_argument("name", metavar="NAME", nargs="?", help="the context, as -C does")
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))
@@ -59,9 +57,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = verbs.add_parser(
-        "add", help="add one", description="Add a context; the first one becomes the current one."
-    )
+    about = "Add a context; the first one becomes the current one."
+    parser = add_verb(verbs, "add", "add one", about, EXAMPLES)
     add = parser.add_argument
     add("name", metavar="NAME", help="its name")
     add("-b", "--bootstrap-server", metavar="HOST:PORT", required=True, help="any broker of the cluster")

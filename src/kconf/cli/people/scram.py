@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.changing import carry_out
 from kconf.cli.people.edits import HIDDEN, Edit, Plan
+from kconf.cli.people.helping import add_verb
 from kconf.cli.people.safety import add_change
 from kconf.cli.people.target import Target, add_target, target
 from kconf.client.contexts import Context, load_contexts
@@ -55,7 +56,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         ("set", set_credentials, "Set a user's password."),
         ("delete", delete_credentials, "Delete a user's credentials."),
     ):
-        _add_verb(verbs.add_parser(name, help=about.rstrip(".").lower(), description=about), name, verb)
+        _add_verb(add_verb(verbs, name, about.rstrip(".").lower(), about, EXAMPLES), name, verb)
 
 
 def _add_verb(parser: argparse.ArgumentParser, name: str, verb: Callable[[argparse.Namespace, Answer], None]) -> None:

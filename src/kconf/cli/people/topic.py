@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.changing import add_bulk, carry_out
 from kconf.cli.people.edits import TOPIC, Edit, Plan
+from kconf.cli.people.helping import add_verb
 from kconf.cli.people.safety import add_change, plan_columns
 from kconf.cli.people.selectors import is_one_resource, parse_selector, resolve
 from kconf.cli.people.target import add_target, target, targets
@@ -43,7 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = verbs.add_parser("list", help="all topics, or some", description="List topics.")
+    listing = add_verb(verbs, "list", "all topics, or some", "List topics.", EXAMPLES)
     listing.add_argument("names", metavar="TOPIC", nargs="*", help="a name, a glob, a /regular expression/, @FILE")
     listing.add_argument("--internal", action="store_true", help="Kafka's own, too")
     listing.add_argument("--long", action="store_true", help="replicas and what is wrong with them, too")
@@ -62,7 +63,7 @@ def _verb(
     about: str,
     more: Callable[[argparse.ArgumentParser], None],
 ) -> None:
-    parser = verbs.add_parser(name, help=brief, description=about)
+    parser = add_verb(verbs, name, brief, about, EXAMPLES)
     what = "a name" if name == "create" else "a name, a glob, a /regular expression/, @FILE"
     parser.add_argument("names", metavar="TOPIC", nargs="+", help=what)
     more(parser)
