@@ -165,7 +165,7 @@ def test_the_shell_repeats_nothing_and_keeps_no_history(server: KconfProcess, ho
     lines = f"alter topic orders retention.ms={SECRET}\nalter topic orders my.token={SECRET}\nhelp\nnonsense {SECRET}\n"
     done = run(home, "kafka", "--shell", "--keep-going", "--broker-list", server.address(PLAIN), stdin=lines)
     assert done.stdout
-    assert_nowhere(home, [SECRET], but=[GIVEN])
+    assert_nowhere(server.directory, [SECRET], but=[GIVEN, "server.properties"])
 
 
 @pytest.mark.parametrize(

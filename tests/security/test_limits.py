@@ -43,19 +43,19 @@ def opens(server: KconfProcess, stack: ExitStack, listener: str, *, source: str 
     return is_answered(come(server, stack, listener, source=source))
 
 
-def said(server: KconfProcess) -> int:
-    return server.log().count("new connections wait")
+def waits(server: KconfProcess, *lines: socket.socket) -> bool:
+    """Whether the doors have taken notice of these lines, each at its own, and let them wait."""
+    until(lambda: f"kconf_resting_listeners {len(lines)}.0" in told(server))
+    return not select.select(lines, [], [], 0)[0]
 
 
-def waits(server: KconfProcess, line: socket.socket, before: int) -> bool:
-    """Whether the door has taken notice of the line, and lets it wait."""
-    until(lambda: said(server) > before)
-    return not select.select([line], [], [], 0)[0]
+def told(server: KconfProcess) -> str:
+    assert server.metrics_url is not None
+    return str(urllib.request.urlopen(server.metrics_url).read().decode())
 
 
 def is_empty(server: KconfProcess) -> bool:
-    assert server.metrics_url is not None
-    return "kconf_open_connections 0.0" in urllib.request.urlopen(server.metrics_url).read().decode()
+    return "kconf_open_connections 0.0" in told(server)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -96,9 +96,8 @@ def test_a_listener_may_have_so_many_and_the_next_waits_for_one_to_go(server: Kc
         first, second = (come(server, stack, "SMALL") for _ in range(2))
         assert is_answered(first)
         assert is_answered(second)
-        before = said(server)
         third = come(server, stack, "SMALL")
-        assert waits(server, third, before)
+        assert waits(server, third)
         assert opens(server, stack, "PLAINTEXT"), "another listener has room"
         first.close()
         assert is_answered(third)
@@ -108,9 +107,8 @@ def test_all_together_may_be_so_many_and_the_next_waits_for_one_to_go(server: Kc
     with ExitStack() as stack:
         lines = [come(server, stack, "PLAINTEXT", source=f"127.0.1.{number}") for number in range(1, 13)]
         assert all(map(is_answered, lines))
-        before = said(server)
         waiting = [come(server, stack, each, source="127.0.1.13") for each in ("PLAINTEXT", "SMALL")]
-        assert all(waits(server, each, before) for each in waiting)
+        assert waits(server, *waiting)
         lines[0].close()
         lines[1].close()
         assert all(map(is_answered, waiting))
@@ -136,9 +134,8 @@ def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> No
         admin.describe_cluster()
         assert opens(server, stack, "SMALL")
         assert opens(server, stack, "SMALL")
-        before = said(server)
         third = come(server, stack, "SMALL")
-        assert waits(server, third, before)
+        assert waits(server, third)
         admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, "3")]}).raise_for_failures()
         assert is_answered(third)
         admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.DELETE, key)]}).raise_for_failures()

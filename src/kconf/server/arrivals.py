@@ -76,10 +76,11 @@ class Arrivals:
 
     def _rest(self, listening: socket.socket, why: str) -> None:
         """Take nobody for a while."""
-        self._guests.waits(self._listener, why)
+        self._guests.rests(self._listener, why)
         self._loop.remove_reader(listening)
 
     def _resume(self, listening: socket.socket) -> None:
+        self._guests.goes_on()
         if not self._ended:
             self._loop.add_reader(listening, self._arrived, listening)
 

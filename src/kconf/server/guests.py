@@ -36,6 +36,7 @@ class Guests:
         self.limits = Limits(service)
         self._quotas, self._statistics, self._now = quotas, statistics, now
         self._idle = service.state.ladder.number("connections.max.idle.ms") / 1000
+        self.resting = 0  # sockets from which nobody is taken now
         self._here: set[Connection] = set()
         self._stopping = False
         self._failed_logins = Sparingly(log)
@@ -75,8 +76,13 @@ class Guests:
         self._statistics.turned_away += 1
         self._crowded.say("connection turned away peer=%s reason=%r", host, why)
 
-    def waits(self, listener: Listener, why: str) -> None:
+    def rests(self, listener: Listener, why: str) -> None:
+        """A listener takes no more for now; `goes_on` follows."""
+        self.resting += 1
         self._crowded.say("new connections wait listener=%s reason=%r", listener, why)
+
+    def goes_on(self) -> None:
+        self.resting -= 1
 
     async def sweep(self) -> None:
         """Close what has been silent for connections.max.idle.ms, looking at a few at a time."""

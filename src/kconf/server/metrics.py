@@ -49,6 +49,11 @@ class ServerCollector(Collector):
         yield CounterMetricFamily("kconf_quick_describes", "Describes answered by the short way.", counted.quick)
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(server.guests))
+        yield GaugeMetricFamily(
+            "kconf_resting_listeners",
+            "Sockets that let new connections wait, for there is no room.",
+            server.guests.resting,
+        )
         yield CounterMetricFamily(
             "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
         )
