@@ -1,0 +1,249 @@
+"""Look-ups without Spark: `kconf lake …` as a person types it, on a lake that Spark and Delta Lake wrote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kconf.model.resource import Resource
+from kconf.spark.lake import Lake, LakeError
+from kconf.spark.reading import About, Tables, shown
+from kconf.spark.schemas import HISTORY
+from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ORDERS = Resource.topic("orders")
+
+
+@pytest.fixture(scope="module")
+def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("lake")
+    fill(Lake(str(where), spark), datetime.now(UTC))
+    return where
+
+
+@pytest.fixture
+def tables(place: Path) -> Tables:
+    return Tables(str(place))
+
+
+def ask(place: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", "lake", *words, "--lake", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def items(place: Path, *words: str, status: int = 0) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(ask(place, *words, "--output", "json", status=status).stdout)["items"]
+    return found
+
+
+# -- the reader ------------------------------------------------------------------------------------------------------
+
+
+def test_history_is_in_order_and_in_its_span(tables: Tables) -> None:
+    about = About([ONE], [ORDERS], "retention.ms")
+
+    assert [row["value"] for row in tables.history(about)] == ["60000", "120000", "180000"]
+    assert [row["value"] for row in tables.history(about, at(3), at(4))] == ["120000"]
+    assert [row["value"] for row in tables.history(about, at(2), at(2))] == ["120000"]  # an end is not in its interval
+    assert tables.history(About([ONE], [Resource.topic("o'rders; --")])) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "value"), [(0.5, None), (1, "60000"), (1.99, "60000"), (2, "120000"), (5, "180000"), (99, "180000")]
+)
+def test_state_at_a_time_is_what_held_then(tables: Tables, hours: float, value: str | None) -> None:
+    found = tables.state(About([ONE], [ORDERS], "retention.ms"), at(hours))
+
+    assert [row["value"] for row in found] == ([] if value is None else [value])
+
+
+def test_a_state_has_one_row_per_fact_also_where_the_clock_stood_still(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), spark)
+    same = [interval(("topic", "t"), "k", str(each), 1, None if each == 2 else 1, revision=each) for each in range(3)]
+    put(lake, HISTORY, same)
+    finish(lake, [HISTORY])
+
+    assert [row["value"] for row in Tables(lake.uri).state(at=at(1))] == ["2"]
+
+
+def test_what_a_run_has_not_finished_is_not_seen(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path / "lake"), spark)
+    put(lake, HISTORY, INTERVALS[:3])
+    with pytest.raises(LakeError, match="there is no lake at"):
+        Tables(lake.uri)
+    finish(lake, [HISTORY])
+    put(lake, HISTORY, INTERVALS)
+
+    assert len(Tables(lake.uri).history()) == 3
+    finish(lake, [HISTORY], run=2)
+    assert len(Tables(lake.uri).history()) == len(INTERVALS)
+
+
+def test_secrets_of_two_clusters_are_not_compared(tables: Tables) -> None:
+    found = tables.compare(ONE, OTHER)
+
+    told = [((left or right or {})["resource_name"], shown(left), shown(right)) for left, right in found]
+    assert told == [
+        ('{"client-id":null,"user":"ann"}', "5", None),
+        ("orders", "180000", "7"),
+        ("payments", "partitions=1 replicas=2", "partitions=2 replicas=2"),
+    ]
+
+
+# -- the commands ----------------------------------------------------------------------------------------------------
+
+
+def test_history_tells_who_and_why(place: Path) -> None:
+    found = items(place, "history", "topic:orders", "--key", "retention.ms", "--cluster", "cluster-one")
+
+    assert [(each["value"], each["until_principal"], each["reason"]) for each in found] == [
+        ("60000", "User:bob", "ticket 7"),
+        ("120000", "User:bob", "ticket 7"),
+        ("180000", None, None),
+    ]
+    assert found[0]["since"] == "2026-11-01T01:00:00Z"
+    table = ask(place, "history", "topic:orders", "--cluster", ONE).stdout.splitlines()
+    assert table[0].split() == ["RESOURCE", "KEY", "VALUE", "SINCE", "UNTIL", "PRINCIPAL", "REASON"]
+    assert "partitions=3 replicas=2" in table[1]
+
+
+def test_between_two_times(place: Path) -> None:
+    words = ("history", "topic:orders", "--key", "retention.ms", "--cluster", ONE)
+    found = items(place, *words, "--between", "2026-11-01T03:00", "2026-11-01T04:00")
+
+    assert [each["value"] for each in found] == ["120000"]
+
+
+def test_as_of_and_blame(place: Path) -> None:
+    before = items(place, "as-of", "2026-11-01T01:30Z", "topic:orders", "--cluster", ONE)
+    now = items(place, "blame", "topic:ord*", "--cluster", ONE)
+
+    assert {each["key"]: each["value"] for each in before} == {
+        "(topic)": "partitions=3 replicas=2",
+        "retention.ms": "60000",
+        "cleanup.policy": "compact",
+    }
+    assert {each["key"]: each["principal"] for each in now} == {"(topic)": "User:alice", "retention.ms": "User:carol"}
+
+
+def test_a_quota_is_named_by_its_flags(place: Path) -> None:
+    (found,) = items(place, "blame", "--user", "ann", "--client-id-default")
+
+    assert (found["resource"], found["value"]) == ("quota:client-id=(default),user=ann", "5")
+
+
+def test_sensitive_values_are_not_shown_not_even_their_hashes(place: Path) -> None:
+    (found, _) = items(place, "blame", "broker:1")
+    told = ask(place, "history", "broker:1", "--output", "csv").stdout
+
+    assert found["value"] == "(sensitive)"
+    assert HASH not in told
+    assert "hmac" not in told
+
+
+def test_diff_tells_what_came_and_what_went(place: Path) -> None:
+    found = items(place, "diff", "2026-11-01T01:30", "now", "topic:orders", "--cluster", ONE)
+
+    assert [(each["key"], each["before"], each["after"], each["principal"]) for each in found] == [
+        ("cleanup.policy", "compact", None, "User:bob"),
+        ("retention.ms", "60000", "180000", "User:carol"),
+    ]
+
+
+def test_drift_ends_with_3_where_there_is_some(place: Path) -> None:
+    found = items(place, "drift", "--key", "retention.ms", status=3)
+
+    assert [(each["resource"], each["declared"], each["place"]) for each in found] == [
+        ("topic:orders", "1", "topics.yaml:3:5")
+    ]
+    assert "nothing differs" in ask(place, "drift", "topic:payments").stderr
+
+
+def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None:
+    found = items(place, "compare", "cluster-one", "cluster-other", "topic:orders", status=3)
+    assert [(each["resource"], each["one"], each["other"]) for each in found] == [("topic:orders", "180000", "7")]
+
+    words = ("compare", ONE, OTHER, "--ignore", "retention.*", "--ignore", "topic", "--ignore", "*_byte_rate")
+    assert "the same" in ask(place, *words).stderr
+
+
+def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
+    words = ("what-if", "--set", "broker:default", "log.retention.ms=5000")
+    counted = items(place, *words, "--cluster", ONE)
+    listed = items(place, *words, "--list")
+
+    assert [(each["key"], each["before"], each["after"], each["moved"], each["kept"]) for each in counted] == [
+        ("retention.ms", "99000", "5000", 1, 1)
+    ]
+    assert {(each["cluster"], each["resource"]) for each in listed} == {
+        (ONE, "topic:payments"),
+        (OTHER, "topic:payments"),
+    }
+    static = items(place, "what-if", "--set", "broker:default", "log.segment.bytes=2000000", "--cluster", ONE)
+    assert [(each["before"], each["moved"]) for each in static] == [("1000000", 2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("as-of", "yesterday"), "'yesterday' is no time"),
+        (("history", "--between", "now", "1h ago"), "the first time of --between is after the second"),
+        (("blame", "nonsense"), "'nonsense' names no resource"),
+        (("blame", "topic:nothing*"), "topic:nothing* matches nothing that the lake knows"),
+        (("blame", "--cluster", "cluster"), "begins the ids of 2 clusters"),
+        (("compare", ONE, "nobody"), "the lake knows no cluster 'nobody'"),
+        (("what-if", "--set", "topic:x", "a=1"), "what-if tries values of broker:default"),
+        (("what-if", "--set", "broker:default", "no.such.key=1"), "there is no broker key no.such.key"),
+        (("what-if", "--set", "broker:default", "log.retention.ms=soon"), "log.retention.ms"),
+        (("report", "x.html", "--days", "0"), "--days takes a number"),
+        (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),
+    ],
+)
+def test_mistakes_have_a_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = ask(place, *words, status=2)
+
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_no_lake_is_told(tmp_path: Path) -> None:
+    done = ask(tmp_path, "blame", status=1)
+
+    assert done.stderr == f"kconf: there is no lake at {tmp_path}: `kconf pipeline run` makes one\n"
+
+
+def test_a_context_names_its_lake(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").touch(0o600)
+    (tmp_path / "config.yaml").write_text(
+        f"current: prod\ncontexts:\n  prod: {{bootstrap: '127.0.0.1:1', lake: {place}}}\n  bare: {{bootstrap: 'b:1'}}\n"
+    )
+    command = [sys.executable, "-m", "kconf", "lake", "blame", "broker:default"]
+    environment = {"KCONF_CONFIG": str(tmp_path / "config.yaml"), "PATH": ""}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    bare = subprocess.run([*command, "-C", "bare"], capture_output=True, text=True, check=False, env=environment)
+
+    assert "log.retention.ms" in done.stdout
+    assert (bare.returncode, bare.stderr) == (2, "kconf: the context 'bare' has no lake; name one with --lake URI\n")
+
+
+def test_a_look_up_starts_no_spark(place: Path) -> None:
+    program = (
+        "import sys; from kconf.cli.main import main; "
+        f"main(['lake', 'blame', 'topic:orders', '--lake', {str(place)!r}]); "
+        "print([each for each in ('pyspark', 'pyarrow', 'yaml', 'asyncio') if each in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
