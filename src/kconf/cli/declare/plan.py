@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from kconf.cli.people.edits import Plan
     from kconf.engine.declared_difference import Difference
 
-PLAN_EXAMPLES: Final = """\
+EXAMPLES: Final = {
+    "plan": """\
 examples:
   kconf plan -f clusters/prod
   kconf plan -f clusters/prod --out prod.plan
   kconf plan -f clusters/prod --prune --output json
 
 Exit code 3: there are differences. The files: docs/how-to/declare.md.
-"""
-APPLY_EXAMPLES: Final = """\
+""",
+    "apply": """\
 examples:
-  kconf apply -f clusters/prod --yes
   kconf apply prod.plan --yes --reason 'ticket 12'
-  kconf apply -f clusters/prod --prune=users --max-deletes 3 --dry-run
+  kconf apply -f clusters/prod --dry-run
+  kconf apply -f clusters/prod --prune=users --max-deletes 3 --yes
 
 A plan is refused where anything that it would change has moved since it was made.
-"""
+""",
+}
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,7 +43,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "plan",
         help="tell what stands between files and a cluster",
         description="Tell what stands between files and a cluster: what means the same is no difference.",
-        epilog=PLAN_EXAMPLES,
+        epilog=EXAMPLES["plan"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_files(plan, required=True)
@@ -53,7 +55,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "apply",
         help="make a cluster what files say, or do what a plan says",
         description="Make a cluster what files say, or do what a plan says. The plan is shown and asked about.",
-        epilog=APPLY_EXAMPLES,
+        epilog=EXAMPLES["apply"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")

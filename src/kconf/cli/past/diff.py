@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EXAMPLES: Final = """\
 examples:
   kconf diff -C prod-eu --against prod-us 'topic:orders.*'
-  kconf diff --from 2026-11-14 --to 2026-11-15 topic:orders
+  kconf diff --from 2026-11-14 --to now topic:orders
   kconf diff --from 2h
   kconf diff -f clusters/prod
 

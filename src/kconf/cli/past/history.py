@@ -14,19 +14,21 @@ if TYPE_CHECKING:
     from kconf.cli.past.sources import Past, Told
     from kconf.model.resource import Resource
 
-HISTORY_EXAMPLES: Final = """\
+EXAMPLES: Final = {
+    "history": """\
 examples:
   kconf history
   kconf history topic:orders --since 2d
-  kconf history 'topic:orders.*' quota --since 2026-11-01 --until 2026-11-15T12:00 --key retention.ms --output csv
+  kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
 
 On a kconf server its journal is told; elsewhere the `journal:` directory of the context, or its `lake:`.
-"""
-BLAME_EXAMPLES: Final = """\
+""",
+    "blame": """\
 examples:
   kconf blame topic:orders
   kconf blame broker --output json
-"""
+""",
+}
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +36,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "history",
         help="tell what was changed, when, by whom and why",
         description="Tell what was changed, when, by whom and why; the oldest first.",
-        epilog=HISTORY_EXAMPLES,
+        epilog=EXAMPLES["history"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(history)
@@ -48,7 +50,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "blame",
         help="tell who set what is set now",
         description="Tell of everything that is set now who set it, when and why.",
-        epilog=BLAME_EXAMPLES,
+        epilog=EXAMPLES["blame"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(blame)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES: Final = """\
 examples:
   kconf rollback topic:orders --to 2h --dry-run
-  kconf rollback 'topic:orders.*' --to 2026-11-15T09:30 --yes
+  kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
 A number is a revision, all else is a time. Secrets are not set back, since no record has them; topics are neither made
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, answer: Answer) -> None:
 
 def _after(lines: list[Told], to: str) -> list[Told]:
     """What came after a revision, or a time."""
-    if to.isascii() and to.isdigit() and len(to) != 4:  # 2026 alone is neither
+    if to.isascii() and to.isdigit():
         return [each for each in lines if each.revision > int(to)]
     moment = moment_of(to)
     return [each for each in lines if each.time > moment]
