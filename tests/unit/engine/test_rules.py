@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.engine.rules import check_client_metrics
+from kconf.engine.resolve import Ladder
+from kconf.engine.rules import check_client_metrics, check_group
 from kconf.errors import InvalidConfig, InvalidRequest, KafkaError
-from kconf.keys.catalogue import kafka_43
+from kconf.keys.catalogue import kafka_39, kafka_43
 
 KEYS = kafka_43().client_metrics
 
@@ -31,3 +32,11 @@ def test_a_subscription_is_judged_by_names_types_range_and_patterns_in_this_orde
 
 def test_a_subscription_may_name_a_metric_twice() -> None:
     check_client_metrics({"metrics": "a,a", "match": "client_id=a.*,client_id=a.*", "interval.ms": "100"}, KEYS)
+
+
+def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_that_it_has() -> None:
+    ladder = Ladder(kafka_39(), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
+
+    check_group({"consumer.session.timeout.ms": "50000"}, ladder)
+    with pytest.raises(InvalidConfig, match=r"must be above consumer\.heartbeat\.interval\.ms"):
+        check_group({"consumer.session.timeout.ms": "4000"}, ladder)
