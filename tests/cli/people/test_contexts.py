@@ -120,6 +120,9 @@ def test_a_glob_asks_several_clusters(people: People) -> None:
         ("eu-1", "1000", None),
         ("eu-2", None, "NETWORK_EXCEPTION"),
     ]
+    assert [each["context"] for each in people.items(f"topic list {name} -C 'eu-*'", status=1)] == ["eu-1", "eu-2"]
+    some = people.whole(f"describe 'topic:{name}-none*' -C 'e*'", status=1)
+    assert some["notes"] == [f"eu-1: topic:{name}-none* matches nothing"]
     assert "means 2" in people.whole(f"set topic:{name} segment.ms=2s -C 'eu-*'", status=2)["message"]
     assert people.whole("describe topic:x -C 'us-*'", status=2)["error"] == "INVALID_INPUT"
 

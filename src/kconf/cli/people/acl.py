@@ -11,7 +11,7 @@ from kconf.cli.people.changing import carry_out
 from kconf.cli.people.edits import Edit, Plan
 from kconf.cli.people.helping import add_verb
 from kconf.cli.people.safety import add_change
-from kconf.cli.people.target import add_target, target, targets
+from kconf.cli.people.target import add_target, on_each, target, targets
 from kconf.errors import ConfigurationError
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 
@@ -83,14 +83,13 @@ def _add_whom(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def list_acls(options: argparse.Namespace, answer: Answer) -> None:
-    chosen = targets(options)
     answer.columns = [Column("context"), *_COLUMNS]
-    answer.hidden = frozenset({"context"} if len(chosen) == 1 else ())
-    for each in chosen:
-        with each.open() as admin:
-            found = dict.fromkeys(acl for wanted in _filters(options) for acl in admin.describe_acls(wanted))
-            for acl in found:
-                answer.add(context=each.name, **fields_of(acl))
+
+    def look(here: Target, admin: SyncAdminClient) -> None:
+        for acl in dict.fromkeys(acl for wanted in _filters(options) for acl in admin.describe_acls(wanted)):
+            answer.add(context=here.name, **fields_of(acl))
+
+    on_each(targets(options), answer, look)
 
 
 def add_acls(options: argparse.Namespace, answer: Answer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.people.answers import Answer, Column, sentence
-from kconf.cli.people.target import targets
+from kconf.cli.people.target import on_each, targets
 from kconf.errors import ConnectionFailed, ErrorCode, KafkaError, Results
 
 if TYPE_CHECKING:
@@ -22,28 +22,21 @@ _NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NO
 
 
 def try_everything(options: argparse.Namespace, answer: Answer) -> None:
-    chosen = targets(options)
     answer.columns = [Column("context"), Column("capability"), Column("result"), Column("detail", "WHY")]
-    answer.hidden = frozenset({"context"} if len(chosen) == 1 else ())
-    for each in chosen:
-        try:
-            _try_one(each, answer)
-        except KafkaError as error:
-            if len(chosen) == 1:
-                raise
-            answer.add(error, context=each.name, capability="connect", result="no", detail=None)
+
+    def look(here: Target, admin: SyncAdminClient) -> None:
+        for capability, (result, why) in _results(admin).items():
+            answer.add(context=here.name, capability=capability, result=result, detail=why)
+
+    on_each(targets(options), answer, look)
 
 
-def _try_one(target: Target, answer: Answer) -> None:
-    with target.open() as admin:
-        cluster = admin.describe_cluster()
-        nodes = f"{len(cluster.nodes)} broker{'' if len(cluster.nodes) == 1 else 's'}"
-        answer.add(
-            context=target.name, capability="connect", result="yes", detail=f"cluster {cluster.cluster_id}, {nodes}"
-        )
-        for name, attempt in _attempts(admin, cluster).items():
-            result, why = _outcome(attempt)
-            answer.add(context=target.name, capability=name, result=result, detail=why)
+def _results(admin: SyncAdminClient) -> dict[str, tuple[str, str | None]]:
+    cluster = admin.describe_cluster()
+    nodes = f"{len(cluster.nodes)} broker{'' if len(cluster.nodes) == 1 else 's'}"
+    attempts = _attempts(admin, cluster)
+    connected = "yes", f"cluster {cluster.cluster_id}, {nodes}"
+    return {"connect": connected, **{name: _outcome(attempt) for name, attempt in attempts.items()}}
 
 
 def _attempts(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.selectors import is_one_resource, parse_selectors, resolve
-from kconf.cli.people.target import Target, add_target, targets
-from kconf.errors import KafkaError
+from kconf.cli.people.target import add_target, on_each, targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kconf.cli.people.answers import Item
     from kconf.cli.people.selectors import Selector
+    from kconf.client.sync import SyncAdminClient
     from kconf.model.entry import Entry
     from kconf.model.resource import Resource
 
@@ -48,34 +48,27 @@ def describe(options: argparse.Namespace, answer: Answer) -> None:
     chosen = targets(options)
     answer.columns = list(_COLUMNS)
     answer.facts["contexts"] = [each.name for each in chosen]
-    hidden = {"resource"} if is_one_resource(selectors) else set()
-    answer.hidden = frozenset(hidden | ({"context"} if len(chosen) == 1 else set()))
-    for each in chosen:
-        try:
-            _describe(options, answer, each, selectors)
-        except KafkaError as error:
-            if len(chosen) == 1:
-                raise
-            answer.add(error, context=each.name, **_fields(None, None))
+    answer.hidden = frozenset({"resource"} if is_one_resource(selectors) else ())
+    on_each(chosen, answer, lambda here, admin: _describe(options, answer, here.name, admin, selectors))
 
 
-def _describe(options: argparse.Namespace, answer: Answer, target: Target, selectors: Sequence[Selector]) -> None:
-    with target.open() as admin:
-        resources = resolve(admin, selectors)
-        keys = dict.fromkeys(resources, options.key) if options.key else None
-        described = admin.describe_configs(resources, keys=keys, synonyms=True)
-        failures = described.failures
-        for resource in resources:
-            if resource in failures:
-                answer.add(failures[resource], context=target.name, **_fields(resource, None))
-                continue
-            shown = [
-                each for each in described[resource].entries if options.all or options.key or _is_own(resource, each)
-            ]
-            for entry in shown:
-                answer.add(context=target.name, **_fields(resource, entry))
-            if not shown and not options.key:
-                answer.notes.append(f"{resource} sets nothing itself; --all tells what it inherits")
+def _describe(
+    options: argparse.Namespace, answer: Answer, where: str, admin: SyncAdminClient, selectors: Sequence[Selector]
+) -> None:
+    resources = resolve(admin, selectors)
+    keys = dict.fromkeys(resources, options.key) if options.key else None
+    described = admin.describe_configs(resources, keys=keys, synonyms=True)
+    failures = described.failures
+    for resource in resources:
+        if resource in failures:
+            answer.add(failures[resource], context=where, **_fields(resource, None))
+            continue
+        entries = described[resource].entries
+        shown = [each for each in entries if options.all or options.key or _is_own(resource, each)]
+        for entry in shown:
+            answer.add(context=where, **_fields(resource, entry))
+        if not shown and not options.key:
+            answer.notes.append(f"{resource} sets nothing itself; --all tells what it inherits")
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:
@@ -84,9 +77,9 @@ def _is_own(resource: Resource, entry: Entry) -> bool:
     return entry.source == own_source(resource)
 
 
-def _fields(resource: Resource | None, entry: Entry | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {"resource": None if resource is None else str(resource)}
-    if resource is None or entry is None:
+def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"resource": str(resource)}
+    if entry is None:
         return {**fields, "key": None, "value": None, "source": None, "update": None, "sensitive": None, "synonyms": []}
     from kconf.cli.people.catalogue import update_mode
     from kconf.cli.people.edits import SOURCES

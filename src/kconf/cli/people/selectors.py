@@ -30,6 +30,10 @@ TYPES: Final = {
 NUMBERED: Final = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 
 
+class NothingMatches(ConfigurationError):
+    """A pattern that matches nothing on a cluster."""
+
+
 class Selector(NamedTuple):
     """Some resources of one type: `names` as they stand, or those that `pattern` matches."""
 
@@ -139,7 +143,7 @@ def resolve(admin: SyncAdminClient, selectors: Sequence[Selector]) -> list[Resou
             continue
         matched = [name for name in names_of(admin, each.type) if _is_meant(each, name)]
         if not matched:
-            raise ConfigurationError(f"{each.text} matches nothing")
+            raise NothingMatches(f"{each.text} matches nothing")
         found.update(dict.fromkeys(Resource(each.type, name) for name in matched))
     return list(found)
 

@@ -11,9 +11,12 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.contexts import Context, load_contexts
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kconf.cli.people.answers import Answer
     from kconf.client.aio import AdminClient
     from kconf.client.sync import SyncAdminClient
     from kconf.store.client_journal import ClientJournal
@@ -106,6 +109,27 @@ def target(options: argparse.Namespace) -> Target:
     if len(found) > 1:
         raise ConfigurationError(f"this command is for one cluster, and {options.context!r} means {len(found)}")
     return found[0]
+
+
+def on_each(chosen: Sequence[Target], answer: Answer, look: Callable[[Target, SyncAdminClient], None]) -> None:
+    """Look at each cluster. Of several, one that cannot be asked is an item, and the others are told all the same."""
+    from kconf.cli.people.selectors import NothingMatches
+
+    if len(chosen) == 1:
+        answer.hidden |= {"context"}
+    for each in chosen:
+        try:
+            with each.open() as admin:
+                look(each, admin)
+        except KafkaError as error:
+            if len(chosen) == 1:
+                raise
+            fields = {column.name: None for column in answer.columns}
+            answer.add(error, **{**fields, "context": each.name})
+        except NothingMatches as error:
+            if len(chosen) == 1:
+                raise
+            answer.notes.append(f"{each.name}: {error}")
 
 
 def _contexts(options: argparse.Namespace) -> list[Context]:

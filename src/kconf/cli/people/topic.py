@@ -12,7 +12,7 @@ from kconf.cli.people.edits import TOPIC, Edit, Plan
 from kconf.cli.people.helping import add_verb
 from kconf.cli.people.safety import add_change, plan_columns
 from kconf.cli.people.selectors import is_one_resource, parse_selector, resolve
-from kconf.cli.people.target import add_target, target, targets
+from kconf.cli.people.target import add_target, on_each, target, targets
 from kconf.errors import ConfigurationError, ErrorCode, Failure
 from kconf.model.resource import INTERNAL_TOPICS, Resource, ResourceType
 
@@ -95,10 +95,7 @@ def list_topics(options: argparse.Namespace, answer: Answer) -> None:
     answer.columns = [Column("context"), Column("topic"), Column("partitions")]
     answer.columns += [Column("replication_factor", "REPLICAS"), Column("under_replicated")] if options.long else []
     answer.columns += [Column("internal", show=lambda item: "internal" if item["internal"] else "")]
-    answer.hidden = frozenset({"context"} if len(chosen) == 1 else ())
-    for each in chosen:
-        with each.open() as admin:
-            _list(options, answer, each.name, admin, selectors)
+    on_each(chosen, answer, lambda here, admin: _list(options, answer, here.name, admin, selectors))
 
 
 def _list(
