@@ -17,7 +17,7 @@ from kconf.server.doors import Door
 from kconf.server.guests import Guests
 from kconf.server.listeners import Address, Listener, SecurityProtocol
 from kconf.server.policies import load_policies
-from kconf.server.retention import Retention, keep
+from kconf.server.retention import Retention, keep, tidy
 from kconf.server.settings import check_static
 from kconf.server.statistics import Statistics
 from kconf.service import Service
@@ -54,7 +54,7 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
-        self._retention = Retention.of(settings.static)
+        self._retention = Retention.of(settings.static, settings.store)
         self._archiving = Archiving.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
@@ -97,6 +97,7 @@ class Server:
         self._sweeper = asyncio.create_task(self.guests.sweep(), name="idle connections")
         if self.archiver is not None:
             self.archiver.start()
+        self._tidier = asyncio.create_task(tidy(service), name="tidying")
         self._keeper = asyncio.create_task(keep(self._retention, service, self.archiver)) if self._retention else None
         return self
 
@@ -104,6 +105,7 @@ class Server:
         """Take no more, answer what has been read, close the store."""
         self._stopping = True
         self._sweeper.cancel()
+        self._tidier.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
         self._shut()

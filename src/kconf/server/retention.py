@@ -5,7 +5,8 @@
 
 Either or both; whatever goes by one of them goes, but where there is an archive nothing before it is there. The state
 is not touched: it does not need the journal any more. A reader that is behind the oldest revision left is told so
-(OFFSET_OUT_OF_RANGE).
+(OFFSET_OUT_OF_RANGE). In ZooKeeper, which holds everything in memory, it is 7 days and 100,000 revisions where nothing
+is said.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ log = getLogger(__name__)
 
 MS, REVISIONS = "journal.retention.ms", "journal.retention.revisions"
 EVERY = 60.0  # seconds between two looks
+TIDY = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,14 @@ class Retention:
     revisions: int | None = None
 
     @classmethod
-    def of(cls, static: Mapping[str, str]) -> Retention | None:
-        """As the static layer has it; None: the journal is kept for good."""
+    def of(cls, static: Mapping[str, str], store: str = "") -> Retention | None:
+        """As the static layer has it; None: the journal is kept for good.
+
+        ZooKeeper holds everything in memory, so what it holds is bounded where nothing is said.
+        """
         found = cls(_number(static, MS), _number(static, REVISIONS))
+        if found == cls() and store.startswith("zookeeper:") and not {MS, REVISIONS} & static.keys():
+            return IN_ZOOKEEPER
         return None if found == cls() else found
 
     async def apply(self, service: Service, up_to: int | None = None) -> int:
@@ -47,6 +54,19 @@ class Retention:
         ):
             gone += count
         return gone
+
+
+IN_ZOOKEEPER = Retention(7 * 24 * 3600 * 1000, 100_000)
+
+
+async def tidy(service: Service) -> None:
+    """Let the store do what is due now and then, until cancelled."""
+    while True:
+        await asyncio.sleep(TIDY)
+        try:
+            await service.in_store(lambda store: store.tidy())
+        except StoreError as error:
+            log.debug("the store could not be tidied: %s", error)
 
 
 async def keep(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:

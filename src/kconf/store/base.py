@@ -150,6 +150,10 @@ class Store(Protocol):
         """
         ...
 
+    def tidy(self) -> None:
+        """Do what is due now and then, such as purging what all have read; raises StoreUnavailable."""
+        ...
+
     def may_archive(self) -> bool:
         """Whether this server is the one that archives the cluster, from now until it closes the store or is told
         otherwise by another call. A store that has one server says yes; one that has many keeps a lock for it.

@@ -12,7 +12,6 @@ zookeeper_outside (what others write), zookeeper_session and zookeeper_bulk (the
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from logging import getLogger
 from secrets import token_bytes
@@ -34,6 +33,7 @@ from kconf.store.zookeeper_journal import Journal
 from kconf.store.zookeeper_layout import Problem
 from kconf.store.zookeeper_ledger import Ledger, Surprise
 from kconf.store.zookeeper_members import Membership
+from kconf.store.zookeeper_notices import ALONE, BESIDE, Notices
 from kconf.store.zookeeper_outside import ORIGIN, Outside, between
 from kconf.store.zookeeper_session import Place, Session, failures
 
@@ -43,7 +43,7 @@ LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
 _TOO_LARGE: Final = 900_000
 _ROUNDS: Final = 200  # races that a commit loses before it gives up
 _FORMAT: Final = b"1"
-_ALONE, _BESIDE = 60.0, 900.0  # seconds that a notification stays
+_MARKS_EVERY: Final = 3600.0  # seconds
 
 _Waiting = tuple[int, Draft]
 """A draft, and its place in the batch."""
@@ -64,7 +64,8 @@ class ZookeeperStore:
         self._membership = Membership(ledger.session, ledger.woken)
         self._outside = Outside(ledger, self._membership)
         self._handed = 0  # the revision that our caller stands at
-        self._told: deque[tuple[float, str]] = deque()  # our notifications, and when they were written
+        self._notices = Notices(ledger.session)
+        self._marks_due = 0.0
         self._session.on_news = ledger.woken
         with failures():
             self._begin()
@@ -189,7 +190,7 @@ class ZookeeperStore:
             moved = self._ledger.append(records, writing)
             if moved is not None:
                 return moved
-            self._tell(writing.named)
+            self._notices.made(writing.named)
         for place, revision in made:
             earlier = answers.get(place)
             if isinstance(earlier, Revision):
@@ -211,16 +212,11 @@ class ZookeeperStore:
         grown = (at.topic_path(each.resource.name) for each in lines if each.kind is ChangeKind.TOPIC and each.before)
         return {path: data for path, data, _ in self._session.get_many(grown)}
 
-    def _tell(self, notices: Iterable[str]) -> None:
-        now = monotonic()
-        self._told.extend((now, path) for path in notices)
-        self.purge()
-
-    def purge(self) -> None:
-        """Delete our notifications that every broker has read by now; nobody waits for it."""
-        oldest = monotonic() - (_BESIDE if self._outside.beside else _ALONE)
-        while self._told and self._told[0][0] < oldest and self._session.is_up:
-            self._session.client.delete_async(self._told.popleft()[1])
+    def tidy(self) -> None:
+        """Purge notifications that every broker has read by now: ours, and what servers left that are gone."""
+        if self._session.is_up:
+            with failures():
+                self._notices.purge(BESIDE if self._outside.beside else ALONE)
 
     def follow(self, wake: Callable[[], None]) -> None:
         self._ledger.wake = wake
@@ -277,7 +273,12 @@ class ZookeeperStore:
         return self._journal.oldest
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
-        return self._journal.trim(before_time, keep_last, up_to)
+        gone = self._journal.trim(before_time, keep_last, up_to)
+        if gone and monotonic() > self._marks_due:
+            self._marks_due = monotonic() + _MARKS_EVERY
+            with failures():
+                self._outside.purge_marks(self._journal.oldest)
+        return gone
 
     def may_archive(self) -> bool:
         """Who has made the lock; it goes with its server's session."""
@@ -293,6 +294,7 @@ def _make(session: Session, cluster_id: str, epoch: int) -> None:
     for each in at.ROOTS:
         session.create_once(each, b"")
     session.create_once(f"{at.OURS}/format", _FORMAT)
+    session.create_once(f"{at.OURS}/clock", b"")
     session.create_once(at.OLDEST, b"1")
     session.create_once(at.SEAL, token_bytes(32), private=True)
     session.create_once(at.CLUSTER_ID, json.dumps({"version": "1", "id": cluster_id}).encode())

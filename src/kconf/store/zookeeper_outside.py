@@ -8,6 +8,7 @@ to write that znode.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from logging import getLogger
 from time import time
@@ -24,7 +25,7 @@ from kconf.store.vault import is_secret
 from kconf.store.zookeeper_layout import read_topic
 from kconf.store.zookeeper_ledger import Ledger, Surprise
 from kconf.store.zookeeper_members import Membership
-from kconf.store.zookeeper_tree import Reading, Said, Tree
+from kconf.store.zookeeper_tree import Reading, Said, Tree, mark_path
 
 log = getLogger(__name__)
 
@@ -44,6 +45,7 @@ class Outside:
         self._session = ledger.session
         self._fired: set[str] = set()
         self._handled: dict[str, int] = {}
+        self._watched: set[str] = set()  # topics' znodes, whose partitions others may add
 
     @property
     def beside(self) -> bool:
@@ -56,12 +58,12 @@ class Outside:
 
     def begin(self) -> None:
         """Before all znodes are read: what is notified from now on will be followed."""
-        self._fired = set()
+        self._fired, self._watched = set(), set()
         self._membership.look()
         for directory in _NOTICES if self.beside else ():
             self._handled[directory] = max(map(_number, self._children(directory)), default=-1)
         if self.beside:
-            self._children(at.TOPIC_NODES)
+            self._watch_topics(self._children(at.TOPIC_NODES))
 
     def look(self) -> None:
         """Follow what the watches have told."""
@@ -77,7 +79,9 @@ class Outside:
                 paths |= dict.fromkeys(self._named(directory))
         if at.TOPIC_NODES in fired:
             paths |= dict.fromkeys(self._turned_topics())
-        self.reconcile(paths)
+        grown = [path for path in fired if path.startswith(f"{at.TOPIC_NODES}/")]
+        self._watch_topics(path.rpartition("/")[2] for path in grown)
+        self.reconcile([*paths, *grown])
 
     def _children(self, directory: str) -> list[str]:
         def changed(_event: Any) -> None:
@@ -85,6 +89,19 @@ class Outside:
             self._ledger.woken()
 
         return self._session.children(directory, changed)
+
+    def _watch_topics(self, names: Iterable[str]) -> None:
+        """Nothing but a watch on each topic tells that it has grown; nobody waits for the answers."""
+
+        def changed(event: Any) -> None:
+            self._watched.discard(event.path)
+            if event.type == "CHANGED":
+                self._fired.add(event.path)
+                self._ledger.woken()
+
+        for path in {f"{at.TOPIC_NODES}/{name}" for name in names} - self._watched:
+            self._watched.add(path)
+            self._session.client.exists_async(path, changed)
 
     def _named(self, directory: str) -> Iterator[str]:
         """The znodes that new notifications name, in their order; bad ones are told of and passed over."""
@@ -104,6 +121,7 @@ class Outside:
     def _turned_topics(self) -> Iterator[str]:
         """The znodes of topics that came or went."""
         there = set(self._children(at.TOPIC_NODES))
+        self._watch_topics(there)
         known = {name for name in self._ledger.mirror.snapshot.topics if at.topic_path(name).startswith(at.TOPIC_NODES)}
         for name in sorted(there ^ known):
             yield at.topic_path(name)
@@ -195,6 +213,14 @@ class Outside:
     def marks(self) -> set[str]:
         """The znodes that have a mark, as ZooKeeper has them now."""
         return {unquote(name) for name in self._session.children(at.MARKS)}
+
+    def purge_marks(self, oldest: int) -> None:
+        """Forget what is older than the journal; a server that still counts on a mark finds that it is gone."""
+        for path, data, _ in self._session.get_many(map(mark_path, self.marks())):
+            numbers, _modified = json.loads(data)
+            if max(numbers, default=0) < oldest:
+                self._session.client.delete_async(path)
+        self._ledger.mirror.marks = self.marks()
 
 
 def between(before: Snapshot, after: Snapshot) -> list[Change]:

@@ -1,0 +1,214 @@
+"""KIP-21's own list for its DynamicConfigManager, on a real ZooKeeper: order, purge, fallback to defaults, restart.
+
+The test registers a broker's znode and writes what Kafka's tools write, so kconf follows as it does beside brokers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from kazoo.client import KazooClient
+
+from kconf.store.base import open_store
+from kconf.store.zookeeper import ZookeeperStore
+from kconf.store.zookeeper_notices import Notices
+from tests.feed.reading import changes, set_key, until
+from tests.support.admin import BROKER, SET, TOPIC, Admin
+from tests.support.process import KconfProcess
+from tests.zookeeper.conftest import Serve
+
+SOON = 30.0
+DOCUMENT = {
+    "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
+    "endpoints": ["PLAINTEXT://127.0.0.1:1"],
+    "jmx_port": -1,
+    "port": 1,
+    "host": "127.0.0.1",
+    "version": 5,
+    "timestamp": "1700000000000",
+}
+
+
+@pytest.fixture
+def beside(serve: Serve, znodes: KazooClient) -> Iterator[Admin]:
+    """A server that finds a broker's znode, and topics."""
+    server = serve(1001)
+    znodes.create("/brokers/ids/1", json.dumps(DOCUMENT).encode(), ephemeral=True)
+    with Admin(server.bootstrap) as admin:
+        until(lambda: [each.node_id for each in admin.ask("Metadata", 12, topics=[]).brokers] == [1], SOON)
+        for name in ("orders", "payments"):
+            admin.create(name)
+        yield admin
+
+
+def write(znodes: KazooClient, path: str, config: dict[str, str]) -> None:
+    """As kafka-configs does: the data first, then the notification."""
+    data = json.dumps({"version": 1, "config": config}).encode()
+    if znodes.exists(f"/config/{path}"):
+        znodes.set(f"/config/{path}", data)
+    else:
+        znodes.create(f"/config/{path}", data, makepath=True)
+    notify(znodes, json.dumps({"version": 2, "entity_path": path}))
+
+
+def notify(znodes: KazooClient, text: str) -> None:
+    znodes.create("/config/changes/config_change_", text.encode(), sequence=True)
+
+
+def overrides(admin: Admin, topic: str) -> dict[str, str]:
+    return {name: each.value for name, each in admin.entries((TOPIC, topic)).items() if each.config_source == 1}
+
+
+def outside(admin: Admin) -> list[tuple[str, str, str | None]]:
+    return [
+        (line.resource_name, line.key, line.after)
+        for revision in changes(admin, 0).revisions
+        if revision.origin == "outside"
+        for line in revision.changes
+    ]
+
+
+def test_what_others_write_is_shown_and_journalled_in_order(beside: Admin, znodes: KazooClient) -> None:
+    write(znodes, "topics/orders", {"retention.ms": "1"})
+    until(lambda: overrides(beside, "orders") == {"retention.ms": "1"}, SOON)
+    write(znodes, "topics/payments", {"retention.ms": "2"})
+    until(lambda: overrides(beside, "payments") == {"retention.ms": "2"}, SOON)
+    write(znodes, "topics/orders", {})
+    until(lambda: overrides(beside, "orders") == {}, SOON)
+
+    assert outside(beside) == [
+        ("orders", "retention.ms", "1"),
+        ("payments", "retention.ms", "2"),
+        ("orders", "retention.ms", None),
+    ]
+
+
+def test_many_notifications_at_once_end_in_the_last_state(beside: Admin, znodes: KazooClient) -> None:
+    """A notification is only a trigger: what is read is the entity as it is then."""
+    for value in range(1, 51):
+        write(znodes, "topics/orders", {"retention.ms": str(value)})
+
+    until(lambda: overrides(beside, "orders") == {"retention.ms": "50"}, SOON)
+    values = [int(after or 0) for _, _, after in outside(beside)]
+    assert values == sorted(values)
+    assert values[-1] == 50
+
+
+def test_both_versions_of_notifications_are_followed(beside: Admin, znodes: KazooClient) -> None:
+    znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"7"}}')
+    notify(znodes, '{"version":1,"entity_type":"topics","entity_name":"orders"}')
+
+    until(lambda: overrides(beside, "orders") == {"retention.ms": "7"}, SOON)
+
+
+def test_bad_notifications_are_passed_over(beside: Admin, znodes: KazooClient) -> None:
+    for bad in ("", "hello", "[1]", '{"version":3}', '{"version":2,"entity_path":"groups/g"}', '{"version":2'):
+        notify(znodes, bad)
+    notify(znodes, '{"version":2,"entity_path":"topics/no-such-topic"}')
+    znodes.create("/config/changes/zzz", b"")
+
+    write(znodes, "topics/orders", {"retention.ms": "9"})
+
+    until(lambda: overrides(beside, "orders") == {"retention.ms": "9"}, SOON)
+
+
+def test_defaults_fall_back_when_they_are_taken_away(beside: Admin, znodes: KazooClient) -> None:
+    def shown() -> tuple[str, int]:
+        entry = beside.entries((TOPIC, "orders"))["retention.ms"]
+        return entry.value, entry.config_source
+
+    before = shown()
+    write(znodes, "brokers/<default>", {"log.retention.ms": "123456"})
+    until(lambda: shown() == ("123456", 3), SOON)
+    write(znodes, "brokers/<default>", {})
+    until(lambda: shown() == before, SOON)
+
+
+def test_quotas_users_and_acls_of_others_are_followed(beside: Admin, znodes: KazooClient) -> None:
+    write(znodes, "clients/app%201", {"producer_byte_rate": "1024"})
+    write(znodes, "users/alice/clients/<default>", {"consumer_byte_rate": "2048"})
+    acl = {"principal": "User:alice", "permissionType": "Allow", "operation": "Read", "host": "*"}
+    znodes.create("/kafka-acl/Topic/orders", json.dumps({"version": 1, "acls": [acl]}).encode())
+    znodes.create("/kafka-acl-changes/acl_changes_", b"TOPIC:orders", sequence=True)
+
+    wanted = {
+        ('{"client-id":"app 1"}', "producer_byte_rate", "1024"),
+        ('{"client-id":null,"user":"alice"}', "consumer_byte_rate", "2048"),
+        ("2:3:orders", '["User:alice","*",3,3]', ""),
+    }
+    until(lambda: set(outside(beside)) == wanted, SOON)
+
+
+def test_a_topic_made_and_grown_by_others_is_known(beside: Admin, znodes: KazooClient) -> None:
+    made = {"version": 3, "topic_id": "EBAQEBAQEBAQEBAQEBAQAQ", "partitions": {"0": [1]}}
+    znodes.create("/config/topics/theirs", b'{"version":1,"config":{"retention.ms":"5"}}')
+    znodes.create("/brokers/topics/theirs", json.dumps(made).encode())
+    until(lambda: beside.describe((TOPIC, "theirs"))[0].error_code == 0, SOON)
+    assert overrides(beside, "theirs") == {"retention.ms": "5"}
+
+    znodes.set("/brokers/topics/theirs", json.dumps({**made, "partitions": {"0": [1], "1": [1]}}).encode())
+
+    def partitions() -> int:
+        found = {topic.name: topic for topic in beside.ask("Metadata", 12, topics=None).topics}
+        return len(found["theirs"].partitions)
+
+    until(lambda: partitions() == 2, SOON)
+
+
+def test_a_change_from_outside_is_journalled_once_among_servers(
+    beside: Admin, serve: Serve, znodes: KazooClient
+) -> None:
+    with Admin(serve(1002).bootstrap) as other:
+        write(znodes, "topics/orders", {"retention.ms": "1"})
+        until(lambda: overrides(beside, "orders") == overrides(other, "orders") == {"retention.ms": "1"}, SOON)
+        assert outside(beside) == outside(other) == [("orders", "retention.ms", "1")]
+
+
+def test_what_kconf_writes_itself_is_no_change_from_outside(beside: Admin, znodes: KazooClient) -> None:
+    set_key(beside, "orders", "1")
+    beside.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
+    write(znodes, "topics/payments", {"retention.ms": "1"})
+    until(lambda: overrides(beside, "payments") == {"retention.ms": "1"}, SOON)
+
+    assert outside(beside) == [("payments", "retention.ms", "1")]
+
+
+def test_a_restarted_server_reads_everything_without_notifications(serve: Serve, znodes: KazooClient) -> None:
+    server = serve(1)
+    server.stop()
+    znodes.create("/config/clients/app", b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
+    server.start()
+    with Admin(server.bootstrap) as admin:
+        (entry,) = admin.ask("DescribeClientQuotas", 1, components=[], strict=False).entries
+        assert [(each.entity_type, each.entity_name) for each in entry.entity] == [("client-id", "app")]
+        assert [(each.key, each.value) for each in entry.values] == [("producer_byte_rate", 1024.0)]
+
+
+def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, znodes: KazooClient) -> None:
+    store = open_store(zookeeper_url)
+    assert isinstance(store, ZookeeperStore)
+    notices = Notices(store._session)
+    own = [znodes.create("/config/changes/config_change_", b"{}", sequence=True) for _ in range(250)]
+    notices.made(own)
+    notify(znodes, '{"version":2,"entity_path":"topics/t"}')
+
+    notices.purge(3600)
+    assert len(znodes.get_children("/config/changes")) == 251
+    znodes.delete(own[100])
+    notices.purge(0)
+
+    assert znodes.get_children("/config/changes") == []
+    store.close()
+
+
+def test_a_server_alone_keeps_no_notification_for_long(serve: Serve, znodes: KazooClient) -> None:
+    """A real one, which waits its minute."""
+    server: KconfProcess = serve(1)
+    with Admin(server.bootstrap) as admin:
+        admin.create("orders")
+        set_key(admin, "orders", "1")
+        assert len(znodes.get_children("/config/changes")) == 1
+
+    until(lambda: znodes.get_children("/config/changes") == [], 120.0)
