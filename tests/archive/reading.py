@@ -21,13 +21,12 @@ from tests.support.process import KconfProcess
 Line = dict[str, Any]
 
 
-def archiving(directory: Path, *, store: str | None = None, **properties: str) -> KconfProcess:
+def archiving(directory: Path, *, store: str | None = None, node_id: int = 1, **properties: str) -> KconfProcess:
     """A server; `archive_interval_ms="50"` is archive.interval.ms=50. By itself it writes nothing until it is asked."""
     named = {name.replace("_", "."): value for name, value in properties.items()}
     properties = {"archive.interval.ms": "600000", **named}
-    return KconfProcess(
-        properties=properties, store=store, args=["--archive", str(directory), "--metrics", "127.0.0.1:0"]
-    )
+    args = ["--archive", str(directory), "--metrics", "127.0.0.1:0"]
+    return KconfProcess(properties=properties, store=store, node_id=node_id, args=args)
 
 
 def names(directory: Path, kind: str = "") -> list[str]:

@@ -103,6 +103,7 @@ def test_a_sealed_revision_is_what_the_journal_has(store: Store) -> None:
 
 def test_attempts_are_kept_in_order_beside_the_revisions(store: Store) -> None:
     reader = store.reader()
+    assert reader.attempts(0) == []
     who = Caller("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")
     tries = [Attempt(time, who, 3, ORDERS, ("a", "b"), 40, time % 2 == 0) for time in range(5)]
     store.attempted(tries[:2])

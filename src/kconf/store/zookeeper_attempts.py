@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
@@ -61,7 +61,7 @@ class Attempts:
     def read(self, after: int, limit: int) -> list[Attempt]:
         firsts = self._firsts()
         found: list[Attempt] = []
-        for first, following in zip(firsts, [*firsts[1:], None], strict=True):
+        for first, following in zip_longest(firsts, firsts[1:]):
             if (following is not None and following <= after + 1) or len(found) >= limit:
                 continue
             node = self._session.get(_path(first))
