@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.client.contexts import Context, Contexts
 from kconf.engine.policy_tree import PolicyMistakes, Tree, Wrong
@@ -145,7 +145,7 @@ def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
     return before + gap + _block(name, fields, contexts.value[0][0].start_mark.column) + text[end:]
 
 
-def _end(text: str, node: Node) -> int:
+def _end(text: str, node: Any) -> int:
     """The end of the last line that a node stands in; comments behind that are not its own."""
     while node.id != "scalar" and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]

@@ -22,7 +22,6 @@ class Node(Protocol):
     tag: str
     value: Any
     start_mark: Any
-    end_mark: Any
 
 
 class Mistake(NamedTuple):

@@ -111,6 +111,8 @@ def one_topic_is_changed_at_once(people: People) -> None:
     until(lambda: "segment.bytes" in people.overrides(f"topic:{name}"), False)
     (same,) = people.items(f"set topic:{name} retention.ms=192h")
     assert same["outcome"] == "unchanged"
+    nothing = people.whole(f"unset topic:{name} retention.mss")
+    assert (nothing["items"][0]["outcome"], len(nothing["notes"])) == ("unchanged", 1)
 
 
 def a_dry_run_changes_nothing(people: People) -> None:
@@ -323,6 +325,16 @@ def groups_and_client_metrics_are_changed_too(people: People) -> None:
     people(f"unset client-metrics:{metrics} interval.ms")
 
 
+def loggers_are_told_and_set(people: People) -> None:
+    name = next(each["key"] for each in people.items("describe broker-logger:1") if each["key"] != "root")
+    (done,) = people.items(f"set broker-logger:1 {name}=ERROR")
+    assert (done["new"], done["outcome"]) == ("ERROR", "done")
+    until(lambda: people.overrides("broker-logger:1")[name], "ERROR")
+    people(f"unset broker-logger:1 {name}")
+    until(lambda: people.overrides("broker-logger:1").get(name) != "ERROR", True)
+    assert people.items("set broker-logger:1 no.such.logger=INFO", status=1)[0]["error"] == "INVALID_CONFIG"
+
+
 STORIES: Sequence[Callable[[People], None]] = (
     one_topic_is_changed_at_once,
     a_dry_run_changes_nothing,
@@ -336,6 +348,7 @@ STORIES: Sequence[Callable[[People], None]] = (
     read_only_and_protected_contexts_are_safe,
     many_topics_in_one_command,
     groups_and_client_metrics_are_changed_too,
+    loggers_are_told_and_set,
 )
 
 

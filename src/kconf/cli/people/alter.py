@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kconf.cli.people.changing import Outcomes, Send
+    from kconf.cli.people.edits import Edit, Plan
     from kconf.client.sync import SyncAdminClient
     from kconf.errors import Failure
     from kconf.model.resource import Resource
@@ -90,6 +91,7 @@ def alter(options: argparse.Namespace, answer: Answer) -> None:
         resources = resolve(admin, selectors)
         wishes = dict.fromkeys(resources, wanted)
         plan = plan_configs(admin, wishes)
+        _note_what_is_not_set(answer, plan)
         carry_out(
             answer,
             options,
@@ -101,6 +103,16 @@ def alter(options: argparse.Namespace, answer: Answer) -> None:
             what=f"change {_count(resources)}",
             wish=repr([tuple(each) for each in wanted]),
         )
+
+
+def _note_what_is_not_set(answer: Answer, plan: Plan) -> None:
+    """No server complains about it: a misspelt key, perhaps."""
+    by_key: dict[str, list[Edit]] = {}
+    for edit in plan.edits:
+        by_key.setdefault(edit.key, []).append(edit)
+    for key, edits in by_key.items():
+        if all(each.op == "delete" and each.unchanged for each in edits):
+            answer.notes.append(f"{key} is set nowhere there; nothing is removed")
 
 
 def send_configs(admin: SyncAdminClient, wishes: Mapping[Resource, Sequence[Alteration]], reason: str | None) -> Send:
