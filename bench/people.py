@@ -1,7 +1,8 @@
 """People's commands on a real broker, from the start of a process to its exit, beside Kafka's own.
 
 `describe` of one topic in a cold process, with -b and with a context; `set` on all topics of the crowd in one command,
-beside a loop of kafka-configs.sh: Kafka's command is about one topic, so it is called 20 times and extrapolated.
+beside a loop of kafka-configs.sh: Kafka's command is about one topic, so it is called 20 times and extrapolated. A plan
+of all topics with nothing to change, and a snapshot, have nothing beside them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def rows(arena: Arena) -> Iterator[Row]:
     yield _describe(address, names[0], arena.settings.rounds)
     yield _describe_in_a_context(address, names[0], arena.settings.rounds)
     yield _set(address, names, arena.settings.rounds)
+    yield from _whole_cluster(address, len(names), arena.settings.rounds)
 
 
 def _describe(address: str, name: str, rounds: int) -> Row:
@@ -67,6 +69,28 @@ def _set_all(address: str, count: int, value: int) -> float:
     if out.count(",done,") != count:
         raise BenchError(f"kconf set changed {out.count(',done,')} of {count} topics.")
     return spent
+
+
+def _whole_cluster(address: str, count: int, rounds: int) -> Iterator[Row]:
+    """All topics as files with nothing to change, and as a snapshot."""
+    with tempfile.TemporaryDirectory() as place:
+        timed(run, "kconf", "export", "topic", "--to", f"{place}/files", "-b", address)
+        plans, snapshots = [], []
+        for _ in range(rounds):
+            spent, out = timed(run, "kconf", "plan", "-f", f"{place}/files", "-b", address, "-o", "json")
+            if '"items": [],' not in out:
+                raise BenchError("kconf plan found differences in what was exported a moment ago.")
+            plans.append(spent)
+            snapshots.append(timed(run, "kconf", "snapshot", "--out", f"{place}/snapshots", "-b", address)[0])
+    work = f"kconf plan of {count:,} topics, nothing to change"
+    yield Row(work, "s", {"kconf": plans}, [Goal("most", 2.0, "≤ 2 s")], less_is_better=True)
+    yield Row(
+        f"kconf snapshot of {count:,} topics",
+        "s",
+        {"kconf": snapshots},
+        [Goal("most", 3.0, "≤ 3 s")],
+        less_is_better=True,
+    )
 
 
 if __name__ == "__main__":

@@ -96,7 +96,8 @@ class DeclaredTree(Tree):
 
 
 def is_empty(node: Node) -> bool:
-    return (node.id == "scalar" and node.tag.endswith(":null")) or not node.value
+    """Whether nothing stands there: `topics:` alone."""
+    return node.id == "scalar" and node.tag.endswith(":null")
 
 
 def read_scopes(texts: Iterable[str], what: str, *, keys: bool = False) -> tuple[Scope, ...]:

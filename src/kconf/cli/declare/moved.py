@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from kconf.client.reading import PARTS, read_cluster
 from kconf.engine.acls import key_of, pattern_of
 from kconf.engine.declared_difference import Difference, iterations_text, quota_value, shape_text
+from kconf.model.entry import own_source
 from kconf.model.journal import ChangeKind
-from kconf.model.reading import Reading, own_source
+from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:

@@ -47,7 +47,10 @@ def _topic_edit(each: Difference, configs: Mapping[str, str]) -> Edit:
     old, new = _shape(each.before), _shape(each.after)
     if configs:
         new = ", ".join([new or "", *(f"{key}={value}" for key, value in configs.items())])
-    shown = {"configs": dict(configs)} if each.op == "create" else {}
+    shape = json.loads(each.after or each.before or "{}")
+    shown: dict[str, Any] = {"partitions": shape["partitions"], "replication_factor": shape["replication"]}
+    if each.op == "create":
+        shown["configs"] = dict(configs)
     loss = "the topic and its data" if each.op == "delete" else ""
     return Edit(each.resource, "", each.before, each.after, each.op, old, new, loss=loss, kind=TOPIC, shown=shown)
 
