@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ class Lake:
     def read(self, table: Table, version: int | None = None) -> DataFrame:
         """The table, now or at a version; without rows where it does not exist yet."""
         if not self.exists(table):
-            return self.spark.createDataFrame([], table.ddl)
+            return local(self.spark, [], table.ddl)
         reader = self.spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
@@ -102,10 +102,21 @@ class Lake:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def append(self, table: Table, rows: DataFrame, *, stream: str, batch: int) -> None:
-        """Add a batch of a stream, once: the same batch again is skipped."""
+    def append(
+        self,
+        table: Table,
+        rows: DataFrame,
+        *,
+        once: tuple[str, int] | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add rows. `once` is a stream and the number of its batch: the same batch again is skipped."""
         writer = fit(rows, table).write.format("delta").mode("append").partitionBy(*table.partitioned_by)
-        writer.option("txnAppId", stream).option("txnVersion", batch).save(self.path(table))
+        if once is not None:
+            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
+        if note is not None:
+            writer = writer.option("userMetadata", json.dumps(note))
+        writer.save(self.path(table))
 
     def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
         """Replace all rows, in one commit."""
@@ -171,3 +182,16 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     return rows.select(
         *((F.col(name) if name in there else F.lit(None)).cast(kind).alias(name) for name, kind, _ in table.columns)
     )
+
+
+def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> DataFrame:
+    """A few rows as a DataFrame, within the JVM: Spark's own way would start Python processes for them."""
+    from pyspark.sql import functions as F
+
+    text = json.dumps(list(rows))
+    return spark.range(0, 1, 1, 1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{ddl}>>")))
+
+
+def first_line(error: Exception) -> str:
+    """What an error of Spark says, without its plan and its stack."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -156,6 +156,7 @@ SNAPSHOT: Final = Table(
         *_RESOURCE,
         *_ENTITY,
         *_columns("""
+            topic_id   string   of a topic and its keys: the topic's id, where the cluster has one
             key        string   the key; empty for a topic itself
             value      string   the value; null when sensitive; of a topic its id, partitions, replication, as JSON
             source     string   Kafka's name of the level that it comes from

@@ -1,0 +1,86 @@
+"""Lines of the archive, read and judged: changes, attempts, and what cannot be taken.
+
+A line is taken whole or not at all. What is wrong with it becomes its `fault`; a line with a secret that is not sealed
+is refused, and hidden, since nothing in the lake may hold one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kconf.keys.broker import BROKER
+from kconf.model.lines import FORMAT
+from kconf.spark.schemas import ATTEMPTS, JOURNAL
+
+_OURS: Final = ("file", "round")
+_KINDS: Final = ("config", "topic")
+_REQUIRED: Final = (
+    *("cluster", "epoch", "revision", "line", "sequence", "lines", "time", "origin", "principal"),
+    *("kind", "resource_type", "resource_name", "op", "key", "sensitive"),
+)
+_REQUIRED_OF_ATTEMPTS: Final = (
+    *("cluster", "epoch", "number", "revision", "time", "principal"),
+    *("resource_type", "resource_name", "keys", "error", "dry_run"),
+)
+_SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
+"""Keys that are secrets wherever they stand, behind a listener's name too."""
+
+
+def _fields() -> str:
+    """What a line may hold, of either form. A time is a number there."""
+    columns = {
+        each.name: each.type for table in (JOURNAL, ATTEMPTS) for each in table.columns if each.name not in _OURS
+    }
+    columns |= {"format": "int", "time": "bigint", "_corrupt": "string"}
+    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+
+
+def read(lines: DataFrame) -> DataFrame:
+    """Lines (`value`, `file`) with their fields; `fault` is null where one can be taken."""
+    line = F.from_json("value", _fields(), {"columnNameOfCorruptRecord": "_corrupt"})
+    fields = lines.where(F.trim("value") != "").select("value", "file", line.alias("line"))
+    read = fields.select("value", "file", "line.*").withColumn("attempt", F.col("number").isNotNull())
+    fault = F.when(F.col("_corrupt").isNotNull(), "this is no whole JSON object of the fields that a line has")
+    fault = fault.when(F.coalesce("format", F.lit(0)) > FORMAT, "a newer kconf wrote it, in a format unknown here")
+    for attempt, names in ((True, _REQUIRED_OF_ATTEMPTS), (False, _REQUIRED)):
+        for name in names:
+            missing = (F.col("attempt") == attempt) & F.col(name).isNull()
+            fault = fault.when(missing, f"the field {name} is missing")
+    fault = fault.when(~F.col("attempt") & ~F.col("kind").isin(*_KINDS), "its kind is unknown")
+    fault = fault.when(_unsealed(), "it holds a secret that is not sealed")
+    read = read.withColumn("fault", fault).withColumn("time", F.timestamp_millis("time"))
+    return read.drop("_corrupt", "format")
+
+
+def _unsealed() -> Column:
+    """A value that must be a keyed hash and is none."""
+    key = F.col("key")
+    behind_listener = key.startswith("listener.name.") & F.coalesce(
+        *(F.nullif(key.endswith(each), F.lit(False)) for each in _SECRETS), F.lit(False)
+    )
+    secret = F.col("sensitive") | key.isin(*_SECRETS) | behind_listener
+    shown = [F.col(name).isNotNull() & ~F.col(name).startswith("hmac:") for name in ("before", "after")]
+    return secret & (shown[0] | shown[1])
+
+
+def changes(read: DataFrame) -> DataFrame:
+    return read.where(F.col("fault").isNull() & ~F.col("attempt"))
+
+
+def attempts(read: DataFrame) -> DataFrame:
+    return read.where(F.col("fault").isNull() & F.col("attempt"))
+
+
+def quarantine(read: DataFrame) -> DataFrame:
+    """The lines that cannot be taken."""
+    secret = F.col("fault") == "it holds a secret that is not sealed"
+    return read.where(F.col("fault").isNotNull()).select(
+        F.when(secret, "[hidden]").otherwise(F.col("value")).alias("line"),
+        F.col("fault").alias("reason"),
+        F.current_timestamp().alias("time"),
+        "file",
+        "round",
+    )

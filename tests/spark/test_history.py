@@ -1,0 +1,96 @@
+"""The history against a plain fold in Python: whatever the order, however often, in whatever batches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kconf.spark import bronze, silver
+from kconf.spark.lake import Lake
+from kconf.spark.schemas import HISTORY, JOURNAL
+from kconf.spark.transforms import lines
+from kconf.spark.transforms.history import intervals, journal_events
+from tests.spark.journals import journals
+from tests.spark.oracle import Line, as_of, comparable, fold, lines_of, state
+
+
+def rows(table: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
+
+
+def journal_of(spark: SparkSession, directory: Path, given: Iterable[Line]) -> DataFrame:
+    write(directory, "journal", given)
+    text = spark.read.text(str(directory)).withColumn("file", F.lit("file"))
+    return lines.changes(lines.read(text).persist())
+
+
+def write(directory: Path, name: str, given: Iterable[Line]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.jsonl").write_text("".join(f"{each}\n" for each in lines_of(given)))
+
+
+def test_hundreds_of_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path) -> None:
+    """One job: each journal is a cluster of its own."""
+    everything = [line for journal in journals(300, 40) for line in journal.lines]
+
+    made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
+
+    assert comparable(made) == comparable(fold(everything))
+
+
+def test_intervals_of_a_key_never_overlap_and_leave_no_row_out(spark: SparkSession, tmp_path: Path) -> None:
+    everything = [line for journal in journals(60, 60, seed=11) for line in journal.lines]
+
+    made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
+
+    by_key: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in made:
+        by_key.setdefault(tuple(row[each] for each in ("cluster", "resource_type", "resource_name", "key")), []).append(
+            row
+        )
+    for mine in by_key.values():
+        mine.sort(key=lambda row: (row["epoch"], row["revision"], row["line"]))
+        assert sum(row["open"] for row in mine) <= 1
+        for row, following in itertools.pairwise(mine):
+            assert row["since"] <= row["until"] <= following["since"]
+    assert len(made) == sum(line["after"] is not None for line in everything)
+
+
+def test_as_of_equals_a_replay_up_to_that_time(spark: SparkSession, tmp_path: Path) -> None:
+    everything = [line for journal in journals(30, 60, seed=5) if not journal.skewed for line in journal.lines]
+    made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
+    first = min(row["since"] for row in made)
+
+    for minutes in range(0, 60, 3):
+        time = first + timedelta(minutes=minutes)
+        assert as_of(made, time) == state(everything, time)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, seed: int) -> None:
+    """Late, doubled and out of order, in files as they come."""
+    random = Random(seed)
+    everything = [line for journal in journals(12, 40, seed=seed) for line in journal.lines]
+    jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(12))
+    archive = tmp_path / "archive"
+    cuts = sorted(random.sample(range(1, len(jumbled)), 3))
+    for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(jumbled)], strict=True)):
+        again = random.sample(jumbled[:end], min(end, 20))
+        write(archive / "c", f"{number:020}", [*jumbled[start:end], *again])
+        bronze.read_archive(lake, str(archive), silver.next_round(lake))
+        silver.update(lake)
+        so_far = comparable(rows(lake.read(HISTORY)))
+        assert so_far == comparable(fold(jumbled[:end]))
+
+    silver.rebuild(lake)
+
+    assert comparable(rows(lake.read(HISTORY))) == so_far
+    assert lake.read(JOURNAL).count() == len(everything)
