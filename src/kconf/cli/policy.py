@@ -153,26 +153,11 @@ def _described(
 
 def _subject(resource: Resource, view: View, shape: tuple[int | None, int | None]) -> Subject:
     from kconf.engine.policy_rules import Subject
+    from kconf.model.entry import own_source
 
     values = {entry.name: entry.value for entry in view.entries if entry.value is not None}
-    own = _own_source(resource)
+    own = own_source(resource)
     return Subject(resource, values, frozenset(entry.name for entry in view.entries if entry.source == own), *shape)
-
-
-def _own_source(resource: Resource) -> int:
-    """The level at which a resource's own overrides stand."""
-    from kconf.model.entry import Source
-    from kconf.model.resource import ResourceType
-
-    match resource.type:
-        case ResourceType.TOPIC:
-            return Source.TOPIC
-        case ResourceType.BROKER:
-            return Source.BROKER if resource.name else Source.DEFAULT_BROKER
-        case ResourceType.GROUP:
-            return Source.GROUP
-        case _:
-            return Source.CLIENT_METRICS
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

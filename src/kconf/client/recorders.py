@@ -13,9 +13,8 @@ from kconf.client.calls_configs import AlterConfigs, DescribeConfigs, Described,
 from kconf.errors import KafkaError
 from kconf.keys.key import Key, Keys
 from kconf.model.alteration import Alteration, Op
-from kconf.model.entry import Entry, ValueType
+from kconf.model.entry import Entry, ValueType, own_source
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.reading import own_source
 from kconf.model.resource import Resource, ResourceType
 
 T = TypeVar("T")

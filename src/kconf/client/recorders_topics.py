@@ -10,8 +10,8 @@ from kconf.client.calls_topics import CreatePartitions, CreateTopics, DeleteTopi
 from kconf.client.recorders import Begun, Known, Script, described
 from kconf.errors import KafkaError, Results
 from kconf.model.cluster import TopicDescription
+from kconf.model.entry import own_source
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.reading import own_source
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
 

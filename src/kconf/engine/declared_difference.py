@@ -18,9 +18,9 @@ from kconf.errors import InvalidRequest
 from kconf.keys.checks import collapse
 from kconf.keys.key import Keys
 from kconf.keys.values import parse
-from kconf.model.entry import Entry, Source, ValueType, View
+from kconf.model.entry import Entry, Source, ValueType, View, own_source
 from kconf.model.journal import ChangeKind
-from kconf.model.reading import Reading, TopicShape, own_source
+from kconf.model.reading import Reading, TopicShape
 from kconf.model.resource import Resource, ResourceType
 
 KeysOf = Callable[[ResourceType], Keys]

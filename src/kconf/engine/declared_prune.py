@@ -24,10 +24,10 @@ from kconf.engine.declared_difference import (
     shape_text,
     type_of,
 )
-from kconf.model.entry import Entry, Source
+from kconf.model.entry import Entry, Source, own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.quota import USER
-from kconf.model.reading import Reading, own_source
+from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 

@@ -14,9 +14,9 @@ from typing import Final
 from kconf.engine.declared import Declared, is_operators
 from kconf.engine.declared_difference import quota_value
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, PatternType, Permission
-from kconf.model.entry import Entry
+from kconf.model.entry import Entry, own_source
 from kconf.model.quota import USER
-from kconf.model.reading import Reading, own_source
+from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 

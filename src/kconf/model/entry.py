@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from kconf.model.resource import Resource, ResourceType
+
 
 class Source(IntEnum):
     """The level a value comes from."""
@@ -24,6 +26,22 @@ class Source(IntEnum):
     LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
+
+
+_OWN: Final = {
+    ResourceType.TOPIC: Source.TOPIC,
+    ResourceType.BROKER: Source.BROKER,
+    ResourceType.BROKER_LOGGER: Source.LOGGER,
+    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
+    ResourceType.GROUP: Source.GROUP,
+}
+
+
+def own_source(resource: Resource) -> Source:
+    """The level at which a resource's own values stand."""
+    if resource.type is ResourceType.BROKER and not resource.name:
+        return Source.DEFAULT_BROKER
+    return _OWN.get(resource.type, Source.UNKNOWN)
 
 
 class ValueType(IntEnum):

@@ -7,30 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from kconf.errors import Failure
 from kconf.model.acl import AclBinding
-from kconf.model.entry import Source, View
+from kconf.model.entry import View
 from kconf.model.quota import QuotaEntity
-from kconf.model.resource import Resource, ResourceType
+from kconf.model.resource import Resource
 from kconf.model.scram import CredentialInfo
-
-_OWN: Final = {
-    ResourceType.TOPIC: Source.TOPIC,
-    ResourceType.BROKER: Source.BROKER,
-    ResourceType.BROKER_LOGGER: Source.LOGGER,
-    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
-    ResourceType.GROUP: Source.GROUP,
-}
-
-
-def own_source(resource: Resource) -> Source:
-    """The level at which a resource's own values stand."""
-    if resource.type is ResourceType.BROKER and not resource.name:
-        return Source.DEFAULT_BROKER
-    return _OWN.get(resource.type, Source.UNKNOWN)
 
 
 class TopicShape(NamedTuple):

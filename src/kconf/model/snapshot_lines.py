@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kconf.model.entry import Entry, Source
+from kconf.model.entry import Entry, Source, own_source
 from kconf.model.lines import FORMAT
-from kconf.model.reading import Reading, own_source
+from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import encode_id
 

@@ -8,8 +8,8 @@ from uuid import UUID
 from kconf.engine.declared import Declared
 from kconf.engine.declared_yaml import read_declared
 from kconf.keys.key import Key, Keys
-from kconf.model.entry import Entry, Source, Synonym, ValueType, View
-from kconf.model.reading import TopicShape, own_source
+from kconf.model.entry import Entry, Source, Synonym, ValueType, View, own_source
+from kconf.model.reading import TopicShape
 from kconf.model.resource import Resource, ResourceType
 
 KEYS: dict[ResourceType, Keys] = {

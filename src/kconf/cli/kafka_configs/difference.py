@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kconf.cli.kafka_configs.describe import SOURCES
 from kconf.cli.kafka_configs.secrets import HIDDEN, is_secret
-from kconf.model.entry import Source
-from kconf.model.resource import Resource, ResourceType
+from kconf.model.entry import Source, own_source
+from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
     from kconf.cli.kafka_configs.grammar import Wishes
     from kconf.model.entry import Entry, View
     from kconf.model.quota import QuotaEntity
-
-_OWN = {
-    ResourceType.TOPIC: Source.TOPIC,
-    ResourceType.BROKER: Source.BROKER,
-    ResourceType.BROKER_LOGGER: Source.LOGGER,
-    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
-    ResourceType.GROUP: Source.GROUP,
-}
 
 
 class Line(NamedTuple):
@@ -64,12 +56,6 @@ def own_values(resource: Resource, view: View) -> dict[str, Entry]:
     """What is set at the resource itself."""
     own = own_source(resource)
     return {entry.name: entry for entry in view.entries if entry.source is own}
-
-
-def own_source(resource: Resource) -> Source:
-    if resource.type is ResourceType.BROKER and not resource.name:
-        return Source.DEFAULT_BROKER
-    return _OWN[resource.type]
 
 
 def of_configs(kind: str, resource: Resource, view: View, wishes: Wishes) -> Difference:

@@ -11,7 +11,7 @@ from kconf.cli.past.telling import add_past, item_of, moment_of, names_of, scope
 from kconf.cli.people.answers import DIFFERENT, Answer, Column, command
 from kconf.cli.people.target import Target, add_target, target
 from kconf.errors import ConfigurationError
-from kconf.model.reading import own_source
+from kconf.model.entry import own_source
 from kconf.model.resource import ResourceType
 
 if TYPE_CHECKING:

@@ -133,7 +133,7 @@ class _Undoing:
 
     def _difference(self, name: Name, span: Span) -> Difference | None:
         from kconf.engine.declared_difference import Difference
-        from kconf.model.reading import own_source
+        from kconf.model.entry import own_source
 
         (resource, key), change = name, span.first.change
         wanted, now = change.before, self.state.get(name)

@@ -72,7 +72,7 @@ def _describe(
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:
-    from kconf.cli.people.edits import own_source
+    from kconf.model.entry import own_source
 
     return entry.source == own_source(resource)
 

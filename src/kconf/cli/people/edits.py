@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ErrorCode, Failure, InvalidConfig, KafkaError
 from kconf.model.alteration import Alteration, Op
-from kconf.model.entry import Entry, Source, ValueType
+from kconf.model.entry import Entry, Source, ValueType, own_source
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
@@ -33,13 +33,6 @@ SOURCES: Final = {
     Source.LOGGER: "broker logger",
     Source.CLIENT_METRICS: "client metrics",
     Source.GROUP: "group",
-}
-_OWN: Final = {
-    ResourceType.TOPIC: Source.TOPIC,
-    ResourceType.BROKER: Source.BROKER,
-    ResourceType.BROKER_LOGGER: Source.LOGGER,
-    ResourceType.CLIENT_METRICS: Source.CLIENT_METRICS,
-    ResourceType.GROUP: Source.GROUP,
 }
 _NOT_ALLOWED: Final = (
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -87,13 +80,6 @@ class Plan(NamedTuple):
 
 
 Wishes = Mapping[Resource, Sequence[Alteration]]
-
-
-def own_source(resource: Resource) -> Source:
-    """The level at which a resource's own values stand."""
-    if resource.type is ResourceType.BROKER and not resource.name:
-        return Source.DEFAULT_BROKER
-    return _OWN.get(resource.type, Source.UNKNOWN)
 
 
 def plan_configs(admin: SyncAdminClient, wishes: Wishes, views: Mapping[Resource, View] | None = None) -> Plan:

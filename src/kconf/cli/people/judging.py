@@ -65,8 +65,8 @@ def _verdict(
     shapes: Mapping[str, tuple[int, int]],
     answer: Answer,
 ) -> Failure | None:
-    from kconf.cli.people.edits import own_source
     from kconf.engine.policy_rules import Subject
+    from kconf.model.entry import own_source
 
     values = {entry.name: entry.value for entry in view.entries if entry.value is not None}
     overrides = {entry.name for entry in view.entries if entry.source == own_source(resource)}
