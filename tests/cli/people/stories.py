@@ -262,6 +262,8 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
     assert "warning" in warned["notes"][0]
     many = people.items(f"topic create {a_name()} --partitions 4 --replication-factor 1 -C ruled", status=1)
     assert many[0]["error"] == "POLICY_VIOLATION"
+    assert people.items(f"topic grow {name} --partitions 4 -C ruled", status=1)[0]["error"] == "POLICY_VIOLATION"
+    people(f"topic grow {name} --partitions 3 -C ruled")
     people(f"set topic:{name} segment.ms=1m")
     until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "60000", "segment.bytes": "1048576"})
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.cli.people.edits import Edit, Plan
-from kconf.cli.people.safety import check_loss, confirm, item_of, plan_columns, plan_lines
+from kconf.cli.people.safety import IN_OTHER_WORDS, check_loss, confirm, item_of, plan_columns, plan_lines
 from kconf.errors import ErrorCode, Failure, KafkaError, KconfError
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def carry_out(
     from kconf.cli.people.judging import judged
 
     answer.columns = list(columns) or plan_columns()
+    answer.hidden |= IN_OTHER_WORDS
     answer.facts.update(context=target.name, dry_run=options.dry_run)
     plan = judged(target, admin, plan, answer)
     _tell_failures(answer, plan)

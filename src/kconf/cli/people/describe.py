@@ -48,7 +48,7 @@ def describe(options: argparse.Namespace, answer: Answer) -> None:
     chosen = targets(options)
     answer.columns = list(_COLUMNS)
     answer.facts["contexts"] = [each.name for each in chosen]
-    answer.hidden = frozenset({"resource"} if is_one_resource(selectors) else ())
+    answer.hidden = frozenset({"resource", "sensitive"} if is_one_resource(selectors) else {"sensitive"})
     on_each(chosen, answer, lambda here, admin: _describe(options, answer, here.name, admin, selectors))
 
 
@@ -108,4 +108,5 @@ _COLUMNS = (
     Column("value", show=_value),
     Column("source"),
     Column("update"),
+    Column("sensitive"),
 )

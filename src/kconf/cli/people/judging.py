@@ -29,7 +29,12 @@ def judged(target: Target, admin: SyncAdminClient, plan: Plan, answer: Answer) -
     kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
     by_resource: dict[Resource, list[Edit]] = {}
     for edit in plan.edits:
-        if edit.resource not in plan.failures and edit.resource.type in kinds and edit.kind == CONFIG:
+        if (
+            edit.resource not in plan.failures
+            and edit.resource.type in kinds
+            and edit.kind == CONFIG
+            and not edit.unchanged
+        ):
             by_resource.setdefault(edit.resource, []).append(edit)
     if not by_resource:
         return plan
@@ -109,6 +114,26 @@ def judge_creation(policy: str, wish: TopicWish, made: CreatedTopic, answer: Ans
     resource = Resource.topic(wish.name)
     subject = Subject(resource, {**values, **configs}, configs, made.num_partitions, made.replication_factor)
     return _told(rules.judge(subject), answer)
+
+
+def judge_growth(
+    policy: str, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]], answer: Answer
+) -> dict[Resource, Failure]:
+    """What a policy says of topics that would have so many partitions, by topic; the second count is of replicas."""
+    from kconf.engine.policy_rules import PARTITIONS, Subject
+    from kconf.model.entry import own_source
+
+    rules = load_policy(policy)
+    described = admin.describe_configs(grown)
+    verdicts: dict[Resource, Failure | None] = dict(described.failures)
+    for resource, shape in grown.items():
+        if resource not in verdicts:
+            entries = described[resource].entries
+            values = {each.name: each.value for each in entries if each.value is not None}
+            overrides = [each.name for each in entries if each.source == own_source(resource)]
+            findings = rules.judge(Subject(resource, values, overrides, *shape), [PARTITIONS.name])
+            verdicts[resource] = _told(findings, answer)
+    return {resource: verdict for resource, verdict in verdicts.items() if verdict is not None}
 
 
 def _told(findings: Sequence[Finding], answer: Answer) -> Failure | None:

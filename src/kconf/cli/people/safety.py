@@ -33,6 +33,10 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     add("--reason", metavar="TEXT", help="why; for the journal")
 
 
+IN_OTHER_WORDS: Final = frozenset(["op", "data_loss"])
+"""The columns of a plan that a table tells in the others."""
+
+
 def plan_columns(*, keys: bool = True) -> list[Column]:
     """The table of a plan, and of what was done; without `keys`, of things that are there or not."""
     from kconf.cli.quota import resource_text
@@ -45,6 +49,7 @@ def plan_columns(*, keys: bool = True) -> list[Column]:
         Column("old", show=lambda item: _value(item, "old")),
         Column("new", show=lambda item: _value(item, "new")),
         *where,
+        Column("data_loss"),
         Column("outcome", show=_outcome),
     ]
 
@@ -126,6 +131,7 @@ def plan_lines(edits: Sequence[Edit], columns: Sequence[Column]) -> list[str]:
     """The plan as a table, for the one who is asked."""
     from kconf.cli.people.tables import table, terminal_width
 
+    columns = [each for each in columns if each.name not in IN_OTHER_WORDS]
     items = [item_of(each, "") for each in edits[: _MOST_SHOWN + 1]]
     rows = [[each.text(item) for each in columns] for item in items]
     lines = table([each.heading for each in columns], rows, width=terminal_width()) if rows else []

@@ -10,6 +10,7 @@ from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.changing import add_bulk, carry_out
 from kconf.cli.people.edits import TOPIC, Edit, Plan
 from kconf.cli.people.helping import add_verb
+from kconf.cli.people.judging import judge_creation, judge_growth
 from kconf.cli.people.safety import add_change, plan_columns
 from kconf.cli.people.selectors import is_one_resource, parse_selector, resolve
 from kconf.cli.people.target import add_target, on_each, target, targets
@@ -153,8 +154,6 @@ def create(options: argparse.Namespace, answer: Answer) -> None:
 
 def _creation_plan(admin: SyncAdminClient, wishes: Mapping[str, TopicWish], policy: str | None, answer: Answer) -> Plan:
     """The cluster says what it would make (KIP-525), and the policy judges that."""
-    from kconf.cli.people.judging import judge_creation
-
     tried = admin.create_topics(wishes.values(), validate_only=True)
     failures = {Resource.topic(name): failure for name, failure in tried.failures.items()}
     edits = []
@@ -216,21 +215,34 @@ def grow(options: argparse.Namespace, answer: Answer) -> None:
     with chosen.open() as admin:
         resources = resolve(admin, selectors)
         described = admin.describe_topics([each.name for each in resources])
-        failures = {Resource.topic(str(name)): failure for name, failure in described.failures.items()}
-        counts: dict[str, int] = {}
-        edits = []
-        for each in resources:
-            if each not in failures:
-                before = len(described[each.name].partitions)
-                counts[each.name] = options.partitions if options.partitions is not None else before + options.by
-                old, new = _partitions(before), _partitions(counts[each.name])
-                edits.append(Edit(each, "", topic_text(described[each.name]), new, "grow", old, new, kind=TOPIC))
-        send = _by_name(lambda some, trial: admin.create_partitions({e: counts[e] for e in some}, validate_only=trial))
+        there = {each: described[each.name] for each in resources if each.name not in described.failures}
+        counts = {each: _grown(options, len(topic.partitions)) for each, topic in there.items()}
+        plan = Plan(
+            [_growth(each, topic, counts[each]) for each, topic in there.items()],
+            {Resource.topic(str(name)): failure for name, failure in described.failures.items()},
+        )
+        if chosen.context.policy is not None:
+            shapes = {each: (counts[each], _shape(topic)["replication_factor"]) for each, topic in there.items()}
+            plan.failures.update(judge_growth(chosen.context.policy, admin, shapes, answer))
+        send = _by_name(
+            lambda some, trial: admin.create_partitions(
+                {name: counts[Resource.topic(name)] for name in some}, validate_only=trial
+            )
+        )
         answer.notes.append("records with keys go to other partitions once a topic has grown")
+        what = f"grow {_count([each.name for each in counts])}"
         asks = not is_one_resource(selectors)
-        plan = Plan(edits, failures)
-        what = f"grow {_count(list(counts))}"
         carry_out(answer, options, chosen, admin, plan, send, asks=asks, what=what, columns=_columns())
+
+
+def _grown(options: argparse.Namespace, before: int) -> int:
+    count: int = options.partitions if options.partitions is not None else before + options.by
+    return count
+
+
+def _growth(resource: Resource, topic: TopicDescription, count: int) -> Edit:
+    old, new = _partitions(len(topic.partitions)), _partitions(count)
+    return Edit(resource, "", topic_text(topic), new, "grow", old, new, kind=TOPIC)
 
 
 def _by_name(ask: Callable[[Sequence[str], bool], Results[Any, Any]]) -> Send:
