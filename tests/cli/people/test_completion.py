@@ -20,6 +20,7 @@ from tests.cli.people.stories import People, a_name
         ("topic ", ["list", "create", "delete", "grow"]),
         ("topic gr", ["grow"]),
         ("describe ", ["topic:", "broker:", "group:", "client-metrics:", "broker-logger:"]),
+        ("history bro", ["broker:", "broker-logger:"]),
         ("describe topic:x --out", ["--output"]),
         ("describe topic:x --output ", ["table", "json", "csv"]),
         ("describe topic:x -C ", ["here"]),

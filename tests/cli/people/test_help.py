@@ -100,3 +100,9 @@ def test_every_verb_has_examples_of_its_own(name: str) -> None:
 def test_every_command_has_a_line_in_the_help() -> None:
     text = parser().format_help()
     assert [name for name in COMMANDS if f"\n    {name} " not in text and f"\n    {name}\n" not in text] == []
+
+
+def test_every_command_for_people_is_told_where_it_works() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/works-on.md").read_text()
+    wanted = [name for name, module in COMMANDS.items() if module.startswith(("people.", "declare.", "past.", "quota"))]
+    assert [name for name in wanted if not re.search(rf"`{name}[` ]", page)] == []

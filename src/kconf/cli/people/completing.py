@@ -16,7 +16,8 @@ from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 
 _PATIENCE: Final = 3.0  # seconds for a cluster to say its names
-_ON_RESOURCES: Final = ("describe", "set", "unset", "append", "subtract")
+_CHANGES: Final = ("set", "unset", "append", "subtract")
+_ON_RESOURCES: Final = (*_CHANGES, "describe", "history", "blame", "rollback", "watch")
 
 
 def suggestions(line: str, where: Sequence[str] = ()) -> Iterator[str]:
@@ -117,7 +118,7 @@ def _of_resources(command: str, words: Sequence[str], last: str, where: Sequence
     chosen = next((each.partition(":")[0] for each in words if is_selector(each)), None)
     if chosen is None:
         return [f"{each}:" for each in TYPES]
-    return [] if command == "describe" else _of_keys(command, TYPES[chosen], last)
+    return _of_keys(command, TYPES[chosen], last) if command in _CHANGES else []
 
 
 def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
