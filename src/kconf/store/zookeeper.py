@@ -132,8 +132,10 @@ class ZookeeperStore:
     def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
         answers: _Answers = {}
         waiting = self._checked(batch, answers)
-        lost = {change.resource for revision in self._ledger.news for change in revision.changes}
         with failures():
+            if self._ledger.is_behind and waiting:
+                self._ledger.follow()
+            lost = {change.resource for revision in self._ledger.news for change in revision.changes}
             for _ in range(_ROUNDS):
                 waiting = _without(lost, waiting, answers)
                 lost |= self._write_all(waiting, answers)
@@ -237,7 +239,8 @@ class ZookeeperStore:
     def _catch_up(self) -> None:
         if not self._session.expired:
             self._ledger.follow()
-            self._outside.look()
+            if self._outside.is_waiting:
+                self._outside.look()
             return
         self._session.expired = False
         self._membership.rejoin()

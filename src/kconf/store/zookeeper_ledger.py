@@ -12,7 +12,7 @@ from logging import getLogger
 from secrets import token_hex
 from typing import Any, Final
 
-from kazoo.exceptions import RolledBackError, RuntimeInconsistency
+from kazoo.exceptions import NoNodeError, RolledBackError, RuntimeInconsistency
 
 from kconf.errors import StoreUnavailable
 from kconf.model.journal import Change, Revision
@@ -21,7 +21,7 @@ from kconf.store import zookeeper_paths as at
 from kconf.store.records import read_revision
 from kconf.store.vault import Secrets
 from kconf.store.zookeeper_bulk import Bulk
-from kconf.store.zookeeper_journal import Journal, node_path, written
+from kconf.store.zookeeper_journal import Journal, node_path, read, written
 from kconf.store.zookeeper_layout import Problem
 from kconf.store.zookeeper_mirror import Mirror, Writing
 from kconf.store.zookeeper_secrets import Passwords
@@ -57,6 +57,7 @@ class Ledger:
         self.is_behind = False
         self.wake: Callable[[], None] = lambda: None
         self._own = ""  # the znode of the journal that we are about to make
+        self._asked: tuple[str, Any] = ("", None)  # the znode of the journal that is on its way to us
 
     @property
     def revision(self) -> int:
@@ -116,19 +117,30 @@ class Ledger:
         self.news.append(replace(read_revision(self.revision, record), changes=tuple(changes)))
 
     def _was_written(self, first: int, commit: str) -> bool:
-        """After a connection was lost: whether a commit is in the journal. Where nobody can say, nobody is told no."""
+        """After an answer was lost: whether a commit is in the journal. Where nobody can say, nobody is told no.
+
+        ZooKeeper takes what a session asks in order, so behind a `sync` the journal has it, or never will.
+        """
         if not self.session.await_up(TIMEOUT):
             self._own, self.is_behind = "", True
             raise StoreUnavailable("ZooKeeper was lost during a commit; whether it was made will be seen later")
-        self.session.client.sync(at.JOURNAL)
+        self.session.client.sync_async(at.JOURNAL).get(timeout=TIMEOUT)
         entry = self.journal.entry(first)
         return entry is not None and entry.commit == commit
 
     def follow(self) -> set[Resource]:
-        """Read what the journal has got, and say which resources it moved."""
+        """Read what the journal has got, and say which resources it moved.
+
+        The next znode is asked for before the one at hand is looked at, so nobody waits for its answer.
+        """
         self.is_behind = False
         moved: set[Resource] = set()
-        while (entry := self.journal.entry(first := self.revision + 1)) is not None:
+        self.session.check()
+        first = self.revision + 1
+        answer = self._asking(first)
+        while (data := _data(answer)) is not None:
+            entry = read(first, data)
+            answer = self.session.client.get_async(node_path(first + len(entry.revisions)))
             for sealed in entry.revisions:
                 revision = self._opened(sealed)
                 new = self.mirror.snapshot.apply(revision.changes, revision.number)
@@ -136,8 +148,14 @@ class Ledger:
                 self.news.append(revision)
                 moved |= {change.resource for change in revision.changes}
             self.journal.append(first, self.revision)
+            first = self.revision + 1
         self.watch()
         return moved
+
+    def _asking(self, first: int) -> Any:
+        """It may have been asked for when its watch fired."""
+        (path, answer), self._asked = self._asked, ("", None)
+        return answer if path == node_path(first) else self.session.client.get_async(node_path(first))
 
     def _opened(self, revision: Revision) -> Revision:
         """The journal has sensitive values sealed; their znodes have them, by now perhaps newer ones."""
@@ -166,6 +184,7 @@ class Ledger:
 
         def made(event: Any) -> None:
             if event.type == "CREATED" and path != self._own:
+                self._asked = (path, self.session.client.get_async(path))  # the answer comes while others wake up
                 self.woken()
 
         def answered(answer: Any) -> None:
@@ -179,3 +198,11 @@ class Ledger:
         """Called from kazoo's threads."""
         self.is_behind = True
         self.wake()
+
+
+def _data(answer: Any) -> bytes | None:
+    try:
+        data: bytes = answer.get(timeout=TIMEOUT)[0]
+    except NoNodeError:
+        return None
+    return data

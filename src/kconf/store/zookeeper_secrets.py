@@ -1,7 +1,8 @@
 """Broker passwords on their way into a znode and back.
 
 With `password.encoder.secret` they are written as Kafka writes them, so that a broker with the same secret reads them.
-Without it no broker could read them anyway: then kconf's own lock keeps them from whoever only reads znodes.
+Without it no broker could read them anyway: then kconf's own lock keeps them from whoever sees one znode, though not
+from who may read the whole ensemble, as the key to it is there too.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import (
     ConnectionLoss,
     KazooException,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
     OperationTimeoutError,
@@ -89,6 +90,10 @@ def failures() -> Iterator[None]:
         yield
     except Unsure:
         raise StoreUnavailable("ZooKeeper does not answer") from None
+    except NoAuthError:
+        raise StoreUnavailable(
+            "ZooKeeper does not let us: is password.encoder.secret the one that the other servers have?"
+        ) from None
     except KazooException as error:
         raise StoreUnavailable(f"ZooKeeper refused: {type(error).__name__}") from None
 
