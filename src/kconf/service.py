@@ -21,7 +21,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from kconf.engine.resolve import Ladder
 from kconf.errors import (
     ChangeTooLarge,
-    InvalidRequest,
     RevisionConflict,
     StoreError,
     StoreReadOnly,
@@ -263,7 +262,7 @@ class Service:
             conflict = isinstance(answer, RevisionConflict)
             lost = lost or conflict
             if isinstance(answer, ChangeTooLarge):
-                self._fail([job], InvalidRequest(str(answer)))
+                self._fail([job], answer)
             elif conflict or (lost and draft is None):
                 self._again(job)
             elif not job.done.done():

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from kconf.engine.acls import Authorizer
 from kconf.engine.alter import Node
 from kconf.engine.topics import Cluster
-from kconf.errors import ErrorCode, Failure, StoreError, StoreReadOnly
+from kconf.errors import ChangeTooLarge, ErrorCode, Failure, StoreError, StoreReadOnly
 from kconf.model.acl import Authorise, allow_all
 from kconf.model.journal import Caller
 from kconf.server.attempts import Attempts
@@ -28,7 +28,9 @@ READ_ONLY = Failure(ErrorCode.POLICY_VIOLATION, "this server is read-only: it wa
 
 
 def not_kept(error: StoreError) -> Failure:
-    """What is told to who wanted a change: to try again later, or, on a read-only server, elsewhere."""
+    """What is told to who wanted a change: to try again later, or, where that does not help, why."""
+    if isinstance(error, ChangeTooLarge):
+        return Failure(ErrorCode.INVALID_REQUEST, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 

@@ -31,7 +31,7 @@ from kconf.store.records import revision_record
 from kconf.store.vault import NO_SECRETS, Secrets
 from kconf.store.zookeeper_journal import Journal
 from kconf.store.zookeeper_layout import Problem
-from kconf.store.zookeeper_ledger import Ledger, Surprise
+from kconf.store.zookeeper_ledger import Ledger, Oversize, Surprise
 from kconf.store.zookeeper_members import Membership
 from kconf.store.zookeeper_notices import ALONE, BESIDE, Notices
 from kconf.store.zookeeper_outside import ORIGIN, Outside, between
@@ -40,7 +40,6 @@ from kconf.store.zookeeper_session import Place, Session, failures
 log = getLogger(__name__)
 
 LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
-_TOO_LARGE: Final = 900_000
 _ROUNDS: Final = 200  # races that a commit loses before it gives up
 _FORMAT: Final = b"1"
 _MARKS_EVERY: Final = 3600.0  # seconds
@@ -162,14 +161,18 @@ class ZookeeperStore:
 
     def _write_all(self, waiting: list[_Waiting], answers: _Answers) -> set[Resource]:
         """Commit what waits, as long as nobody is faster; what others moved, where someone was."""
+        most = len(waiting)
         while waiting:
-            some = _first_of(waiting, self._ledger.mirror.snapshot)
-            if not some:
-                place, draft = waiting.pop(0)
-                answers[place] = ChangeTooLarge(f"{draft.changes[0].resource} is larger than ZooKeeper takes")
-                continue
+            some = _first_of(waiting, self._ledger.mirror.snapshot)[:most]
             try:
                 moved = self._write(some, answers)
+            except Oversize:
+                most = len(some) // 2
+                if not most:
+                    place, draft = waiting.pop(0)
+                    answers[place] = ChangeTooLarge(f"{draft.changes[0].resource} is larger than ZooKeeper takes")
+                    most = len(waiting)
+                continue
             except Surprise as found:
                 moved = self._look_again(found)
             if moved is not None:
@@ -319,7 +322,7 @@ def _without(lost: set[Resource], waiting: Iterable[_Waiting], answers: _Answers
 
 
 def _first_of(waiting: list[_Waiting], snapshot: Snapshot) -> list[_Waiting]:
-    """As many as fit into one multi; a draft that does not fit alone is cut between its resources. None: too large."""
+    """As many as fit into one multi; a draft that does not fit alone is cut between its resources."""
     size = 0
     for count, (place, draft) in enumerate(waiting):
         size += _size(draft, snapshot)
@@ -331,7 +334,7 @@ def _first_of(waiting: list[_Waiting], snapshot: Snapshot) -> list[_Waiting]:
         if len(parts) > 1:
             waiting[:1] = [(place, each) for each in parts]
             return _first_of(waiting, snapshot)
-        return waiting[:1] if size < _TOO_LARGE else []
+        return waiting[:1]
     return waiting[:]
 
 

@@ -31,6 +31,7 @@ from kconf.store.zookeeper_tree import Reading, Said, Tree, read_tree
 log = getLogger(__name__)
 
 _MOST_SEALED: Final = 4096
+_MOST_BYTES: Final = 1_000_000  # in a multi; ZooKeeper's own limit, jute.maxbuffer, is 1,048,575
 
 
 class Surprise(Exception):
@@ -39,6 +40,10 @@ class Surprise(Exception):
     def __init__(self, op: Op, why: Exception) -> None:
         super().__init__(f"{op.kind} {op.path}: {type(why).__name__}")
         self.path = op.path
+
+
+class Oversize(Exception):
+    """A multi that ZooKeeper would not even read, so it was not sent."""
 
 
 class Ledger:
@@ -89,13 +94,17 @@ class Ledger:
     def append(self, records: Sequence[Any], writing: Writing) -> set[Resource] | None:
         """Commit. None: it is done; else others were first, and these are the resources that they moved.
 
-        Raises Surprise when a znode is not as it should be, StoreUnavailable when nobody can say what happened.
+        Raises Surprise when a znode is not as it should be, Oversize when it is too much at once, StoreUnavailable when
+        nobody can say what happened.
         """
         first = self.revision + 1
         commit = token_hex(8)
+        entry = written(commit, records)
+        if len(entry) + writing.size > _MOST_BYTES:
+            raise Oversize
         self._own = node_path(first)
         try:
-            results = self.session.commit([Op("create", self._own, written(commit, records)), *writing.ops])
+            results = self.session.commit([Op("create", self._own, entry), *writing.ops])
         except Unsure:
             if not self._was_written(first, commit):
                 return self.follow()
@@ -125,8 +134,8 @@ class Ledger:
             self._own, self.is_behind = "", True
             raise StoreUnavailable("ZooKeeper was lost during a commit; whether it was made will be seen later")
         self.session.client.sync_async(at.JOURNAL).get(timeout=TIMEOUT)
-        entry = self.journal.entry(first)
-        return entry is not None and entry.commit == commit
+        found = self.journal.entry(first)
+        return found is not None and found.commit == commit
 
     def follow(self) -> set[Resource]:
         """Read what the journal has got, and say which resources it moved.

@@ -79,7 +79,7 @@ class Writing:
 
     @property
     def size(self) -> int:
-        return sum(len(op.path) + len(op.data) + 40 for op in self.ops)
+        return sum(len(op.path.encode()) + len(op.data) + 64 for op in self.ops)
 
     def turn_topic(self, resource: Resource, *, configured: bool) -> None:
         """A topic made, grown or deleted. Kafka is not notified: its controller watches the znodes."""
