@@ -1,12 +1,12 @@
-"""The first week of someone who has a client only: a real KRaft broker over SASL_SSL, with no server of ours anywhere.
+"""The first week of someone who has nothing but kconf and a login: a real KRaft broker, SASL_SSL, no server of ours.
 
-Monday: name the cluster and look at it. Tuesday: quotas, and the cluster as files. Wednesday: change things. Thursday:
-undo them. Friday: a snapshot for the pipeline. Every command is a process of its own, as a person runs it.
+Each step is a process of its own, as typed in a terminal, in one home directory.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,123 +14,70 @@ import pytest
 
 from tests.cli.conftest import run_program
 from tests.cli.people.stories import until
-from tests.conformance.test_people import Secured, secured
+from tests.conformance.test_people import Secured, secured  # noqa: F401 – a fixture
 
-__all__ = ["secured"]
-
-PASSWORD = "alice-secret"
-
-
-class Someone:
-    """Who types commands, and reads JSON."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.environment = {"KCONF_CONFIG": str(directory / "config.yaml"), "ALICE_PASSWORD": PASSWORD}
-        self.said: list[str] = []
-
-    def __call__(self, *words: str, status: int = 0) -> str:
-        ran = run_program(*words, environment=self.environment)
-        self.said.append(ran.out + ran.err)
-        assert ran.status == status, (words, ran)
-        return ran.out
-
-    def items(self, *words: str, status: int = 0) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self(*words, "-o", "json", status=status))["items"]
-        return found
+Kconf = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def someone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Someone:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
-    return Someone(tmp_path)
+def kconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kconf:
+    """`kconf(status, words…)` in a home of its own, answered in JSON; no argument and no answer has the password."""
+    for name in ("KCONF_CONFIG", "KCONF_CONTEXT", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "password").write_text("alice-secret\n")
+
+    def run(status: int, *words: str) -> dict[str, Any]:
+        done = run_program(*words, "--output", "json")
+        assert done.status == status, done
+        assert "alice-secret" not in done.out + done.err + "".join(words)
+        found: dict[str, Any] = json.loads(done.out)
+        return found
+
+    return run
 
 
-def test_the_first_week(secured: Secured, someone: Someone) -> None:
-    _monday(someone, secured)
-    _tuesday(someone)
-    before = _wednesday(someone)
-    _thursday(someone, before)
-    _friday(someone)
-    _no_secret_anywhere(someone)
+def test_the_first_week(secured: Secured, kconf: Kconf, tmp_path: Path) -> None:  # noqa: F811
+    # Monday: who am I, and what may I do here?
+    properties = [f"--property={key}={value}" for key, value in secured.properties.items() if key != "sasl.jaas.config"]
+    login = ["--user", "alice", "--password-command", f"cat {tmp_path / 'password'}"]
+    kconf(0, "context", "add", "prod", "-b", secured.bootstrap, *properties, *login, "--protected")
+    assert oct((tmp_path / ".config/kconf/config.yaml").stat().st_mode)[-3:] == "600"
+    capabilities = {each["capability"]: each["result"] for each in kconf(0, "context", "test")["items"]}
+    assert (capabilities["connect"], capabilities["acls"], capabilities["feed"]) == ("yes", "yes", "unsupported")
 
+    # Tuesday: topics of one's own, looked at and explained.
+    sure = ("--confirm", "prod")
+    for number in range(30):
+        name = f"week.{number:02}"
+        kconf(0, "topic", "create", name, "--partitions", "1", "--replication-factor", "1", *sure)
+    until(lambda: len(kconf(0, "topic", "list", "week.*")["items"]), 30)
+    assert kconf(0, "explain", "topic:retention.ms")["items"][0]["default"] == "604800000"
+    assert kconf(0, "describe", "topic:week.00")["items"] == []
+    effective = kconf(0, "quota", "explain", "--user", "alice", "--client-id", "app")
+    assert effective["error"] is None
 
-def _monday(someone: Someone, secured: Secured) -> None:
-    """A context with TLS and a login whose password is in the environment; a look around."""
-    properties = "".join(f"{key}={value}\n" for key, value in secured.properties.items() if "jaas" not in key)
-    (someone.directory / "client.properties").write_text(properties)
-    someone(
-        *("context", "add", "prod", "-b", secured.bootstrap, "--properties", "client.properties"),
-        *("--user", "alice", "--password", "${env:ALICE_PASSWORD}", "--journal", "journal"),
-    )
-    capable = {each["capability"]: each["result"] for each in someone.items("context", "test", "prod")}
-    assert (capable["configs"], capable["quotas"], capable["feed"]) == ("yes", "yes", "unsupported")
-    someone("topic", "create", "orders", "--partitions", "2", "--replication-factor", "1", "--config", "segment.ms=3h")
-    for region in ("eu", "us"):
-        someone("topic", "create", f"logs.{region}", "--partitions", "1", "--replication-factor", "1")
-    until(lambda: len(someone.items("topic", "list")), 3)
-    until(lambda: [each["value"] for each in someone.items("describe", "topic:orders")], ["10800000"])
-    assert len(someone.items("describe", "topic:orders", "--all")) > 20
+    # Wednesday: one change, tried first; a protected context wants its name.
+    tried = kconf(0, "set", "topic:week.00", "retention.ms=14d", "--dry-run")
+    assert (tried["dry_run"], tried["items"][0]["new"]) == (True, "1209600000")
+    assert kconf(2, "set", "topic:week.00", "retention.ms=14d", "--yes")["error"] == "NOT_DONE"
+    kconf(0, "set", "topic:week.00", "retention.ms=14d", *sure)
+    until(lambda: [each["value"] for each in kconf(0, "describe", "topic:week.00")["items"]], ["1209600000"])
 
+    # Thursday: many at once, and what cannot be undone.
+    done = str(tmp_path / "done.txt")
+    bulk = kconf(0, "set", "topic:week.*", "segment.ms=1h", "--resume", done, *sure)
+    assert {each["outcome"] for each in bulk["items"]} == {"done"}
+    refused = kconf(2, "set", "topic:week.*", "retention.ms=1h", *sure)
+    assert sum(each["data_loss"] is not None for each in refused["items"]) == 30
 
-def _tuesday(someone: Someone) -> None:
-    """Who gets which quota; then everything goes into files, and they say what is there."""
-    someone("quota", "set", "--user", "bob", "producer_byte_rate=1MiB")
-    until(lambda: len(someone.items("quota", "explain", "--user", "bob")) > 0, True)
-    someone("export", "--to", "cluster")
-    assert someone.items("plan", "-f", "cluster") == []
-
-
-def _wednesday(someone: Someone) -> str:
-    """One change by hand, many by a pattern, the rest by the files, which are up to date in the evening."""
-    (last,) = someone.items("history", "--last", "1")
-    someone("set", "topic:orders", "segment.ms=4h", "--reason", "ticket 12")
-    done = someone.items("set", "topic:logs.*", "segment.ms=1h", "--yes")
-    assert {each["outcome"] for each in done} == {"done"}
-    topics = Path("cluster/topics.yaml")
-    topics.write_text(topics.read_text() + "  payments:\n    partitions: 1\n    replication: 1\n")
-    until(lambda: len(_planned(someone)), 2)
-    assert [(each["resource"], each["key"]) for each in _planned(someone)] == [
-        ("topic:payments", None),
-        ("topic:orders", "segment.ms"),
-    ]
-    someone("plan", "-f", "cluster", "--out", "wednesday.plan", status=3)
-    someone("apply", "wednesday.plan", "--yes", "--reason", "as reviewed")
-    until(lambda: someone.items("plan", "-f", "cluster"), [])
-    return str(last["time"])
-
-
-def _planned(someone: Someone) -> list[dict[str, Any]]:
-    return someone.items("plan", "-f", "cluster", status=3)
-
-
-def _thursday(someone: Someone, before: str) -> None:
-    """Who was it, what differs, and back to Tuesday."""
-    lines = someone.items("history", "topic:orders", "--since", before)
-    changed = [(each["before"], each["after"], each["reason"]) for each in lines if each["key"] == "segment.ms"]
-    assert changed[-2:] == [("10800000", "14400000", "ticket 12"), ("14400000", "10800000", "as reviewed")]
-    assert {each["principal"] for each in lines} == {"User:alice"}
-    blamed = {each["key"]: each["reason"] for each in someone.items("blame", "topic:orders")}
-    assert blamed["segment.ms"] == "as reviewed"
-    assert len(someone.items("diff", "topic", "--from", before, status=3)) == 3
-    someone("rollback", "topic:logs.*", "--to", before, "--yes")
-    until(lambda: someone.items("describe", "topic:logs.eu"), [])
-
-
-def _friday(someone: Someone) -> None:
-    (item,) = someone.items("snapshot", "--out", "snapshots")
-    lines = [json.loads(line) for line in Path(item["file"]).read_text().splitlines()]
-    assert lines[0]["missing"] == []
-    assert lines[-1] == {"kind": "end", "lines": len(lines) - 1}
-    assert {each["name"] for each in lines if each["kind"] == "topic" and not each["internal"]} >= {
-        "orders",
-        "payments",
-        "logs.eu",
-    }
-
-
-def _no_secret_anywhere(someone: Someone) -> None:
-    assert not [each for each in someone.said if PASSWORD in each]
-    files = [each for each in someone.directory.rglob("*") if each.is_file()]
-    assert not [each for each in files if PASSWORD.encode() in each.read_bytes()]
+    # Friday: rights and users for the team.
+    kconf(0, "acl", "add", "--principal", "User:bob", "--operation", "read,describe", "--on", "topic:week.*", *sure)
+    until(lambda: len(kconf(0, "acl", "list", "--principal", "User:bob")["items"]), 2)
+    words = ["--mechanism", "SCRAM-SHA-512", "--password-command", "echo for-bob"]
+    kconf(0, "scram", "set", "--user", "bob", *words, *sure)
+    until(lambda: [each["user"] for each in kconf(0, "scram", "list")["items"]], ["bob"])
+    kconf(0, "scram", "delete", "--user", "bob", *sure)
+    kconf(0, "acl", "delete", "--principal", "User:bob", *sure)
+    kconf(0, "topic", "delete", "week.*", "--allow-data-loss", *sure)
+    until(lambda: kconf(0, "topic", "list")["items"], [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.declare.files import add_files, add_prune
 from kconf.cli.people.answers import DIFFERENT, Answer, Stopped, command
 from kconf.cli.people.changing import add_bulk
-from kconf.cli.people.safety import add_change, item_of, plan_columns
+from kconf.cli.people.safety import IN_OTHER_WORDS, add_change, item_of, plan_columns
 from kconf.cli.people.target import Target, add_target, target
 from kconf.errors import ConfigurationError, ErrorCode, Failure
 
@@ -41,7 +41,7 @@ A plan is refused where anything that it would change has moved since it was mad
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     plan = commands.add_parser(
         "plan",
-        help="tell what stands between files and a cluster",
+        help="what stands between files and a cluster",
         description="Tell what stands between files and a cluster: what means the same is no difference.",
         epilog=EXAMPLES["plan"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -89,7 +89,7 @@ def run_plan(options: argparse.Namespace, answer: Answer) -> None:
 def tell_plan(answer: Answer, chosen: Target, options: argparse.Namespace) -> Planned:
     """What stands between the files and the cluster."""
     planned = _of_files(chosen, options)
-    answer.columns = plan_columns()
+    answer.columns, answer.hidden = plan_columns(), IN_OTHER_WORDS
     answer.facts.update(context=chosen.name, cluster=planned.cluster)
     _tell(answer, chosen, planned)
     return planned
@@ -155,7 +155,7 @@ def _of_plan(chosen: Target, options: argparse.Namespace, answer: Answer) -> Pla
 def _tell_moved(answer: Answer, gone: Sequence[Difference]) -> None:
     from kconf.cli.declare.shown import edits_of
 
-    answer.columns = plan_columns()
+    answer.columns, answer.hidden = plan_columns(), IN_OTHER_WORDS
     failure = Failure(ErrorCode.INVALID_UPDATE_VERSION, "this has moved since the plan was made")
     for each in edits_of(gone):
         answer.add(failure, **item_of(each, "failed"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.past.telling import add_past, moment_of, scopes_of
 from kconf.cli.people.answers import Answer, command
 from kconf.cli.people.changing import add_bulk
-from kconf.cli.people.safety import add_change, item_of, plan_columns
+from kconf.cli.people.safety import IN_OTHER_WORDS, add_change, item_of, plan_columns
 from kconf.cli.people.target import add_target, target
 from kconf.errors import ErrorCode, Failure
 from kconf.model.journal import ChangeKind
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, answer: Answer) -> None:
     _tell_secrets(answer, undoing.secrets)
     answer.notes += undoing.notes
     if not found:
-        answer.columns = plan_columns()
+        answer.columns, answer.hidden = plan_columns(), IN_OTHER_WORDS
         answer.notes.append("there is nothing to set back")
         return
     planned = Planned(past.cluster, found, {}, [], reading.revision)
