@@ -198,7 +198,8 @@ def _stream(lake: Lake, name: str, uri: str, take: Callable[[DataFrame, str, int
     source = (
         lake.spark.readStream.format("text").option("recursiveFileLookup", True).option("pathGlobFilter", "*.jsonl")
     )
-    files = source.load(home).select("value", F.col("_metadata.file_path").alias("file"))
+    # Not the directory itself: Spark passes over those below it that begin with _, as one of 64 cluster ids does.
+    files = source.load(f"{home.rstrip('/')}/*").select("value", F.col("_metadata.file_path").alias("file"))
     stream = f"{name}-{hashlib.sha256(home.encode()).hexdigest()[:16]}"
     query = files.writeStream.foreachBatch(each).option("checkpointLocation", lake.checkpoint(stream))
     try:
