@@ -18,6 +18,7 @@ def fold(lines: Iterable[Line]) -> list[Row]:
     open_rows: dict[tuple[str, str, str], dict[str, Row]] = {}
     ids: dict[tuple[str, str], str | None] = {}
     clocks: dict[tuple[str, str, str, str], datetime] = {}
+    last: dict[tuple[str, str, str, str], tuple[bool, str | None]] = {}
     cut: dict[tuple[str, str, str, str], Row] = {}
     for _, line in sorted(unique.items()):
         resource = (line["cluster"], line["resource_type"], line["resource_name"])
@@ -38,7 +39,9 @@ def fold(lines: Iterable[Line]) -> list[Row]:
             ids[resource[0], resource[2]] = _id(line["after"])
         if line["after"] is not None:
             row = mine[key] = _row(line, clock, ids.get((resource[0], resource[2])) if resource[1] == "topic" else None)
+            row["returned"] = last.get((*resource, key)) == (True, line["after"])
             rows.append(row)
+        last[*resource, key] = (line["after"] is not None, line["before"])
     _name_deletions(rows, unique.values())
     return rows
 
@@ -81,6 +84,8 @@ def _row(line: Line, since: datetime, topic_id: str | None) -> Row:
             ("until", "until_epoch", "until_revision", "until_line", "until_principal", "until_origin", "ended")
         ),
         "slipped": False,
+        "found": None,
+        "returned": False,
         "open": True,
     }
 
@@ -95,6 +100,7 @@ def _end(row: Row, line: Line, clock: datetime, how: str, *, told: bool = True) 
         until_origin=line["origin"],
         ended="deleted" if row["kind"] == "topic" and how == "removed" else how,
         slipped=told and line["before"] != row["value"],
+        found=line["before"] if told and line["before"] != row["value"] else None,
         open=False,
     )
 

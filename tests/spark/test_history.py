@@ -85,7 +85,7 @@ def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, s
     for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(jumbled)], strict=True)):
         again = random.sample(jumbled[:end], min(end, 20))
         write(archive / "c", f"{number:020}", [*jumbled[start:end], *again])
-        bronze.read_archive(lake, str(archive), silver.next_round(lake))
+        bronze.read_archive(lake, str(archive), silver.next_round(lake), bronze.Read())
         silver.update(lake)
         so_far = comparable(rows(lake.read(HISTORY)))
         assert so_far == comparable(fold(jumbled[:end]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from pyspark import StorageLevel
@@ -37,27 +37,23 @@ class Read:
     attempts: int = 0
     quarantined: int = 0
     facts: int = 0
-    files: set[str] = field(default_factory=set)
 
     @property
-    def anything(self) -> bool:
-        return bool(self.journal or self.attempts or self.quarantined or self.facts)
+    def counts(self) -> dict[str, int]:
+        return asdict(self)
 
 
-def read_archive(lake: Lake, uri: str, number: int) -> Read:
+def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
     """Take the new files of an archive into round `number`."""
-    brought = Read()
 
     def take(batch: DataFrame, stream: str, identity: int) -> None:
         _take_lines(lake, batch, number, stream, identity, brought)
 
     _stream(lake, "archive", uri, take)
-    return brought
 
 
-def read_snapshots(lake: Lake, uri: str, number: int) -> Read:
+def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
     """Take the new files of a directory of snapshots."""
-    brought = Read()
 
     def take(batch: DataFrame, stream: str, identity: int) -> None:
         read = snapshot_lines.read(batch).persist(StorageLevel.DISK_ONLY)
@@ -72,10 +68,9 @@ def read_snapshots(lake: Lake, uri: str, number: int) -> Read:
             read.unpersist()
 
     _stream(lake, "snapshots", uri, take)
-    return brought
 
 
-def look(lake: Lake, options: dict[str, str], number: int) -> Read:
+def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
     """Look at a live cluster now."""
     from kconf.spark.source import KconfSource, reason
 
@@ -84,7 +79,7 @@ def look(lake: Lake, options: dict[str, str], number: int) -> Read:
     seen = seen.withColumn("file", F.lit(options.get("context") or options.get("bootstrap.servers")))
     seen = seen.persist(StorageLevel.DISK_ONLY)
     try:
-        return Read(facts=_take_looks(lake, seen, number))
+        brought.facts += _take_looks(lake, seen, number)
     except PySparkException as error:
         raise LakeError(reason(error) or f"The cluster cannot be read: {first_line(error)}") from None
     finally:
@@ -97,7 +92,7 @@ def look(lake: Lake, options: dict[str, str], number: int) -> Read:
 def _take_lines(lake: Lake, batch: DataFrame, number: int, stream: str, identity: int, brought: Read) -> None:
     read = lines.read(batch).withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
     try:
-        marks: Marks = lake.note(JOURNAL).get("marks", {})
+        marks = _marks(lake)
         is_change = F.col("fault").isNull() & ~F.col("attempt")
         counts = read.groupBy("cluster").agg(
             F.count_if(F.col("fault").isNotNull()).alias("bad"),
@@ -122,6 +117,15 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, stream: str, identity
             brought.quarantined += sum(row["bad"] for row in told.values())
     finally:
         read.unpersist()
+
+
+def _marks(lake: Lake) -> Marks:
+    """How far the journal goes; counted where its commits are too old to tell."""
+    note = lake.note(JOURNAL)
+    if note or not lake.exists(JOURNAL):
+        return dict(note.get("marks", {}))
+    rows = lake.read(JOURNAL).groupBy("cluster").agg(F.max(order()).alias("last")).collect()
+    return {row["cluster"]: list(row["last"]) for row in rows}
 
 
 def _moved(marks: Marks, told: dict[str, Any]) -> Marks:

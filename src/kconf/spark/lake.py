@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,15 +61,17 @@ class Lake:
         return f"{self.uri}/_checkpoints/{stream}"
 
     def exists(self, table: Table) -> bool:
-        return self._there(f"{self.path(table)}/_delta_log")
+        return bool(self._commits(table))
 
-    def _there(self, path: str) -> bool:
-        if self.local is not None:
-            return Path(path).exists()
+    def _commits(self, table: Table) -> list[Any]:
+        """The files of a table's log that are commits, oldest first: Delta's protocol names them by their version."""
         jvm: Any = self.spark._jvm
-        place = jvm.org.apache.hadoop.fs.Path(path)
-        found: bool = place.getFileSystem(self.spark._jsc.hadoopConfiguration()).exists(place)
-        return found
+        place = jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
+        files = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
+        if not files.exists(place):
+            return []
+        found = [each.getPath() for each in files.listStatus(place)]
+        return sorted((each for each in found if re.fullmatch(r"\d{20}\.json", each.getName())), key=_version)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -83,22 +86,22 @@ class Lake:
 
     def version(self, table: Table) -> int | None:
         """The number of the last commit; None: the table does not exist."""
-        last = self._commits(table, 1)
-        return last[0]["version"] if last else None
+        commits = self._commits(table)
+        return _version(commits[-1]) if commits else None
 
     def note(self, table: Table) -> dict[str, Any]:
-        """What the last commit that carries a note says: see `overwrite` and `merge`."""
-        for commit in self._commits(table, 50):
-            if commit["userMetadata"]:
-                note: dict[str, Any] = json.loads(commit["userMetadata"])
-                return note
+        """What the last commit that carries a note says: see `append`, `overwrite` and `merge`."""
+        for commit in reversed(self._commits(table)):
+            stream = commit.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(commit)
+            try:
+                lines = stream.readAllBytes().decode().splitlines()
+            finally:
+                stream.close()
+            for line in lines:
+                if '"userMetadata"' in line:
+                    note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
+                    return note
         return {}
-
-    def _commits(self, table: Table, most: int) -> list[Any]:
-        """The last commits, newest first."""
-        if not self.exists(table):
-            return []
-        return self.spark.sql(f"DESCRIBE HISTORY {self.sql_name(table)} LIMIT {most}").collect()
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -172,6 +175,10 @@ class Lake:
             yield
         finally:
             os.close(handle)
+
+
+def _version(commit: Any) -> int:
+    return int(commit.getName()[:20])
 
 
 def fit(rows: DataFrame, table: Table) -> DataFrame:

@@ -158,7 +158,7 @@ SNAPSHOT: Final = Table(
         *_columns("""
             topic_id   string   of a topic and its keys: the topic's id, where the cluster has one
             key        string   the key; empty for a topic itself
-            value      string   the value; null when sensitive; of a topic its id, partitions, replication, as JSON
+            value      string   the value; null when sensitive; of a topic its shape as JSON, of a look when it began
             source     string   Kafka's name of the level that it comes from
             sensitive  boolean  whether the value is kept from us
             gone       boolean  the fact held at the look before, and did not at this one
@@ -219,6 +219,8 @@ HISTORY: Final = Table(
             until_origin     string     how we know
             ended            string     `replaced` by another value, `removed`, or `deleted` with its topic
             slipped          boolean    what ended it found another value: something changed it behind kconf's back
+            found            string     that other value; null: none
+            returned         boolean    the value from before the last one: the key went A → B → A
             open             boolean    whether it still holds: these rows are the state of now
         """),
     ),

@@ -6,6 +6,7 @@ a person sees the pipeline's own lines only. The master comes from the caller an
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -85,6 +86,8 @@ def start(
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as error:  # the JVM fails in many ways, and tells none of them but in its log
             raise SparkUnavailable(_why(error, file)) from None
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
+        logging.getLogger(name).disabled = True
     return SparkSession(context)
 
 
@@ -122,7 +125,6 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
         "spark.sql.ansi.enabled": "false",  # a text that is no number is no number, and no reason to stop
         "spark.driver.extraJavaOptions": options,
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
-        "spark.sql.dataFrameQueryContext.enabled": "false",  # it would print plans to stderr
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",

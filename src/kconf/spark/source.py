@@ -1,12 +1,14 @@
 """A live cluster as a Spark data source: `spark.read.format("kconf").option("bootstrap.servers", …).load()`.
 
 Rows are lines of a snapshot (`schemas.SNAPSHOT_LINE`), of kconf or of any Kafka, read through the AdminClient as Arrow
-batches: topics by as many partitions as there are cores, each broker's keys by one, all else by another. What a cluster
-refuses is a row of the kind `missing`: `name` says what, `value` why.
+batches: topics by as many partitions as there are cores, each broker's keys by one, all else by another; of several
+clusters each by one partition, so that many are looked at in one job. What a cluster refuses is a row of the kind
+`missing`: `name` says what, `value` why; a cluster that does not answer, among several, is one such row without an id.
 
     bootstrap.servers   any broker of the cluster, where nothing has to log in
     properties          a file of Java client properties, which is read where it is needed: on driver and workers
-    context             a context by its name; its file is read in the same places ($KCONF_CONFIG, or `config`)
+    context             a context by its name, or several by a glob or with commas between; their file is read in the
+                        same places ($KCONF_CONFIG, or `config`)
     partitions          how many parts the topics make (default: the cores of this machine)
     topics              a glob of the topics that are wanted (default: all, internal ones too)
 
@@ -20,13 +22,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kconf.errors import ConfigurationError, KafkaError
+from kconf.errors import ConfigurationError, KafkaError, KconfError
 from kconf.model.entry import Source
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark.schemas import SNAPSHOT_LINE, ddl
@@ -87,6 +89,17 @@ class Door:
 
         return cls(context=door.context, config=os.path.abspath(door.config or config_path()))
 
+    def each(self) -> list[Door]:
+        """A door per cluster: a context may stand for several."""
+        if self.context is None:
+            return [self]
+        from kconf.client.contexts import load_contexts
+
+        contexts = load_contexts(self.config)
+        words = [each.strip() for each in self.context.split(",") if each.strip()]
+        names = dict.fromkeys(found.name for word in words for found in contexts.matching(word))
+        return [replace(self, context=name) for name in names]
+
     def open(self) -> SyncAdminClient:
         from kconf.client.sync import SyncAdminClient
 
@@ -101,9 +114,10 @@ class Door:
 
 @dataclass
 class Part(InputPartition):
-    """A share of the work: topics with their shape, one broker, or all else (neither)."""
+    """A share of the work: topics with their shape, one broker, or all else (neither); without a head, a whole cluster."""
 
-    head: Row
+    door: Door
+    head: Row | None = None
     topics: Sequence[Row] = ()
     broker: int | None = None
     rows: Sequence[Row] = field(default_factory=tuple)  # what is known already
@@ -131,16 +145,21 @@ class KconfReader(DataSourceReader):
         self._door, self._parts, self._wanted = door, parts, topics
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Who is there, and who reads what. All rows of a look bear its time."""
+        """Who reads what: of one cluster parts that the driver plans, of several each as a whole."""
+        doors = self._door.each()
+        return [Part(door) for door in doors] if len(doors) > 1 else self._parts_of(doors[0])
+
+    def _parts_of(self, door: Door) -> list[Part]:
+        """All rows of a look bear its time."""
         now = int(time() * 1000)
-        with self._door.open() as admin:
+        with door.open() as admin:
             cluster = admin.describe_cluster()
-            head = {"cluster": cluster.cluster_id or "", "started": now, "taken": now}
             topics, missing = self._topics(admin)
+        head = {"cluster": cluster.cluster_id or "", "started": now, "taken": now}
         share = max(1, -(-len(topics) // self._parts))
-        first = Part(head, rows=[{"kind": "snapshot"}, *missing])
-        shares = [Part(head, topics[start : start + share]) for start in range(0, len(topics), share)]
-        return [first, *(Part(head, broker=each) for each in sorted(cluster.nodes)), *shares]
+        first = Part(door, head, rows=[{"kind": "snapshot"}, *missing])
+        shares = [Part(door, head, topics[start : start + share]) for start in range(0, len(topics), share)]
+        return [first, *(Part(door, head, broker=each) for each in sorted(cluster.nodes)), *shares]
 
     def _topics(self, admin: SyncAdminClient) -> tuple[list[Row], list[Row]]:
         from fnmatch import fnmatchcase
@@ -148,21 +167,29 @@ class KconfReader(DataSourceReader):
         try:
             listed = admin.list_topics(internal=True)
         except KafkaError as error:
-            if _is_outage(error):
-                raise
-            return [], [_missing("topics", error)]
+            return [], [_refused("topics", error)]
         wanted = self._wanted
         names = sorted(name for name in listed if wanted is None or fnmatchcase(name, wanted))
         return [_topic(listed[name]) for name in names], []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Part)
-        with self._door.open() as admin:
-            for rows in _read(admin, partition):
-                yield _batch(partition.head, rows)
+        if partition.head is not None:
+            yield from self._read(partition)
+            return
+        try:
+            batches = [batch for part in self._parts_of(partition.door) for batch in self._read(part)]
+        except (KafkaError, ConfigurationError) as error:  # one that is away does not spoil the look at the others
+            batches = [_batch({}, [_missing(f"the cluster of the context {partition.door.context}", error)])]
+        yield from batches
+
+    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        with part.door.open() as admin:
+            for rows in _rows(admin, part):
+                yield _batch(part.head or {}, rows)
 
 
-def _read(admin: SyncAdminClient, part: Part) -> Iterator[list[Row]]:
+def _rows(admin: SyncAdminClient, part: Part) -> Iterator[list[Row]]:
     if part.broker is not None:
         yield list(_configs(admin, [Resource.broker(part.broker)]))
     elif part.topics:
@@ -178,9 +205,7 @@ def _configs(admin: SyncAdminClient, resources: Sequence[Resource]) -> Iterator[
     try:
         described = admin.describe_configs(resources)
     except KafkaError as error:
-        if _is_outage(error):
-            raise
-        yield _missing(f"the configs of {resources[0].type.word}s", error)
+        yield _refused(f"the configs of {resources[0].type.word}s", error)
         return
     failures = described.failures
     for resource in resources:
@@ -262,7 +287,7 @@ def _config(resource: Resource, entry: Entry) -> Row:
     }
 
 
-def _missing(what: str, error: KafkaError) -> Row:
+def _missing(what: str, error: KconfError) -> Row:
     return {"kind": "missing", "name": what, "value": str(error)}
 
 

@@ -98,11 +98,13 @@ def intervals(events: DataFrame, topics: DataFrame | None = None) -> DataFrame:
     rows = (
         events.withColumn("since", F.max("since").over(so_far))
         .withColumn("next", F.lead(F.struct(*ending)).over(ordered))
+        .withColumn("last", F.lag(F.struct("before", "is_set")).over(ordered))
         .where("is_set")
     )
     rows = _within_topics(rows, topic_lives(events if topics is None else topics))
     end, ended = F.col("end"), F.col("end").isNotNull()
     told = (F.col("end.origin") != "snapshot") & ~F.col("cut")
+    slipped = ended & told & ~end["before"].eqNullSafe(F.col("value"))
     return rows.select(
         *(name for name in HISTORY.names if name in set(EVENT)),
         F.when(ended, F.greatest(F.least(end["since"], F.col("next.since")), F.col("since"))).alias("until"),
@@ -111,7 +113,9 @@ def intervals(events: DataFrame, topics: DataFrame | None = None) -> DataFrame:
         .when(ended & end["is_set"], "replaced")
         .when(ended, F.when(F.col("kind") == "topic", "deleted").otherwise("removed"))
         .alias("ended"),
-        (ended & told & ~end["before"].eqNullSafe(F.col("value"))).alias("slipped"),
+        slipped.alias("slipped"),
+        F.when(slipped, end["before"]).alias("found"),
+        F.coalesce(F.col("last.is_set") & (F.col("last.before") == F.col("value")), F.lit(False)).alias("returned"),
         (~ended).alias("open"),
     )
 

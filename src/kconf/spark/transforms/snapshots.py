@@ -52,8 +52,8 @@ def facts(lines: DataFrame) -> DataFrame:
         F.when(kind == "config", F.when(~F.coalesce("sensitive", F.lit(False)), F.col("value")))
         .when(kind == "quota", plain_number(F.col("value")))
         .when(kind == "topic", shape)
-        .when(kind == "scram", F.lit(None))
-        .otherwise("")
+        .when(kind == "snapshot", F.col("started").cast("string"))
+        .when(kind == "acl", F.lit(""))
         .alias("value"),
         F.when(kind == "config", F.col("source")).alias("source"),
         ((kind == "scram") | F.coalesce("sensitive", F.lit(False))).alias("sensitive"),

@@ -1,0 +1,193 @@
+"""`kconf pipeline`: keep the tables of a lake up to date, and look after them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.spark.inputs import Inputs
+    from kconf.spark.lake import Lake
+
+_EXAMPLES = """\
+examples:
+  kconf pipeline run --archive /var/lib/kconf/archive --lake /var/lib/kconf/lake
+  kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
+  kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
+  kconf pipeline status --lake lake
+
+What the tables hold: docs/reference/tables.md. `kconf lake` asks them.
+"""
+_LITTLE = 64 * 1024 * 1024  # bytes of archive and lake: what a JVM reads before it has compiled well
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "pipeline",
+        help="make tables of archives, snapshots and live clusters",
+        description="Make tables of archives, snapshots and live clusters, with Spark.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    run = _verb(verbs, "run", "read what is new, and bring all tables up to date", run_run)
+    run.add_argument(
+        "--archive", metavar="URI", action="append", default=[], help="what a server's --archive was given"
+    )
+    run.add_argument(
+        "--snapshot",
+        metavar="CONTEXT|URI",
+        action="append",
+        default=[],
+        help="a live cluster by its context or HOST:PORT, or a directory of `kconf snapshot`",
+    )
+    rebuild = _verb(verbs, "rebuild", "make history and gold tables anew from what was read", run_rebuild)
+    for each in (run, rebuild):
+        each.add_argument(
+            "--declared",
+            metavar="FILE",
+            type=Path,
+            action="append",
+            default=[],
+            help="declared YAML, a file or a directory",
+        )
+        each.add_argument("--policy", metavar="FILE", type=Path, help="rules, as the server's policy.file")
+        each.add_argument("--owners", metavar="FILE", type=Path, help="CSV of TOPIC,OWNER: a name, a glob or /regex/")
+        each.add_argument("--usage", metavar="FILE", type=Path, help="CSV or Parquet of user, client_id, key, rate")
+    _verb(verbs, "status", "the last run, and what each table holds", run_status)
+    _verb(verbs, "compact", "make few files of many", run_compact)
+    vacuum = _verb(verbs, "vacuum", "remove files that no recent version needs", run_vacuum)
+    vacuum.add_argument("--hours", metavar="N", type=int, default=168, help="how long versions are kept (default: 168)")
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, run: object
+) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+    verb.add_argument("--lake", metavar="URI", required=True, help="where the tables are")
+    if name != "status":
+        verb.add_argument("--master", metavar="M", default="local[*]", help="Spark's master (default: local[*])")
+        verb.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
+    verb.set_defaults(run=run)
+    return verb
+
+
+def run_run(options: argparse.Namespace) -> int:
+    """Bring the tables up to date."""
+    if not options.archive and not options.snapshot:
+        raise ConfigurationError("a run needs something to read: --archive or --snapshot")
+    began = time.monotonic()
+    with _lake(options) as lake:
+        from kconf.spark.runner import Sources, run
+
+        clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
+        sources = Sources(options.archive, [each for each in options.snapshot if _is_place(each)], clusters)
+        done = run(lake, sources, _inputs(options), _say)
+    _say("")
+    if done.number is None:
+        print("nothing new")
+        return 0
+    read = done.read
+    print(
+        f"run {done.number}: {read.journal} changes, {read.attempts} attempts, {read.facts} facts of snapshots, "
+        f"{read.quarantined} lines quarantined, in {time.monotonic() - began:.1f} s"
+    )
+    return 0
+
+
+def run_rebuild(options: argparse.Namespace) -> int:
+    with _lake(options) as lake:
+        from kconf.spark.runner import rebuild
+
+        done = rebuild(lake, _inputs(options), _say)
+    _say("")
+    print(f"run {done.number}: history and gold tables made anew")
+    return 0
+
+
+def run_compact(options: argparse.Namespace) -> int:
+    with _lake(options) as lake:
+        from kconf.spark.runner import compact
+
+        compact(lake, _say)
+    _say("")
+    return 0
+
+
+def run_vacuum(options: argparse.Namespace) -> int:
+    if options.hours < 168:
+        raise ConfigurationError(
+            "readers and a run that is under way may need files of the last week: --hours 168 or more"
+        )
+    with _lake(options) as lake:
+        from kconf.spark.runner import vacuum
+
+        vacuum(lake, options.hours, _say)
+    _say("")
+    return 0
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """What the last run left, without Spark."""
+    from kconf.spark.status import status
+
+    for line in status(options.lake):
+        print(line)
+    return 0
+
+
+@contextmanager
+def _lake(options: argparse.Namespace) -> Iterator[Lake]:
+    """The lake with a session, which ends with it."""
+    _say("starting Spark …")
+    from kconf.spark.lake import Lake
+    from kconf.spark.session import start, stop
+
+    places = [options.lake, *getattr(options, "archive", ())]
+    session = start(options.master, log=options.log, quick=sum(map(_size, places)) < _LITTLE)
+    try:
+        yield Lake(options.lake, session)
+    finally:
+        stop(session)
+
+
+def _inputs(options: argparse.Namespace) -> Inputs:
+    from kconf.spark.inputs import Inputs
+
+    return Inputs(options.declared, options.policy, options.owners, options.usage)
+
+
+def _is_place(text: str) -> bool:
+    return "/" in text or Path(text).is_dir()
+
+
+def _cluster(text: str) -> dict[str, str]:
+    """The options of the live source; a context is looked up now, so that a wrong name costs nothing."""
+    if re.fullmatch(r"[\w.\-\[\]:]+:\d+(,[\w.\-\[\]:]+:\d+)*", text):
+        return {"bootstrap.servers": text}
+    from kconf.client.contexts import load_contexts
+
+    load_contexts().named(text)
+    return {"context": text}
+
+
+def _size(uri: str) -> int:
+    """Bytes of a local directory; none of what is elsewhere, or not there yet."""
+    place = Path(uri)
+    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
+
+
+def _say(words: str) -> None:
+    """Where the run is, on one line of a terminal; in a log a line each."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+    elif words:
+        print(words, file=sys.stderr, flush=True)

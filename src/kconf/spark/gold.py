@@ -1,0 +1,171 @@
+"""The tables that answer: each is made from bronze and silver, and overwritten in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kconf.spark.inputs import USAGE, Inputs
+from kconf.spark.lake import Lake, LakeError, local
+from kconf.spark.schemas import (
+    ACTIVITY,
+    ATTEMPTS,
+    DECLARED,
+    DRIFT,
+    EFFECTIVE_CONFIG,
+    EFFECTIVE_QUOTA,
+    GOLD,
+    HISTORY,
+    INTEGRITY,
+    JOURNAL,
+    SNAPSHOT,
+    TOPICS,
+    UNEVEN,
+    VIOLATIONS,
+    Table,
+)
+from kconf.spark.transforms import drift, effective, integrity, quotas, rules, snapshots
+from kconf.spark.transforms.activity import activity
+from kconf.spark.transforms.topics import topics
+from kconf.spark.transforms.values import KEYS, keys
+
+
+def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
+    """Make all gold tables anew."""
+    made = Gold(lake, inputs)
+    try:
+        for table in GOLD:
+            say(f"{table.name} …")
+            lake.overwrite(table, made.rows(table))
+    finally:
+        made.forget()
+
+
+class Gold:
+    """The rows of each table; what several need is made once."""
+
+    def __init__(self, lake: Lake, inputs: Inputs) -> None:
+        self.lake, self.inputs = lake, inputs
+        self._kept: list[DataFrame] = []
+
+    def rows(self, table: Table) -> DataFrame:
+        makers = {
+            TOPICS: self.topics,
+            EFFECTIVE_CONFIG: self.effective,
+            EFFECTIVE_QUOTA: self.quotas,
+            DRIFT: self.drift,
+            UNEVEN: lambda: effective.uneven(self.inherited),
+            VIOLATIONS: self.violations,
+            ACTIVITY: lambda: activity(self.lake.read(JOURNAL), self.lake.read(ATTEMPTS), self.history),
+            INTEGRITY: self.integrity,
+        }
+        return makers[table]()
+
+    def forget(self) -> None:
+        for each in self._kept:
+            each.unpersist()
+
+    def _keep(self, rows: DataFrame) -> DataFrame:
+        kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(kept)
+        return kept
+
+    # -- what several tables need ------------------------------------------------------------------------------------
+
+    @cached_property
+    def history(self) -> DataFrame:
+        return self.lake.read(HISTORY)
+
+    @cached_property
+    def current(self) -> DataFrame:
+        """The state of now."""
+        return self._keep(self.history.where("open"))
+
+    @cached_property
+    def looked(self) -> DataFrame:
+        """What the last look at each cluster showed."""
+        return self._keep(snapshots.latest(self.lake.read(SNAPSHOT)))
+
+    @cached_property
+    def looks(self) -> DataFrame:
+        """The last look at each cluster: when it began and when it ended."""
+        last = self.looked.where("kind = 'snapshot'")
+        return last.select("cluster", F.timestamp_millis(F.col("value").cast("bigint")).alias("began"), "taken")
+
+    @cached_property
+    def clusters(self) -> DataFrame:
+        return self._keep(self.current.select("cluster").union(self.looked.select("cluster")).distinct())
+
+    @cached_property
+    def keys(self) -> DataFrame:
+        return local(self.lake.spark, keys(self.inputs.catalogue), KEYS)
+
+    @cached_property
+    def inherited(self) -> DataFrame:
+        levels = effective.levels(self.current, self.looked)
+        brokers = effective.brokers(self.current, self.looked)
+        return self._keep(effective.inherited(self.clusters, levels, brokers, self.keys))
+
+    @cached_property
+    def usage(self) -> DataFrame:
+        path = self.inputs.usage
+        if path is None:
+            return local(self.lake.spark, [], USAGE)
+        spark = self.lake.spark
+        rows = spark.read.parquet(str(path)) if path.suffix == ".parquet" else spark.read.csv(str(path), header=True)
+        missing = {"user", "client_id", "key", "rate"} - set(rows.columns)
+        if missing:
+            raise LakeError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+        if "cluster" not in rows.columns:
+            rows = rows.crossJoin(self.clusters)
+        names = F.coalesce("user", F.lit("")).alias("user"), F.coalesce("client_id", F.lit("")).alias("client_id")
+        return rows.select("cluster", *names, "key", F.col("rate").cast("double").alias("rate"))
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    def topics(self) -> DataFrame:
+        looks = self.looks.select("cluster", F.col("taken").alias("previous"))
+        return topics(self.history, looks, self.inputs.owner_map)
+
+    def effective(self) -> DataFrame:
+        return effective.effective(self.current, self.inherited)
+
+    def quotas(self) -> DataFrame:
+        journal, attempts = self.lake.read(JOURNAL), self.lake.read(ATTEMPTS)
+        return quotas.effective(self.current, quotas.seen(self.current, journal, attempts, self.usage), self.usage)
+
+    def drift(self) -> DataFrame:
+        declared = self.inputs.declarations
+        if declared is None:
+            return local(self.lake.spark, [], DRIFT.ddl)
+        rows = local(self.lake.spark, drift.declared_rows(declared, None), DECLARED.ddl)
+        self.lake.overwrite(DECLARED, rows)
+        there = drift.actual(self.lake.read(EFFECTIVE_CONFIG), self.current, self.lake.read(TOPICS))
+        return drift.drift(rows, there, self.current, self.clusters, self.keys, drift.owned(declared))
+
+    def violations(self) -> DataFrame:
+        if not self.inputs.rules.rules:
+            return local(self.lake.spark, [], VIOLATIONS.ddl)
+        subjects = rules.subjects(self.lake.read(EFFECTIVE_CONFIG), self.lake.read(TOPICS), self.inputs.rules)
+        broken = rules.findings(subjects, self.inputs.rules)
+        key = ["cluster", "resource_type", "resource_name", "key"]
+        who = self.current.select(*key, "since", "principal")
+        return broken.join(who, key, "left").withColumn("open", F.lit(True))
+
+    def integrity(self) -> DataFrame:
+        journal = self.lake.read(JOURNAL)
+        numbered = list(self.lake.note(HISTORY).get("began", {}))
+        looks = self.looks.where(F.col("cluster").isin(numbered)) if numbered else self.looks.limit(0)
+        parts = [
+            integrity.holes(journal),
+            integrity.slipped(self.history),
+            integrity.differences(self.history, self.looked, looks, self.keys),
+        ]
+        rows = parts[0]
+        for each in parts[1:]:
+            rows = rows.unionByName(each, allowMissingColumns=True)
+        return rows

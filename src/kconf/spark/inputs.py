@@ -1,0 +1,112 @@
+"""What a person gives a run beside the archive: declared files, rules, owners, usage. All is checked first.
+
+Each has a fingerprint, so that a run sees whether one changed since the last.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kconf.engine.declared import Declared
+from kconf.engine.declared_yaml import read_declared
+from kconf.engine.policy import keys_of
+from kconf.engine.policy_rules import Pattern, Rules
+from kconf.engine.policy_yaml import read_rules
+from kconf.errors import ConfigurationError
+from kconf.keys.catalogue import Catalogue, kafka_43
+from kconf.spark.transforms.topics import Owners
+
+USAGE = "cluster string, user string, client_id string, key string, rate double"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files, as they were named."""
+
+    declared: Sequence[Path] = ()
+    policy: Path | None = None
+    owners: Path | None = None
+    usage: Path | None = None
+    catalogue: Catalogue = field(default_factory=kafka_43)
+
+    @cached_property
+    def declarations(self) -> Declared | None:
+        """What the declared files say together; None: there are none."""
+        files = [each for path in self.declared for each in _yaml_files(path)]
+        if not self.declared:
+            return None
+        return read_declared([(str(each), _text(each)) for each in files], lambda kind: keys_of(self.catalogue, kind))
+
+    @cached_property
+    def rules(self) -> Rules:
+        if self.policy is None:
+            return Rules()
+        return read_rules(_text(self.policy), self.catalogue, str(self.policy))
+
+    @cached_property
+    def owner_map(self) -> Owners:
+        """A CSV file of two columns, `topic` (a name, a glob or a /regular expression/) and `owner`."""
+        if self.owners is None:
+            return ()
+        found = []
+        for number, row in enumerate(csv.reader(_text(self.owners).splitlines()), 1):
+            if not row or row[0].startswith("#") or (number == 1 and row[0].strip().lower() == "topic"):
+                continue
+            if len(row) != 2 or not row[0].strip() or not row[1].strip():
+                raise ConfigurationError(f"{self.owners}:{number}: a line of owners reads TOPIC,OWNER")
+            found.append((_pattern(row[0].strip(), f"{self.owners}:{number}"), row[1].strip()))
+        return found
+
+    def check(self) -> None:
+        """Read everything, and raise what is wrong, before any work is done."""
+        _ = self.declarations, self.rules, self.owner_map
+        if self.usage is not None and not self.usage.exists():
+            raise ConfigurationError(f"{self.usage}: there is no such file")
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        named: dict[str, list[Path | None]] = {
+            "declared": [each for path in self.declared for each in _yaml_files(path)],
+            "policy": [self.policy],
+            "owners": [self.owners],
+            "usage": [self.usage],
+        }
+        return {name: _fingerprint(each for each in paths if each is not None) for name, paths in named.items()}
+
+
+def _yaml_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(each for each in path.rglob("*") if each.suffix in (".yaml", ".yml") and each.is_file())
+    return [path]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: this is no UTF-8 text") from None
+
+
+def _pattern(text: str, place: str) -> Pattern:
+    pattern = Pattern(text)
+    try:
+        pattern.compiled()
+    except ValueError as error:
+        raise ConfigurationError(f"{place}: the pattern {text} {error}") from None
+    return pattern
+
+
+def _fingerprint(paths: Iterable[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in paths:
+        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if each.is_file():
+                whole.update(str(each).encode() + b"\0" + hashlib.sha256(each.read_bytes()).digest())
+    return whole.hexdigest()[:16]

@@ -1,0 +1,144 @@
+"""A run of the pipeline: read, fold, make the tables, and say last which versions belong together.
+
+Nothing is half done: each table is written in one commit, a run that dies leaves the last run row as it was, and the
+next run takes up where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from kconf.errors import KconfError
+from kconf.spark import bronze, gold, silver
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake, LakeBusy, LakeError, first_line, local
+from kconf.spark.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES
+from kconf.version import __version__
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a run reads: directories of archives and snapshots, and live clusters by the options of their source."""
+
+    archives: Sequence[str] = ()
+    snapshots: Sequence[str] = ()
+    clusters: Sequence[dict[str, str]] = ()
+
+
+@dataclass
+class Summary:
+    """What a run did. `number` is None where there was nothing new."""
+
+    number: int | None = None
+    read: bronze.Read = field(default_factory=bronze.Read)
+
+
+def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
+    """Bring the tables up to date."""
+    inputs.check()
+    started = datetime.now(UTC)
+    with lake.locked(), told_plainly(lake):
+        last = last_run(lake)
+        summary = Summary(read=read(lake, sources, say))
+        if not any(summary.read.counts.values()) and last is not None and last["inputs"] == inputs.fingerprints:
+            return summary
+        say("history …")
+        silver.update(lake)
+        gold.write(lake, inputs, say)
+        summary.number = finish(lake, inputs, summary.read, started, last)
+    return summary
+
+
+def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
+    """Build history and gold anew from bronze."""
+    inputs.check()
+    started = datetime.now(UTC)
+    with lake.locked(), told_plainly(lake):
+        say("history …")
+        silver.rebuild(lake)
+        gold.write(lake, inputs, say)
+        return Summary(finish(lake, inputs, bronze.Read(), started, last_run(lake)))
+
+
+def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
+    """Take what is new into bronze. The clusters come first: one that is down leaves everything as it was."""
+    number = silver.next_round(lake)
+    brought = bronze.Read()
+    for options in sources.clusters:
+        say(f"looking at {options.get('context') or options.get('bootstrap.servers')} …")
+        bronze.look(lake, options, number, brought)
+    for uri in sources.archives:
+        say(f"reading {uri} …")
+        bronze.read_archive(lake, uri, number, brought)
+    for uri in sources.snapshots:
+        say(f"reading {uri} …")
+        bronze.read_snapshots(lake, uri, number, brought)
+    return brought
+
+
+def last_run(lake: Lake) -> dict[str, Any] | None:
+    """The last run that finished."""
+    rows = lake.read(RUNS).orderBy(F.desc("run")).limit(1).collect() if lake.exists(RUNS) else []
+    return rows[0].asDict() if rows else None
+
+
+def finish(lake: Lake, inputs: Inputs, brought: bronze.Read, started: datetime, last: dict[str, Any] | None) -> int:
+    """Write the row that says which versions of the tables belong together."""
+    number = last["run"] + 1 if last is not None else 1
+    tables = (*BRONZE, HISTORY, *GOLD)
+    row = {
+        "run": number,
+        "started": started.isoformat(),
+        "finished": datetime.now(UTC).isoformat(),
+        "kconf": __version__,
+        "round": lake.note(HISTORY).get("round", 0),
+        **brought.counts,
+        "inputs": inputs.fingerprints,
+        "versions": {table.name: version for table in tables if (version := lake.version(table)) is not None},
+    }
+    lake.append(RUNS, local(lake.spark, [row], RUNS.ddl))
+    return number
+
+
+def compact(lake: Lake, say: Say) -> None:
+    """Many small files become few."""
+    with lake.locked(), told_plainly(lake):
+        for table in TABLES.values():
+            say(f"{table.name} …")
+            lake.compact(table)
+
+
+def vacuum(lake: Lake, hours: int, say: Say) -> None:
+    """Remove files that no version of the last hours needs."""
+    with lake.locked(), told_plainly(lake):
+        for table in TABLES.values():
+            say(f"{table.name} …")
+            lake.vacuum(table, hours)
+
+
+@contextmanager
+def told_plainly(lake: Lake) -> Iterator[None]:
+    """What Spark throws, as one sentence."""
+    try:
+        yield
+    except KconfError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        if "No space left on device" in text:
+            raise LakeError(f"The disk is full: {lake.uri} is as it was before the step that failed.") from None
+        if "Concurrent" in text and "Exception" in text:
+            raise LakeBusy(f"Another run changed {lake.uri} at the same time; run again.") from None
+        if "Permission denied" in text:
+            raise LakeError(f"The lake {lake.uri}, or what it is made from, may not be read or written.") from None
+        raise LakeError(f"Spark failed: {first_line(error)}") from None

@@ -1,0 +1,46 @@
+"""Who changes what, and when."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def activity(journal: DataFrame, attempts: DataFrame, history: DataFrame) -> DataFrame:
+    parts = [_changes(journal), _attempts(attempts), _flapping(history)]
+    return parts[0].unionByName(parts[1], allowMissingColumns=True).unionByName(parts[2], allowMissingColumns=True)
+
+
+def _changes(journal: DataFrame) -> DataFrame:
+    day = F.to_date("time").alias("day")
+    return (
+        journal.groupBy("cluster", day, "principal", "client_id", "origin", "resource_type", "key")
+        .agg(F.count("*").alias("count"), F.min("time").alias("first"), F.max("time").alias("last"))
+        .withColumn("kind", F.lit("changes"))
+    )
+
+
+def _attempts(attempts: DataFrame) -> DataFrame:
+    kind = F.when(F.col("dry_run"), "dry-runs").otherwise("refusals").alias("kind")
+    by = ("cluster", F.to_date("time").alias("day"), "principal", "client_id", "resource_type", "error", kind)
+    return attempts.groupBy(*by).agg(
+        F.count("*").alias("count"), F.min("time").alias("first"), F.max("time").alias("last")
+    )
+
+
+def _flapping(history: DataFrame) -> DataFrame:
+    """Keys that came back to the value before the last one."""
+    last = F.struct("since", "epoch", "revision", "line")
+    return (
+        history.where("returned")
+        .groupBy("cluster", "resource_type", "resource_name", "key")
+        .agg(
+            F.count("*").alias("count"),
+            F.min("since").alias("first"),
+            F.max("since").alias("last"),
+            F.max_by("principal", last).alias("principal"),
+            F.max_by("client_id", last).alias("client_id"),
+            F.max_by("origin", last).alias("origin"),
+        )
+        .withColumn("kind", F.lit("flapping"))
+    )

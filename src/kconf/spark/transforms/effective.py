@@ -1,0 +1,190 @@
+"""The ladder, for every resource at once: its own override → this broker → all brokers → the file → the default.
+
+As engine/resolve.py has it, but that `source` is always where the value comes from (a describe of Kafka says DEFAULT
+where only an alias is set). Topics and groups are looked at from the broker with the lowest number; where brokers
+differ, `uneven` tells.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kconf.spark.transforms.values import normalised, whole
+
+OWN: Final = {
+    "topic": "DYNAMIC_TOPIC_CONFIG",
+    "group": "DYNAMIC_GROUP_CONFIG",
+    "client-metrics": "DYNAMIC_CLIENT_METRICS_CONFIG",
+}
+_BROKER, _DEFAULT, _STATIC, _BUILT_IN = (
+    "DYNAMIC_BROKER_CONFIG",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    "STATIC_BROKER_CONFIG",
+    "DEFAULT_CONFIG",
+)
+_RUNG: Final = "array<struct<name:string,value:string,source:string>>"
+
+
+def levels(current: DataFrame, looked: DataFrame) -> DataFrame:
+    """What is set at brokers: (cluster, broker, rank, source, name, value). The broker '' stands for all of them.
+
+    `current` is the state of now, `looked` what the last look at each cluster showed: the file of a broker is only
+    seen there.
+    """
+    set_here = current.where("kind = 'config' AND resource_type = 'broker'").select(
+        "cluster",
+        F.col("resource_name").alias("broker"),
+        F.when(F.col("resource_name") == "", 2).otherwise(1).alias("rank"),
+        F.when(F.col("resource_name") == "", _DEFAULT).otherwise(_BROKER).alias("source"),
+        F.col("key").alias("name"),
+        F.when(~F.col("sensitive"), F.col("value")).alias("value"),
+    )
+    in_file = looked.where((F.col("resource_type") == "broker") & (F.col("source") == _STATIC)).select(
+        "cluster",
+        F.col("resource_name").alias("broker"),
+        F.lit(3).alias("rank"),
+        "source",
+        F.col("key").alias("name"),
+        "value",
+    )
+    return set_here.unionByName(in_file)
+
+
+def brokers(current: DataFrame, looked: DataFrame) -> DataFrame:
+    """Every broker that is known, and whether it is the one to look from."""
+    named = "resource_type = 'broker' AND resource_name <> ''"
+    every = (
+        looked.where(named)
+        .select("cluster", "resource_name")
+        .union(current.where(named).select("cluster", "resource_name"))
+    )
+    first = F.min_by("broker", F.col("broker").cast("bigint"))
+    every = every.distinct().withColumnRenamed("resource_name", "broker")
+    return every.join(every.groupBy("cluster").agg(first.alias("first")), "cluster")
+
+
+def inherited(clusters: DataFrame, levels: DataFrame, brokers: DataFrame, keys: DataFrame) -> DataFrame:
+    """What each key is where nothing is set at the resource itself: per cluster, and of brokers per broker."""
+    seats = clusters.select("cluster").join(brokers.select("cluster", "first").distinct(), "cluster", "left")
+    from_first = seats.withColumn("broker", F.col("first")).crossJoin(
+        F.broadcast(keys.where("resource_type <> 'broker'"))
+    )
+    each = brokers.select("cluster", "first", "broker").crossJoin(F.broadcast(keys.where("resource_type = 'broker'")))
+    seats = from_first.unionByName(each)
+    wanted = seats.select("*", F.explode_outer("rungs").alias("rung"))
+    here = (F.col("l.broker") == "") | (F.col("l.broker") == F.col("w.broker"))
+    found = wanted.alias("w").join(
+        levels.alias("l"),
+        (F.col("l.cluster") == F.col("w.cluster")) & (F.col("l.name") == F.col("w.rung.name")) & here,
+        "left",
+    )
+    factor = F.col("w.rung.factor")
+    value = F.when(factor == 1, normalised(F.col("l.value"), F.col("w.type"), F.col("w.distinct"))).otherwise(
+        (whole(F.col("l.value")) * factor).cast("string")
+    )
+    value = F.when((F.col("w.key") == "retention.ms") & value.startswith("-"), "-1").otherwise(value)
+    rung = F.struct(
+        F.col("l.rank").alias("rank"),
+        F.col("w.rung.place").alias("place"),
+        F.col("l.name").alias("name"),
+        F.when(~F.col("w.sensitive"), value).alias("value"),
+        F.col("l.source").alias("source"),
+    )
+    taken = F.col("l.name").isNotNull() & ((factor == 1) | whole(F.col("l.value")).isNotNull())
+    group = [
+        F.col(f"w.{name}") for name in ("cluster", "broker", "resource_type", "key", "type", "distinct", "sensitive")
+    ]
+    rungs = found.groupBy(*group, F.col("w.default")).agg(
+        F.array_sort(F.collect_list(F.when(taken, rung))).alias("set")
+    )
+    built_in = F.struct(F.col("key").alias("name"), F.col("default").alias("value"), F.lit(_BUILT_IN).alias("source"))
+    told = F.transform("set", lambda each: F.struct(each["name"], each["value"], each["source"])).cast(_RUNG)
+    bottom = F.when(F.col("default").isNotNull() & ~F.col("sensitive"), F.array(built_in)).otherwise(F.array())
+    ladders = rungs.withColumn("ladder", F.concat(told, bottom.cast(_RUNG)))
+    return ladders.select(
+        *("cluster", "broker", "resource_type", "key", "type", "distinct", "sensitive", "ladder"),
+        F.get("ladder", F.lit(0))["value"].alias("value"),
+        F.coalesce(F.get("ladder", F.lit(0))["source"], F.lit(_BUILT_IN)).alias("source"),
+    )
+
+
+def effective(current: DataFrame, inherited: DataFrame) -> DataFrame:
+    """Every key of every resource, with the resource's own override on top."""
+    values = F.map_from_entries(F.collect_list(F.struct("key", F.struct("value", "sensitive").alias("set"))))
+    configs = current.where((F.col("kind") == "config") & F.col("resource_type").isin(*OWN))
+    own = configs.groupBy("cluster", "resource_type", "resource_name").agg(values.alias("overrides"))
+    bare = current.where("kind = 'topic'").select("cluster", "resource_type", "resource_name")
+    bare = bare.join(own.select(*bare.columns), bare.columns, "left_anti").withColumn("overrides", F.lit(None))
+    resources = own.unionByName(bare)
+    of_others = inherited.where("resource_type <> 'broker'")
+    rows = resources.join(F.broadcast(of_others), ["cluster", "resource_type"])
+    rows = rows.withColumn("own", F.element_at("overrides", F.col("key")))
+    level = F.coalesce(*(F.when(F.col("resource_type") == kind, F.lit(name)) for kind, name in OWN.items()))
+    text = normalised(F.col("own.value"), F.col("type"), F.col("distinct"))
+    rows = rows.withColumn("mine", F.when(~F.col("own.sensitive"), text))
+    top = F.array(F.struct(F.col("key").alias("name"), F.col("mine").alias("value"), level.alias("source"))).cast(_RUNG)
+    is_set = F.col("own").isNotNull()
+    of_resources = rows.select(
+        *("cluster", "resource_type", "resource_name", "key"),
+        F.when(is_set, F.col("mine")).otherwise(F.col("value")).alias("value"),
+        F.when(is_set, level).otherwise(F.col("source")).alias("source"),
+        F.coalesce("own.sensitive", F.col("sensitive")).alias("sensitive"),
+        F.when(is_set, F.concat(top, F.col("ladder"))).otherwise(F.col("ladder")).alias("ladder"),
+    )
+    return of_resources.unionByName(_of_brokers(inherited)).unionByName(_of_all_brokers(current))
+
+
+def _of_brokers(inherited: DataFrame) -> DataFrame:
+    return inherited.where("resource_type = 'broker'").select(
+        *("cluster", "resource_type", F.col("broker").alias("resource_name"), "key"),
+        *("value", "source", "sensitive", "ladder"),
+    )
+
+
+def _of_all_brokers(current: DataFrame) -> DataFrame:
+    """The cluster default: only what is set there, as it was set."""
+    value = F.when(~F.col("sensitive"), F.col("value"))
+    rung = F.array(F.struct(F.col("key").alias("name"), value.alias("value"), F.lit(_DEFAULT).alias("source")))
+    return current.where("kind = 'config' AND resource_type = 'broker' AND resource_name = ''").select(
+        *("cluster", "resource_type", "resource_name", "key", value.alias("value"), F.lit(_DEFAULT).alias("source")),
+        *("sensitive", rung.cast(_RUNG).alias("ladder")),
+    )
+
+
+def uneven(inherited: DataFrame) -> DataFrame:
+    """Broker keys that differ among the brokers of a cluster. What must differ, or is kept from us, is left out."""
+    of_brokers = inherited.where("resource_type = 'broker' AND NOT sensitive").where(~F.col("key").isin(*PER_BROKER))
+    by_value = of_brokers.groupBy("cluster", "key", "value").agg(
+        F.sort_array(F.collect_list("broker")).alias("brokers")
+    )
+    common = F.struct((-F.size("brokers")).alias("count"), "value", "brokers")
+    return (
+        by_value.groupBy("cluster", "key")
+        .agg(F.array_sort(F.collect_list(common)).alias("values"))
+        .where(F.size("values") > 1)
+        .select("cluster", "key", F.transform("values", _told).alias("brokers"))
+    )
+
+
+def _told(each: Column) -> Column:
+    return F.struct(each["value"].alias("value"), each["brokers"].alias("brokers"))
+
+
+PER_BROKER: Final = (
+    *(
+        "broker.id",
+        "node.id",
+        "broker.rack",
+        "process.roles",
+        "listeners",
+        "advertised.listeners",
+        "log.dir",
+        "log.dirs",
+    ),
+    *("metadata.log.dir", "cordoned.log.dirs", "controller.listener.names", "control.plane.listener.name"),
+    *("ssl.keystore.location", "ssl.truststore.location", "ssl.keystore.type", "ssl.truststore.type"),
+)
+"""What each broker has for itself."""

@@ -1,0 +1,96 @@
+"""What does not add up: holes in the journal, and changes made behind kconf's back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from kconf.spark.transforms.values import normalised
+
+_KEY: Final = ("cluster", "resource_type", "resource_name", "key")
+_OWN: Final = (
+    *("DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    *("DYNAMIC_GROUP_CONFIG", "DYNAMIC_CLIENT_METRICS_CONFIG"),
+)
+
+
+def holes(journal: DataFrame) -> DataFrame:
+    """Sequences that are missing, and revisions without all their lines. Changes that no server numbers have neither.
+
+    First each epoch is counted, which is quick; only those that do not add up are looked at line by line.
+    """
+    numbered = journal.where("epoch > 0")
+    head = F.col("line") == 0
+    counted = numbered.groupBy("cluster", "epoch").agg(
+        F.count_if(head).alias("revisions"),
+        (F.max("sequence") - F.min("sequence") + 1).alias("should_be"),
+        F.count("*").alias("lines"),
+        F.sum(F.when(head, F.col("lines"))).alias("told"),
+    )
+    doubtful = counted.where("revisions <> should_be OR lines <> told").select("cluster", "epoch")
+    revisions = (
+        numbered.join(F.broadcast(doubtful), ["cluster", "epoch"], "left_semi")
+        .groupBy("cluster", "epoch", "sequence")
+        .agg(F.count("*").alias("there"), F.max("lines").alias("told"), F.max("time").alias("time"))
+    )
+    following = F.lead("sequence").over(Window.partitionBy("cluster", "epoch").orderBy("sequence"))
+    gaps = revisions.withColumn("following", following).where("following > sequence + 1")
+    gaps = gaps.select(
+        *("cluster", F.lit("gap").alias("kind"), "epoch", (F.col("sequence") + 1).alias("first_sequence")),
+        *((F.col("following") - 1).alias("last_sequence"), "time"),
+    )
+    incomplete = revisions.where("there <> told").select(
+        *("cluster", F.lit("incomplete").alias("kind"), "epoch", F.col("sequence").alias("first_sequence")),
+        *(F.col("sequence").alias("last_sequence"), F.col("told").cast("string").alias("expected")),
+        *(F.col("there").cast("string").alias("found"), "time"),
+    )
+    return gaps.unionByName(incomplete, allowMissingColumns=True)
+
+
+def slipped(history: DataFrame) -> DataFrame:
+    """Changes that found another value than the one before them had left."""
+    return history.where("slipped").select(
+        *(F.lit("slipped").alias("kind"), *_KEY, F.col("until_epoch").alias("epoch")),
+        *(F.col("value").alias("expected"), "found", F.col("until").alias("time")),
+    )
+
+
+def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: DataFrame) -> DataFrame:
+    """Where the journal, folded up to the last look at a cluster, and that look do not agree.
+
+    `looks` are the clusters to compare: (cluster, began, taken). What changed during the look is left out: nobody can
+    say whether it was seen.
+    """
+    at = history.where("kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl')").join(
+        F.broadcast(looks), "cluster"
+    )
+    moved = F.col("since").between(F.col("began"), F.col("taken")) | F.col("until").between(
+        F.col("began"), F.col("taken")
+    )
+    at = at.where((F.col("since") <= F.col("taken")) & (F.col("until").isNull() | (F.col("until") >= F.col("began"))))
+    told = at.select(*_KEY, "value", "sensitive", F.coalesce(moved, F.lit(False)).alias("moved"))
+    types = F.broadcast(keys.select("resource_type", "key", "type", "distinct"))
+    told = told.join(types, ["resource_type", "key"], "left")
+    text = F.when(F.col("type").isNull(), F.col("value")).otherwise(
+        normalised(F.col("value"), F.col("type"), F.col("distinct"))
+    )
+    told = told.withColumn("value", F.when(~F.col("sensitive"), text))
+    own = (F.col("kind") == "config") & F.col("source").isin(*_OWN) | F.col("kind").isin("quota", "scram")
+    everywhere = (F.col("source") == "DYNAMIC_DEFAULT_BROKER_CONFIG") & (F.col("resource_name") != "")
+    seen = looked.where(own & ~F.coalesce(everywhere, F.lit(False))).join(F.broadcast(looks), "cluster", "left_semi")
+    seen = seen.select(*_KEY, F.when(~F.col("sensitive"), F.col("value")).alias("value"), "sensitive")
+    same = [F.col(f"j.{name}") == F.col(f"s.{name}") for name in _KEY]
+    both = told.alias("j").join(seen.alias("s"), same, "full")
+    values = F.col("j.value").eqNullSafe(F.col("s.value")) | (F.col("j.sensitive") & F.col("s.sensitive"))
+    there = F.col("j.cluster").isNotNull() & F.col("s.cluster").isNotNull()
+    wrong = both.where(~F.coalesce(F.col("j.moved"), F.lit(False)) & ~(there & values))
+    shown = [F.when(F.col(f"{side}.sensitive"), "[hidden]").otherwise(F.col(f"{side}.value")) for side in ("j", "s")]
+    rows = wrong.select(
+        *(F.coalesce(f"j.{name}", f"s.{name}").alias(name) for name in _KEY),
+        *(shown[0].alias("expected"), shown[1].alias("found")),
+    )
+    return rows.join(F.broadcast(looks.select("cluster", F.col("taken").alias("time"))), "cluster").withColumn(
+        "kind", F.lit("differs")
+    )

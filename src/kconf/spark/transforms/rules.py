@@ -1,0 +1,226 @@
+"""The policy's rules, judged on whole tables: engine/policy_rules.py says what each word means.
+
+A subject is one row per resource: `values` (the values in force of the keys that rules look at), `overrides` (those of
+them that are set at the resource itself), a topic's `partitions` and `replication`.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kconf.engine.policy_regex import LONGEST
+from kconf.engine.policy_rules import (
+    ABOUT_OVERRIDES,
+    NAME,
+    PARTITIONS,
+    RELATIONS,
+    REPLICATION_FACTOR,
+    Condition,
+    Operator,
+    Pattern,
+    Rule,
+    Rules,
+    Selector,
+)
+from kconf.engine.policy_units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
+from kconf.keys.key import Key
+from kconf.keys.values import Value
+from kconf.model.entry import ValueType
+from kconf.spark.transforms.values import items, trimmed, whole
+
+_INFINITE: Final = float("inf")
+FINDING: Final = "struct<rule:string,severity:string,key:string,value:string,condition:string,message:string>"
+
+
+def keys_of_rules(rules: Rules) -> set[str]:
+    """Every key that some rule looks at."""
+    return {name for rule in rules.rules for name in (rule.key.name, *rule.others, *rule.keys)}
+
+
+def subjects(effective: DataFrame, topics: DataFrame, rules: Rules) -> DataFrame:
+    """The resources that rules may be about, with what rules look at."""
+    wanted = effective.where(F.col("key").isin(*keys_of_rules(rules)))
+    own = ~F.col("source").isin("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+    own = own & ((F.col("resource_type") != "topic") | (F.col("source") == "DYNAMIC_TOPIC_CONFIG"))
+    own = own | ((F.col("resource_type") == "broker") & (F.col("resource_name") == ""))
+    everyone = effective.select("cluster", "resource_type", "resource_name").distinct()
+    told = wanted.groupBy("cluster", "resource_type", "resource_name").agg(
+        F.map_from_entries(F.collect_list(F.struct("key", "value"))).alias("values"),
+        F.collect_set(F.when(own, F.col("key"))).alias("overrides"),
+    )
+    rows = everyone.join(told, ["cluster", "resource_type", "resource_name"], "left")
+    shapes = topics.where("exists").select(
+        *("cluster", F.lit("topic").alias("resource_type"), F.col("topic").alias("resource_name")),
+        *("partitions", "replication", "topic_id", "owner"),
+    )
+    rows = rows.join(shapes, ["cluster", "resource_type", "resource_name"], "left")
+    return rows.withColumn("overrides", F.coalesce("overrides", F.array().cast("array<string>")))
+
+
+def findings(subjects: DataFrame, rules: Rules) -> DataFrame:
+    """The rules that do not hold: one row per rule and resource."""
+    labelled = subjects.withColumn("labels", _labels(rules))
+    broken = F.filter(F.array(*(_finding(rule) for rule in rules.rules)), lambda each: each.isNotNull())
+    rows = labelled.withColumn("finding", F.explode(broken.cast(f"array<{FINDING}>")))
+    return rows.drop("values", "overrides", "labels").select("*", "finding.*").drop("finding")
+
+
+def _finding(rule: Rule) -> Column:
+    """What a broken rule tells, or null."""
+    broken = F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
+    shown = F.lit(None) if rule.key.sensitive else value_of(rule.key)
+    told = F.struct(
+        F.lit(rule.id).alias("rule"),
+        F.lit(rule.severity.value).alias("severity"),
+        F.lit(rule.key.name).alias("key"),
+        F.substring(shown.cast("string"), 1, LONGEST).alias("value"),
+        broken.alias("condition"),
+        F.lit(rule.message).alias("message"),
+    )
+    chosen = reduce(or_, (selects(each) for each in rule.selectors))
+    return F.when(chosen & broken.isNotNull(), told)
+
+
+def _said(condition: Condition) -> Column:
+    return F.lit(f"{condition.operator.value} {condition.text}".strip())
+
+
+# -- whom ------------------------------------------------------------------------------------------------------------
+
+
+def selects(selector: Selector) -> Column:
+    name = F.col("resource_name")
+    chosen = F.col("resource_type") == selector.type.word
+    if selector.default is not None:
+        chosen = chosen & ((name == "") == F.lit(selector.default))
+    if selector.names.patterns:
+        chosen = chosen & _fits(name, selector.names.patterns)
+    if selector.excepted:
+        chosen = chosen & ~_fits(name, selector.excepted)
+    for label, value in selector.labels:
+        chosen = chosen & F.coalesce(F.col("labels")[label] == value, F.lit(False))
+    return chosen
+
+
+def _fits(name: Column, patterns: tuple[Pattern, ...]) -> Column:
+    return (F.length(name) > LONGEST) | reduce(or_, (name.rlike(each.regex) for each in patterns))
+
+
+def _labels(rules: Rules) -> Column:
+    """The labels of a resource; of several entries that fit, the later wins."""
+    names = {name for each in rules.labelled for name, _ in each.labels}
+    pairs = []
+    for name in sorted(names):
+        found = F.lit(None).cast("string")
+        for each in rules.labelled:
+            for label, value in each.labels:
+                if label == name:
+                    found = F.when(selects(each.selector), F.lit(value)).otherwise(found)
+        pairs += [F.lit(name), found]
+    return F.create_map(*pairs) if pairs else F.lit(None).cast("map<string,string>")
+
+
+# -- what ------------------------------------------------------------------------------------------------------------
+
+
+def value_of(key: Key) -> Column:
+    """The text of a key at the subject, or null."""
+    if key is NAME:
+        return F.col("resource_name")
+    if key is PARTITIONS or key is REPLICATION_FACTOR:
+        return F.col("partitions" if key is PARTITIONS else "replication").cast("string")
+    return F.col("values")[key.name]
+
+
+def holds(condition: Condition, rule: Rule) -> Column:
+    """Whether a condition holds. No value breaks nothing; a text that cannot be read breaks every condition."""
+    operator, operands, key = condition.operator, condition.operands, rule.key
+    if operator in ABOUT_OVERRIDES:
+        is_set = F.array_contains("overrides", key.name)
+        return is_set if operator is Operator.REQUIRED else ~is_set
+    raw = value_of(key)
+    if operator in RELATIONS:
+        return raw.isNull() | F.coalesce(_relates(condition, rule), F.lit(False))
+    match operator:
+        case Operator.MIN:
+            met = _amount(key) >= _bound(key, operands[0])
+        case Operator.MAX:
+            met = _amount(key) <= _bound(key, operands[0])
+        case Operator.EQUALS | Operator.ONE_OF:
+            met = reduce(or_, (_same(key, each) for each in operands))
+        case Operator.NOT_ONE_OF:
+            met = _readable(key) & ~reduce(or_, (_same(key, each) for each in operands))
+        case Operator.MATCHES:
+            met = (F.length(raw) <= LONGEST) & raw.rlike(rf"\A(?:{operands[0]})\z")
+        case Operator.CONTAINS:
+            met = reduce(and_, (F.array_contains(items(raw), str(each)) for each in operands))
+        case _:
+            met = reduce(and_, (~F.array_contains(items(raw), str(each)) for each in operands))
+    return raw.isNull() | F.coalesce(met, F.lit(False))
+
+
+def _number(key: Key, raw: Column) -> Column:
+    return trimmed(raw).cast("double") if key.type is ValueType.DOUBLE else whole(raw).cast("double")
+
+
+def _amount(key: Key) -> Column:
+    """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
+    number = _number(key, value_of(key))
+    if key.name in UNLIMITED:
+        number = F.when(number == -1, F.lit(_INFINITE)).otherwise(number)
+    if key.name in FOLLOWS:
+        total = whole(F.col("values")[FOLLOWS[key.name]]).cast("double")
+        follows = F.when(total.isNull() | (total == -1), F.lit(_INFINITE)).otherwise(total)
+        number = F.when(number == -2, follows).otherwise(number)
+    return number
+
+
+def _bound(key: Key, operand: Value) -> Column:
+    unlimited = operand == -1 and key.name in UNLIMITED
+    return F.lit(_INFINITE if unlimited else float(operand))  # type: ignore[arg-type]  # a number, as the reader saw to
+
+
+def _same(key: Key, operand: Value) -> Column:
+    raw = value_of(key)
+    if isinstance(operand, tuple):
+        wanted = F.array(*(F.lit(each) for each in sorted(set(operand)))).cast("array<string>")
+        return F.array_sort(F.array_distinct(items(raw))) == wanted
+    if isinstance(operand, bool):
+        return F.lower(trimmed(raw)) == str(operand).lower()
+    if key.type in NUMBERS:
+        return _number(key, raw) == float(operand)
+    return trimmed(raw) == str(operand)
+
+
+def _readable(key: Key) -> Column:
+    if key.type in NUMBERS:
+        return _number(key, value_of(key)).isNotNull()
+    if key.type is ValueType.BOOLEAN:
+        return F.lower(trimmed(value_of(key))).isin("true", "false")
+    return F.lit(True)
+
+
+def _relates(condition: Condition, rule: Rule) -> Column:
+    """Compared in one unit; true where the other key has no value."""
+    other = rule.others[str(condition.operands[0])]
+    mine, its = (_amount(key) * _unit(key) for key in (rule.key, other))
+    match condition.operator:
+        case Operator.AT_LEAST:
+            met = mine >= its
+        case Operator.AT_MOST:
+            met = mine <= its
+        case Operator.ABOVE:
+            met = mine > its
+        case _:
+            met = mine < its
+    return value_of(other).isNull() | met
+
+
+def _unit(key: Key) -> float:
+    unit = unit_of(key.name)
+    return float(unit[1]) if unit else 1.0

@@ -1,0 +1,78 @@
+"""What a text means under a key's type, in Spark's words: as keys/values.py says it, for whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from kconf.engine.policy import keys_of
+from kconf.keys.catalogue import Catalogue
+from kconf.keys.key import Key
+from kconf.model.entry import ValueType
+from kconf.model.resource import ResourceType
+
+KEYS: Final = (
+    "resource_type string, key string, type string, distinct boolean, sensitive boolean, default string, "
+    "rungs array<struct<name:string,factor:bigint,place:int>>"
+)
+"""The catalogue as a table: what a key is, and the broker keys below it, in order."""
+
+_WHOLE: Final = ("INT", "SHORT", "LONG")
+_TYPES: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+
+
+def keys(catalogue: Catalogue) -> Iterable[dict[str, Any]]:
+    """The rows of the catalogue, of the keys that a describe shows."""
+    for kind in _TYPES:
+        for key in keys_of(catalogue, kind).values():
+            if not key.internal and not key.dynamic_only:
+                yield _row(kind, key)
+
+
+def _row(kind: ResourceType, key: Key) -> dict[str, Any]:
+    names = [(key.name, 1)] if kind is ResourceType.BROKER else [(rung.name, rung.factor) for rung in key.rungs]
+    return {
+        "resource_type": kind.word,
+        "key": key.name,
+        "type": key.type.name,
+        "distinct": key.check is not None and key.check.distinct,
+        "sensitive": key.sensitive,
+        "default": key.default,
+        "rungs": [{"name": name, "factor": factor, "place": place} for place, (name, factor) in enumerate(names)],
+    }
+
+
+def trimmed(text: Column) -> Column:
+    """Java's `String.trim`."""
+    return F.regexp_replace(text, r"^[\x00-\x20]+|[\x00-\x20]+$", "")
+
+
+def items(text: Column) -> Column:
+    """The items of a LIST; none in an empty text."""
+    split = F.transform(F.split(trimmed(text), ",", -1), lambda each: F.regexp_replace(each, r"^\s+|\s+$", ""))
+    return F.when(trimmed(text) == "", F.array().cast("array<string>")).otherwise(split)
+
+
+def whole(text: Column) -> Column:
+    """A whole number, or null."""
+    digits = trimmed(text)
+    return F.when(digits.rlike(r"^[+-]?[0-9]{1,19}$"), digits.cast("bigint"))
+
+
+def normalised(text: Column, kind: Column, distinct: Column) -> Column:
+    """What a describe prints for a stored text; what cannot be read is printed as it is."""
+    plain = trimmed(text)
+    many = items(text)
+    joined = F.array_join(F.when(distinct, F.array_distinct(many)).otherwise(many), ",")
+    return (
+        F.when(kind == ValueType.LIST.name, joined)
+        .when(kind.isin(*_WHOLE), F.coalesce(whole(text).cast("string"), text))
+        .when(
+            kind == ValueType.BOOLEAN.name, F.when(F.lower(plain).isin("true", "false"), F.lower(plain)).otherwise(text)
+        )
+        .when(kind == ValueType.DOUBLE.name, F.coalesce(plain.cast("double").cast("string"), text))
+        .otherwise(plain)
+    )
