@@ -217,6 +217,33 @@ def test_who_must_log_in_is_named_and_never_shown(
     assert not any(PASSWORD.encode() in each for each in shipped)
 
 
+def test_many_clusters_are_looked_at_in_one_job_and_one_that_is_away_spoils_nothing(
+    spark: SparkSession, cluster: KconfProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.touch(0o600)
+    with KconfProcess() as other:
+        with SyncAdminClient(other.bootstrap) as admin:
+            admin.create_topics([TopicWish("elsewhere")]).raise_for_failures()
+        places = {
+            "prod-a": cluster.address("PLAINTEXT"),
+            "prod-b": other.bootstrap,
+            "prod-c": "127.0.0.1:1",
+            "test": "x:1",
+        }
+        file.write_text("contexts:\n" + "".join(f"  {name}: {{bootstrap: '{at}'}}\n" for name, at in places.items()))
+        frame = load(spark, {"context": "prod-*", "config": str(file)})
+        read = rows(frame)
+
+    assert frame.rdd.getNumPartitions() == 3
+    topics = Counter(each["cluster"] for each in read if each["kind"] == "topic")
+    assert sorted(topics.values()) == [1, TOPICS]
+    assert Counter(each["kind"] for each in read)["snapshot"] == 2
+    (away,) = [each for each in read if "cluster" not in each]
+    assert (away["kind"], away["name"]) == ("missing", "the cluster of the context prod-c")
+    assert "cannot connect to 127.0.0.1:1" in away["value"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

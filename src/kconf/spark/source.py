@@ -114,7 +114,7 @@ class Door:
 
 @dataclass
 class Part(InputPartition):
-    """A share of the work: topics with their shape, one broker, or all else (neither); without a head, a whole cluster."""
+    """A share of the work: topics with their shape, one broker, or all else; without a head, a whole cluster."""
 
     door: Door
     head: Row | None = None
