@@ -33,7 +33,7 @@ def attempt_record(attempt: Attempt) -> list[Any]:
 
 def read_attempt(number: int, record: Sequence[Any]) -> Attempt:
     time, *caller, revision, resource, keys, code, dry_run = record
-    return Attempt(time, Caller(*caller), revision, _read_resource(resource), tuple(keys), code, dry_run, number)
+    return Attempt(time, Caller(*caller), revision, read_resource(resource), tuple(keys), code, dry_run, number)
 
 
 def _who(caller: Caller) -> tuple[Any, ...]:
@@ -42,9 +42,9 @@ def _who(caller: Caller) -> tuple[Any, ...]:
 
 def _read_change(line: Sequence[Any]) -> Change:
     kind, resource, key, before, after, op, sensitive = line
-    return Change(_KINDS[kind], _read_resource(resource), intern(key), before, after, op, sensitive)
+    return Change(_KINDS[kind], read_resource(resource), intern(key), before, after, op, sensitive)
 
 
-def _read_resource(pair: Sequence[Any]) -> Resource:
+def read_resource(pair: Sequence[Any]) -> Resource:
     number, name = pair
     return Resource(_TYPES[number], name)

@@ -12,23 +12,21 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from logging import getLogger
-from sys import intern
 from typing import Any
 
 from immutables import Map
 
-from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, redacted
+from kconf.model.journal import Attempt, Change, ChangeKind, Revision, redacted
 from kconf.model.plan import Draft
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, decode_id
+from kconf.store import records
+from kconf.store.records import read_resource, revision_record, to_json
 from kconf.store.vault import Locked, Vault, is_secret
 
 log = getLogger(__name__)
 
-_to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-_TYPES: Mapping[int, ResourceType] = {int(each): each for each in ResourceType}
 _BROKER = ResourceType.BROKER
-_KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
 
 
 class Writing:
@@ -56,13 +54,11 @@ class Writing:
             self.sensitive = True
             sealed = [redacted(change, self._seal) for change in sealed]
         self.lines += draft.changes
-        who = draft.caller
-        caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
-        self._records.append((draft.time, *caller, "kconf", sealed))
+        self._records.append(revision_record(draft.time, draft.caller, "kconf", sealed))
 
     def journal(self) -> tuple[int, str]:
         """The first two columns of `intake`."""
-        return self._first, _to_json(self._records)
+        return self._first, to_json(self._records)
 
 
 def folded(
@@ -96,7 +92,7 @@ def folded(
     ]
     made = [(resource, topic) for resource, topic in topics.items() if topic is not None]
     gone = [resource for resource, topic in topics.items() if topic is None]
-    return revision, _to_json(moved), _to_json(made), _to_json(gone)
+    return revision, to_json(moved), to_json(made), to_json(gone)
 
 
 def _place(resource: Resource, key: str) -> str:
@@ -108,36 +104,21 @@ def _set_only(patch: Mapping[str, str | Locked | None]) -> Mapping[str, str | Lo
 
 
 def read_revision(number: int, record: str) -> Revision:
-    time, *caller, origin, lines = json.loads(record)
-    return Revision(number, time, Caller(*caller), tuple(map(_read_change, lines)), origin)
+    return records.read_revision(number, json.loads(record))
 
 
 def attempt_record(attempt: Attempt) -> str:
     """An attempt as a row has it. It holds no values."""
-    who = attempt.caller
-    caller = (who.principal, who.client_id, who.host, who.api, who.request_id, who.reason)
-    facts = (attempt.revision, attempt.resource, list(attempt.keys), int(attempt.code), attempt.dry_run)
-    return _to_json((attempt.time, *caller, *facts))
+    return to_json(records.attempt_record(attempt))
 
 
 def read_attempt(number: int, record: str) -> Attempt:
-    time, *caller, revision, resource, keys, code, dry_run = json.loads(record)
-    return Attempt(time, Caller(*caller), revision, _read_resource(resource), tuple(keys), code, dry_run, number)
+    return records.read_attempt(number, json.loads(record))
 
 
 def resource_text(resource: Resource) -> str:
     """How the tables name a resource."""
-    return _to_json(resource)
-
-
-def _read_change(line: list[Any]) -> Change:
-    kind, resource, key, before, after, op, sensitive = line
-    return Change(_KINDS[kind], _read_resource(resource), intern(key), before, after, op, sensitive)
-
-
-def _read_resource(pair: tuple[int, str]) -> Resource:
-    number, name = pair
-    return Resource(_TYPES[number], name)
+    return to_json(resource)
 
 
 def lock_again(db: sqlite3.Connection, vault: Vault) -> bool:
@@ -150,14 +131,14 @@ def lock_again(db: sqlite3.Connection, vault: Vault) -> bool:
             stale = is_secret(key) if isinstance(kept, str) else not vault.is_current(kept)
             again[key] = vault.lock(_place(resource, key), value) if stale and value is not None else kept
         if again != overrides:
-            db.execute("UPDATE resources SET overrides = ? WHERE resource = ?", (_to_json(again), text))
+            db.execute("UPDATE resources SET overrides = ? WHERE resource = ?", (to_json(again), text))
             found = True
     return found
 
 
 def _broker_rows(db: sqlite3.Connection) -> list[tuple[str, Resource, dict[str, Any]]]:
     rows = db.execute("SELECT resource, overrides FROM resources WHERE resource LIKE ?", (f"[{int(_BROKER)},%",))
-    return [(text, _read_resource(json.loads(text)), json.loads(overrides)) for text, overrides in rows.fetchall()]
+    return [(text, read_resource(json.loads(text)), json.loads(overrides)) for text, overrides in rows.fetchall()]
 
 
 def _opened(resource: Resource, overrides: Mapping[str, Any], vault: Vault) -> dict[str, str]:
@@ -178,7 +159,7 @@ def read_snapshot(db: sqlite3.Connection, revision: int, vault: Vault) -> Snapsh
     with _no_collection():
         rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
         resources = {
-            row[0]: _read_resource(pair) for row, pair in zip(rows, _parse(row[0] for row in rows), strict=True)
+            row[0]: read_resource(pair) for row, pair in zip(rows, _parse(row[0] for row in rows), strict=True)
         }
         return Snapshot.of(
             revision,
