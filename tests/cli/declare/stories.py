@@ -131,12 +131,12 @@ acls:
     finally:
         del os.environ["KCONF_TEST_PASSWORD"]
     assert {each["outcome"] for each in done} == {"done"}
-    until(lambda: _count(people, furnished), 0)
+    until(lambda: _differing(furnished.files), 0)
 
 
-def _count(people: People, furnished: Furnished) -> int:
+def _differing(files: Path) -> int:
     """How many differences there still are: a broker learns of a change a moment later."""
-    ran = run_in_process(main, ["plan", "-f", str(furnished.files), "--output", "json"])
+    ran = run_in_process(main, ["plan", "-f", str(files), "--output", "json"])
     return len(json.loads(ran.out)["items"])
 
 
@@ -286,6 +286,60 @@ def no_secret_is_in_any_file(people: People) -> None:
     assert [path for path in _files(people.directory) if SECRET.encode() in path.read_bytes()] == []
 
 
+def a_secret_of_a_broker_is_set_from_where_it_is(people: People) -> None:
+    """Set once; then it is known to be set, and no more: by the plan, an export, a snapshot."""
+    with people.admin() as admin:
+        broker = Resource.broker(min(admin.describe_cluster().nodes))
+    key = "listener.name.plaintext.ssl.key.password"
+    secret = people.directory.parent / f"{people.directory.name}-secret"
+    secret.write_text(SECRET + "\n")
+    files = people.directory / "secrets"
+    files.mkdir()
+    (files / "a.yaml").write_text(f"brokers: {{{broker.name}: {{{key}: {{valueFrom: {{file: {secret}}}}}}}}}")
+
+    (planned,) = people.items(f"plan -f {files}", status=3)
+    assert (planned["key"], planned["old"], planned["new"]) == (key, None, "[hidden]")
+    people(f"apply -f {files} --yes")
+    until(lambda: _differing(files), 0)
+    said = people("export broker", "--output", "table").out
+    assert f"{key}: {{sensitive: true}}" in said
+    people(f"snapshot --out {people.directory / 'snapshots'}")
+    people(f"unset {broker} {key}")
+    assert [path for path in _files(people.directory) if SECRET.encode() in path.read_bytes()] == []
+
+
+def rules_of_the_context_judge_a_plan(people: People) -> None:
+    """Of topics that are there, that grow, and that are to be made."""
+    furnished = Furnished(people)
+    policy = people.directory / "policy.yaml"
+    policy.write_text(
+        "rules:\n"
+        "  - {id: short, selector: 'topic:*', key: segment.ms, condition: {min: 1h}, message: too short}\n"
+        "  - {id: few, selector: 'topic:*', key: partitions, condition: {max: 4}}\n"
+    )
+    people.add_context("ruled", policy=str(policy))
+    furnished.write(
+        "a.yaml",
+        f"topics:\n  {furnished.name}.many: {{partitions: 5, replication: 1}}\n"
+        f"  {furnished.name}.short: {{partitions: 1, replication: 1, configs: {{segment.ms: 1m}}}}\n"
+        f"  {furnished.name}.good: {{partitions: 1, replication: 1, configs: {{segment.ms: 2h}}}}\n"
+        f"  {furnished.topic}: {{configs: {{segment.ms: 2m}}}}\n",
+    )
+
+    planned = people.items(f"plan -f {furnished.files} -C ruled", status=1)
+    assert [(each["resource"].rpartition(".")[2], each["error"]) for each in planned] == [
+        ("many", "POLICY_VIOLATION"),
+        ("short", "POLICY_VIOLATION"),
+        ("good", None),
+        ("orders", "POLICY_VIOLATION"),
+    ]
+    people(f"apply -f {furnished.files} -C ruled --yes", status=1)
+    with people.admin() as admin:
+        until(lambda: f"{furnished.name}.good" in admin.list_topics(), True)
+        assert not {f"{furnished.name}.many", f"{furnished.name}.short"} & set(admin.list_topics())
+    assert "segment.ms" not in people.overrides(f"topic:{furnished.topic}")
+
+
 def _files(directory: Path) -> list[Path]:
     return [each for each in directory.rglob("*") if each.is_file()]
 
@@ -299,4 +353,6 @@ STORIES = (
     a_mistake_names_its_place_and_nothing_is_sent,
     what_cannot_be_done_is_told_with_its_place,
     no_secret_is_in_any_file,
+    a_secret_of_a_broker_is_set_from_where_it_is,
+    rules_of_the_context_judge_a_plan,
 )

@@ -114,12 +114,14 @@ def run_apply(options: argparse.Namespace, answer: Answer) -> None:
 
 def carry_out_differences(answer: Answer, options: argparse.Namespace, chosen: Target, planned: Planned) -> None:
     """Show, ask, do: what every command does that changes a cluster by differences."""
+    from kconf.cli.declare.judging import judged_topics
     from kconf.cli.declare.sending import Sender
     from kconf.cli.people.changing import carry_out
 
     plan = _plan(planned)
-    doable = [each for each in planned.differences if each.resource not in plan.failures]
     with chosen.open() as admin:
+        plan = judged_topics(chosen, admin, plan, planned.differences, answer)
+        doable = [each for each in planned.differences if each.resource not in plan.failures]
         send = Sender(admin, doable, planned.revision, options.reason)
         count = len(plan.resources)
         what = f"change {count} resource{'' if count == 1 else 's'}"
@@ -172,10 +174,11 @@ def _tell(answer: Answer, chosen: Target, planned: Planned) -> None:
     """The differences, judged by the context's policy."""
     plan = _plan(planned)
     if chosen.context.policy is not None and plan.edits:
+        from kconf.cli.declare.judging import judged_topics
         from kconf.cli.people.judging import judged
 
         with chosen.open() as admin:
-            plan = judged(chosen, admin, plan, answer)
+            plan = judged(chosen, admin, judged_topics(chosen, admin, plan, planned.differences, answer), answer)
     for each in plan.edits:
         failure = plan.failures.get(each.resource)
         answer.add(failure, **item_of(each, "failed" if failure else each.op))

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.declare.files import fetched_secret
+from kconf.cli.declare.judging import creations
 from kconf.engine.acls import Pattern, binding_of
 from kconf.engine.declared_difference import Difference
 from kconf.errors import Failure
-from kconf.model.alteration import Alteration, Op, TopicWish
+from kconf.model.alteration import Alteration, Op
 from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
@@ -68,7 +69,7 @@ class Sender:
 
     def _topics(self, found: Sequence[Difference], validate_only: bool) -> Outcomes:
         outcomes: dict[Any, Failure | None] = {}
-        wishes = [self._wish(each) for each in found if each.op == "create"]
+        wishes = creations([each for one in found for each in self._by_resource[one.resource]])
         counts = {
             each.resource.name: json.loads(each.after or "{}")["partitions"] for each in found if each.op == "grow"
         }
@@ -82,13 +83,6 @@ class Sender:
             failures.update(self._admin.delete_topics(gone).failures)
         outcomes.update({_name(each): failures.get(each.resource.name) for each in found})
         return outcomes
-
-    def _wish(self, each: Difference) -> TopicWish:
-        shape = json.loads(each.after or "{}")
-        configs = [
-            (one.key, self._value(one)) for one in self._by_resource[each.resource] if one.kind is ChangeKind.CONFIG
-        ]
-        return TopicWish(each.resource.name, shape["partitions"] or -1, shape["replication"] or -1, (), configs)
 
     def _configs(self, found: Sequence[Difference], validate_only: bool) -> Outcomes:
         alterations: dict[Resource, list[Alteration]] = {}
