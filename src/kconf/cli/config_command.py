@@ -41,7 +41,7 @@ class _Name(argparse.Action):
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "config-command",
-        help="KIP-248's configuration command: a table with the source of every value",
+        help="KIP-248's command: every value with its source",
         description="Change configs for topics, clients, users, brokers dynamically.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -30,7 +30,7 @@ first error, unless --keep-going is given.
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "kafka",
-        help="KIP-21's interface: alter and describe topics and clients, in a shell too",
+        help="KIP-21's interface to topics and clients, with a shell",
         description="Alter and describe the configs of topics and clients.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

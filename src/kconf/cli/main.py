@@ -12,40 +12,61 @@ from typing import Any, Final, NoReturn
 from kconf.errors import KconfError
 from kconf.version import __version__
 
-COMMANDS: Final = {
-    "context": "people.context",
-    "describe": "people.describe",
-    **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
-    "explain": "people.explain",
-    "topic": "people.topic",
-    "acl": "people.acl",
-    "scram": "people.scram",
-    "export": "declare.export",
-    **dict.fromkeys(("plan", "apply"), "declare.plan"),
-    "snapshot": "declare.snapshot",
-    "diff": "past.diff",
-    **dict.fromkeys(("history", "blame"), "past.history"),
-    "rollback": "past.rollback",
-    "watch": "past.watch",
-    "shell": "people.shell",
-    "completion": "people.completion",
-    "serve": "serve",
-    "backup": "backup",
-    "store": "store",
-    "archive": "archive",
-    "lake": "lake.main",
-    "policy": "policy",
-    "quota": "quota",
-    "config-command": "config_command",
-    "kafka": "kafka",
-    "scram-credentials": "scram_credentials",
+OTHERS: Final = "in the words of others"
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "look and change": {
+        "context": "people.context",
+        "describe": "people.describe",
+        "explain": "people.explain",
+        **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
+        "topic": "people.topic",
+        "quota": "quota",
+        "acl": "people.acl",
+        "scram": "people.scram",
+    },
+    "a cluster as files": {
+        "export": "declare.export",
+        **dict.fromkeys(("plan", "apply"), "declare.plan"),
+    },
+    "the past": {
+        **dict.fromkeys(("history", "blame"), "past.history"),
+        "diff": "past.diff",
+        "rollback": "past.rollback",
+        "watch": "past.watch",
+    },
+    "a server": {
+        "serve": "serve",
+        "policy": "policy",
+        "backup": "backup",
+        "store": "store",
+        "archive": "archive",
+    },
+    "many clusters": {
+        "snapshot": "declare.snapshot",
+        "pipeline": "pipeline",
+        "lake": "lake.main",
+    },
+    "at the prompt": {
+        "shell": "people.shell",
+        "completion": "people.completion",
+    },
+    OTHERS: {
+        "config-command": "config_command",
+        "kafka": "kafka",
+        "scram-credentials": "scram_credentials",
+    },
 }
-"""The module of each in this package; it has `add_to`, which may add several commands at once."""
+"""The commands by purpose, each with its module in this package, which has `add_to` and may add several at once."""
+COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 KAFKAS: Final = {
     "kafka-configs": ("kafka_configs.main", "Kafka's own configuration command, for any cluster"),
 }
-"""Commands in the style of others: they read their command line themselves."""
+"""More of those in the words of others: they read their command line themselves."""
+EPILOG: Final = """\
+`kconf COMMAND --help` has the options, and examples.
+Which cluster: -b HOST:PORT, or -C NAME, a context; else the current context.
+"""
 
 
 class Misused(Exception):
@@ -76,14 +97,41 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        raise Misused(self, message)
+        import re
+
+        unknown = re.match("argument COMMAND: invalid choice: '(.*?)'", message)
+        raise Misused(self, message if unknown is None else self._no_command(unknown[1]))
+
+    def _no_command(self, word: str) -> str:
+        from difflib import get_close_matches
+
+        names = [
+            name for each in self._actions if isinstance(each, argparse._SubParsersAction) for name in each.choices
+        ]
+        near = get_close_matches(word, names, n=1)
+        return f"there is no command {word!r}; " + (
+            f"did you mean {near[0]}?" if near else f"{self.prog} --help lists them"
+        )
+
+
+class _Top(_Parser):
+    """The program itself: its help has the commands by purpose."""
+
+    def format_help(self) -> str:
+        found = next(each for each in self._actions if isinstance(each, argparse._SubParsersAction))
+        about = {each.dest: each.help or "" for each in found._choices_actions}
+        lines = [self.format_usage(), "", self.description or ""]
+        for title, group in GROUPS.items():
+            names = [*group, *(KAFKAS if title == OTHERS else ())]
+            lines += ["", f"{title}:", *(f"    {name:<19}{about[name]}" for name in names if name in about)]
+        return "\n".join([*lines, "", self.epilog or "", ""]).replace("\n\n\n", "\n\n")
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """All commands and their options, or those of one; `--help` is made from it."""
-    top = _Parser(prog="kconf", description="The configuration plane of Kafka.")
+    top = _Top(prog="kconf", description="The configuration plane of Kafka.", epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
         import_module(f"kconf.cli.{module}").add_to(commands)
     if only is None:
@@ -101,10 +149,20 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     options, stragglers = whole.parse_known_args(words)
     place = getattr(options, "rest", None)
     if stragglers and (place is None or any(word.startswith("-") for word in stragglers)):
-        raise Misused(whole, f"unrecognized arguments: {' '.join(stragglers)}")
+        raise Misused(_asked(whole, words), f"unrecognized arguments: {' '.join(stragglers)}")
     if place is not None:
         getattr(options, place).extend(stragglers)  # argparse takes words behind an option for another argument's
     return options
+
+
+def _asked(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that the words begin with."""
+    for each in words:
+        below = [found.choices for found in parser._actions if isinstance(found, argparse._SubParsersAction)]
+        if not below or each not in below[0]:
+            break
+        parser = below[0][each]
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,7 +35,7 @@ _BRACKETS = r"\s*(SCRAM-SHA-256|SCRAM-SHA-512)\s*=\s*\[(.*?)\]\s*(?:,(?=\s*SCRAM
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "scram-credentials",
-        help="KIP-248's tool: add, list and delete SCRAM credentials of users",
+        help="KIP-248's tool for the SCRAM credentials of users",
         description="Add, list and delete the SCRAM credentials of users.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -30,7 +30,7 @@ SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledge
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "serve",
-        help="run a server that speaks Kafka's protocol for configuration",
+        help="run a server that any Kafka client can administer",
         description="Run a server that speaks Kafka's protocol for configuration.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -25,7 +25,7 @@ One file per cluster, DIR/<cluster id>/<time>.jsonl: docs/reference/formats.md. 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "snapshot",
-        help="write the configuration of whole clusters, for the pipeline",
+        help="write down whole clusters, for the pipeline",
         description="Write the configuration of whole clusters, one file each, as the pipeline reads it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -41,7 +41,7 @@ WORDS: Final = {
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "lake",
-        help="ask the pipeline's tables: history, blame, drift, compare, what-if, report",
+        help="ask the pipeline's tables: history, drift, report, …",
         description="Ask the tables that `kconf pipeline run` keeps.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

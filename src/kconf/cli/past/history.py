@@ -6,7 +6,19 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.past.telling import add_past, columns, iso, item_of, moment_of, names_of, scopes_of, value_of, who
+from kconf.cli.past.telling import (
+    add_past,
+    columns,
+    iso,
+    item_of,
+    moment_of,
+    names_of,
+    scopes_of,
+    shown,
+    subject,
+    value_of,
+    who,
+)
 from kconf.cli.people.answers import Answer, Column, command
 from kconf.cli.people.target import add_target, target
 
@@ -34,7 +46,7 @@ examples:
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     history = commands.add_parser(
         "history",
-        help="tell what was changed, when, by whom and why",
+        help="what was changed, when, by whom and why",
         description="Tell what was changed, when, by whom and why; the oldest first.",
         epilog=EXAMPLES["history"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,7 +60,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     history.set_defaults(run=command("history", run_history))
     blame = commands.add_parser(
         "blame",
-        help="tell who set what is set now",
+        help="who set what is set now",
         description="Tell of everything that is set now who set it, when and why.",
         epilog=EXAMPLES["blame"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -84,9 +96,9 @@ def run_blame(options: argparse.Namespace, answer: Answer) -> None:
     reading = read_state(target(options), scopes_of(options, "blame"))
     last = _last(past)
     answer.columns = [
-        Column("resource"),
+        Column("resource", show=subject),
         Column("key"),
-        Column("value"),
+        Column("value", show=lambda item: shown(item, "value")),
         Column("time", show=lambda item: str(item["time"] or "")[:19].replace("T", " ")),
         Column("principal", "WHO", lambda item: who(item) if item["time"] else ""),
         Column("reason"),

@@ -52,15 +52,22 @@ def iso(milliseconds: int) -> str:
 def columns() -> list[Column]:
     return [
         Column("time", show=lambda item: str(item["time"])[:19].replace("T", " ")),
-        Column("revision"),
-        Column("resource"),
+        Column("revision", "REV"),
+        Column("resource", show=subject),
         Column("key"),
-        Column("before", show=lambda item: _shown(item, "before")),
-        Column("after", show=lambda item: _shown(item, "after")),
+        Column("before", show=lambda item: shown(item, "before")),
+        Column("after", show=lambda item: shown(item, "after")),
         Column("principal", "WHO", who),
         Column("reason"),
         Column("outcome"),
     ]
+
+
+def subject(item: Item) -> str:
+    """Whom a line is about; a quota's entity in words."""
+    from kconf.cli.quota import resource_text
+
+    return resource_text(item["resource"])
 
 
 def who(item: Item) -> str:
@@ -118,7 +125,8 @@ def topic_text(text: str) -> str:
     return ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for number, what in counts if number is not None)
 
 
-def _shown(item: Item, name: str) -> str:
+def shown(item: Item, name: str) -> str:
+    """A value of an item, with its unit."""
     from kconf.cli.people.units import shown_value
 
     value = item[name]

@@ -42,7 +42,7 @@ costs is said first. Who changed something is not known there.
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "watch",
-        help="tell changes as they come",
+        help="changes as they come",
         description="Tell changes as they come, until it is interrupted.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -59,7 +59,7 @@ SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "completion",
-        help="completion for bash, zsh and fish: commands, options, topics, keys, values",
+        help="completion for bash, zsh and fish, of names too",
         description="Print what a shell needs to complete kconf's command lines.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -31,7 +31,7 @@ ${file:PATH} and ${password}, which is what the password command prints.
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "context",
-        help="the clusters that you work with: list, use, add, show, test",
+        help="the clusters that you work with, by name",
         description="The clusters that you work with, by name.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

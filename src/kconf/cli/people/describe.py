@@ -31,7 +31,7 @@ examples:
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "describe",
-        help="what is set at topics, brokers, groups: values, sources, how a key may be changed",
+        help="what is set at topics, brokers, groups, and where",
         description="Tell what is set at resources. With --all also what they inherit.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -37,7 +37,7 @@ _MOST_NEAR: Final = 5
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "explain",
-        help="what a key is: type, default, range, synonyms, how it may be changed",
+        help="what a key is: type, default, range, synonyms",
         description="Tell what a key is, wherever it may be set. No cluster is asked.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -45,7 +45,7 @@ or the terminal. A store must not be in use.
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "scram",
-        help="list, set and delete SCRAM credentials, on a cluster or in a store",
+        help="list, set and delete SCRAM credentials",
         description="List, set and delete SCRAM credentials, on a cluster or in a store that no server has open.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

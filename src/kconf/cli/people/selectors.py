@@ -27,6 +27,8 @@ TYPES: Final = {
     "client-metrics": ResourceType.CLIENT_METRICS,
     "broker-logger": ResourceType.BROKER_LOGGER,
 }
+BROKERS: Final = "brokers"
+"""What tables call `broker:default`."""
 NUMBERED: Final = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 
 
@@ -68,11 +70,11 @@ def is_regex(text: str) -> bool:
 
 def is_selector(word: str) -> bool:
     """Whether a word on the command line means resources: it begins with one of their types."""
-    return word.partition(":")[0] in TYPES and ":" in word
+    return word == BROKERS or (word.partition(":")[0] in TYPES and ":" in word)
 
 
 def parse_selector(word: str) -> Selector:
-    kind_word, colon, name = word.partition(":")
+    kind_word, colon, name = ("broker:default" if word == BROKERS else word).partition(":")
     kind = TYPES.get(kind_word)
     if kind is None or not colon:
         raise ConfigurationError(f"{word!r} names no resource; write {', '.join(f'{each}:NAME' for each in TYPES)}")

@@ -33,7 +33,7 @@ _NOT_HERE: Final = ("serve", "shell")
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "shell",
-        help="these commands, one per line, with completion of names, keys and values",
+        help="these commands, one per line, with completion",
         description="Read commands, one per line, for one cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -6,12 +6,15 @@ Written here since importing a library for it would cost more time than most com
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
 _GAP = "  "
-_LEAST = 12  # characters that a column keeps, however narrow the terminal
+_LEAST = 8  # characters that a column keeps, however narrow the terminal
+_LETTER = re.compile(r"[^\W\d_]")
+_PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
 _CONTROL = {**dict.fromkeys(range(32), " "), **dict.fromkeys(range(127, 160), " ")}
 
 
@@ -38,9 +41,10 @@ def table(
 ) -> list[str]:
     """The lines. Cells that do not fit go on below, in their column; nothing is cut off."""
     cells = [[clean(each) for each in row] for row in rows]
-    widths = [max(map(text_width, column)) for column in zip(headings, *cells, strict=True)]
+    columns = list(zip(headings, *cells, strict=True))
+    widths = [max(map(text_width, column)) for column in columns]
     if width is not None:
-        widths = _fitted(widths, width)
+        widths = _fitted(columns, widths, width)
     lines = [_line(headings, widths)]
     lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
     for row in cells:
@@ -76,32 +80,50 @@ def clean(text: str) -> str:
     return text if text.isprintable() else text.translate(_CONTROL)
 
 
-def _fitted(widths: list[int], width: int) -> list[int]:
-    """The widest columns give way until all fit."""
-    widths = list(widths)
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
-    while excess > 0:
-        widest = max(range(len(widths)), key=widths.__getitem__)
-        others = [each for number, each in enumerate(widths) if number != widest]
-        least = max([_LEAST, *(each for each in others if each < widths[widest])])
-        least = min(least, widths[widest] - 1)
-        if widths[widest] <= _LEAST:
+def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> list[int]:
+    """The widest columns give way until all fit: first between words, then within them.
+
+    Headings stay whole, and so do numbers and dates.
+    """
+    room = width - len(_GAP) * (len(widths) - 1)
+    if sum(widths) <= room:
+        return widths
+    parts = [[part.rstrip() for cell in column for part in _PART.findall(cell)] for column in columns]
+    whole = [max(map(text_width, each), default=0) for each in parts]
+    numbers = [max((len(part) for part in each if not _LETTER.search(part)), default=0) for each in parts]
+    least = [
+        max(text_width(column[0]), min(_LEAST, word), min(_LEAST * 2, number))
+        for column, word, number in zip(columns, whole, numbers, strict=True)
+    ]
+    words = [max(text_width(column[0]), word) for column, word in zip(columns, whole, strict=True)]
+    return _narrowed(_narrowed(widths, words, room), least, room)
+
+
+def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Take from the widest until there is room, or no column has anything left to give."""
+    narrowed = list(widths)
+    while sum(narrowed) > room:
+        giving = [number for number, each in enumerate(narrowed) if each > least[number]]
+        if not giving:
             break
-        cut = min(excess, widths[widest] - max(least, _LEAST))
-        widths[widest] -= max(1, cut)
-        excess -= max(1, cut)
-    return widths
+        narrowed[max(giving, key=narrowed.__getitem__)] -= 1
+    return narrowed
 
 
 def _wrapped(text: str, space: int) -> list[str]:
-    lines = []
-    while text_width(text) > space:
-        fits = space
-        while text_width(text[:fits]) > space:
-            fits -= 1
-        lines.append(text[:fits])
-        text = text[fits:]
-    return [*lines, text]
+    """Lines of at most so many columns, broken behind words, or behind a dot or the like within a name."""
+    if text_width(text) <= space:
+        return [text]
+    lines = [""]
+    for part in _PART.findall(text):
+        if lines[-1] and text_width(lines[-1] + part.rstrip()) > space:
+            lines.append("")
+        while text_width(part.rstrip()) > space:  # a word that is wider than all there is
+            fits = next(n for n in range(min(space, len(part)), 0, -1) if text_width(part[:n]) <= space or n == 1)
+            lines[-1:] = [part[:fits], ""]
+            part = part[fits:]
+        lines[-1] += part
+    return [line.rstrip() for line in lines if line.strip()] or [""]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -60,11 +60,23 @@ def raw_value(key: Key | None, text: str) -> str:
         return text
     if text.strip() == _as_another(key.name):
         return "-2"
+    if not any(character.isdigit() for character in text) and text.strip() != "unlimited":
+        raise ConfigurationError(f"{key.name}: {text!r} is no number{_units_of(key.name)}")
     try:
         return render(key.type, read_amount(key, text))
     except BadValue as error:
         said = str(error)
         raise ConfigurationError(said if key.name in said else f"{key.name}: {said}") from None
+
+
+def _units_of(name: str) -> str:
+    match unit_of(name):
+        case ("time", _):
+            return "; write such as 7d, 12h or 500ms"
+        case ("size", _):
+            return "; write such as 1GiB or 500kB"
+        case _:
+            return ""
 
 
 def shown_value(name: str, raw: str | None) -> str:

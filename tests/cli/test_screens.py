@@ -1,0 +1,24 @@
+"""What people's commands show on a terminal is what was looked at: tests/cli/screens.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.screens import GOLDEN, screens
+
+TELL = "look at it by eye, and write it down with: python -m tests.cli.screens"
+
+
+def test_the_screens_are_as_they_were_seen(tmp_path: Path) -> None:
+    wanted = GOLDEN.read_text("utf-8").split("\n\n$ ")
+
+    shown = "".join(screens(tmp_path)).split("\n\n$ ")
+
+    assert [each for each in shown if each not in wanted] == [], TELL
+    assert len(shown) == len(wanted), TELL
+
+
+def test_only_text_that_cannot_be_broken_is_wider_than_the_terminal() -> None:
+    tables = [line for line in GOLDEN.read_text("utf-8").splitlines() if "  " in line and not line.startswith("$")]
+
+    assert [line for line in tables if len(line) > 80] == []
