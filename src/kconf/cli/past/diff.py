@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.declare.files import add_files
-from kconf.cli.past.telling import add_past, item_of, moment_of, names_of, scopes_of, value_of
+from kconf.cli.past.telling import add_past, item_of, moment_of, names_of, scopes_of, subject, value_of
 from kconf.cli.people.answers import DIFFERENT, Answer, Column, command
 from kconf.cli.people.target import Target, add_target, target
 from kconf.errors import ConfigurationError
@@ -34,7 +34,7 @@ Exit code 3: there are differences.
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "diff",
-        help="tell what differs between two clusters, two times, or files and a cluster",
+        help="what differs between clusters, times, files",
         description="Tell what differs between two clusters, two times, or files and a cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -87,6 +87,7 @@ def _between(options: argparse.Namespace, answer: Answer) -> None:
         past = read_past(chosen, admin, scopes_of(options, "diff"), which=options.source)
     answer.facts.update(context=chosen.name, cluster=past.cluster, source=past.source)
     answer.notes += past.notes
+    past.check_reaches(moment=begin)
     answer.columns = _columns("before", "after")
     within = [each for each in past.lines if each.time > begin and (end is None or each.time <= end)]
     for _, (first, last) in sorted(spans(within).items()):
@@ -153,7 +154,7 @@ def _columns(left: str, right: str, one: str = "", other: str = "") -> list[Colu
         return lambda item: shown_value(item["key"] or "", item[name]) if item[name] is not None else "(unset)"
 
     return [
-        Column("resource"),
+        Column("resource", show=subject),
         Column("key"),
         Column(left, one.upper(), shown(left)),
         Column(right, other.upper(), shown(right)),

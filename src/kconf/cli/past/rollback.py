@@ -16,7 +16,7 @@ from kconf.model.resource import ResourceType
 
 if TYPE_CHECKING:
     from kconf.cli.declare.moved import State
-    from kconf.cli.past.sources import Told
+    from kconf.cli.past.sources import Past, Told
     from kconf.cli.past.states import Name, Span
     from kconf.engine.declared_difference import Difference
     from kconf.model.reading import Reading
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, answer: Answer) -> None:
         past = read_past(chosen, admin, scopes, which=options.source)
     answer.facts.update(context=chosen.name, cluster=past.cluster, source=past.source)
     answer.notes += past.notes
-    since = spans(_after(past.lines, options.to))
+    since = spans(_after(past, options.to))
     reading = read_state(chosen, scopes, synonyms=True)
     undoing = _Undoing(since, state_of(reading), reading)
     found = undoing.differences()
@@ -76,12 +76,14 @@ def run(options: argparse.Namespace, answer: Answer) -> None:
     carry_out_differences(answer, options, chosen, planned)
 
 
-def _after(lines: list[Told], to: str) -> list[Told]:
+def _after(past: Past, to: str) -> list[Told]:
     """What came after a revision, or a time."""
     if to.isascii() and to.isdigit():
-        return [each for each in lines if each.revision > int(to)]
+        past.check_reaches(revision=int(to))
+        return [each for each in past.lines if each.revision > int(to)]
     moment = moment_of(to)
-    return [each for each in lines if each.time > moment]
+    past.check_reaches(moment=moment)
+    return [each for each in past.lines if each.time > moment]
 
 
 def _tell_secrets(answer: Answer, secrets: list[Difference]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kconf.model.journal import Revision
 
 FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
+_NEVER: Final = 2**63
 _TYPES: Final = {each.word: each for each in ResourceType}
 
 
@@ -38,12 +39,28 @@ class Told(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is told, by whom; `notes` say what is not told."""
+    """What is told, by whom; `notes` say what is not told. `trimmed`: the journal no longer has what was before it."""
 
     source: str
     cluster: str
     lines: list[Told]
     notes: list[str]
+    trimmed: Trimmed | None = None
+
+    def check_reaches(self, *, revision: int | None = None, moment: int | None = None) -> None:
+        """Refuse to speak of a time that the journal does not reach back to."""
+        if self.trimmed is None:
+            return
+        oldest, time = self.trimmed
+        if (revision is not None and revision < oldest - 1) or (moment is not None and moment < time):
+            raise ConfigurationError(f"the journal begins at revision {oldest}; it does not reach back so far")
+
+
+class Trimmed(NamedTuple):
+    """Where a journal begins, and when that was (milliseconds)."""
+
+    oldest: int
+    time: int
 
 
 def read_past(
@@ -98,19 +115,25 @@ def _of_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> P
     about = list(dict.fromkeys(SCOPES[each.word] for each in scopes))
     lines: list[Told] = []
     notes: list[str] = []
-    after, current = 0, 1
-    while after < current:
+    after = oldest = 0
+    reads = True
+    while reads:
         try:
             page = admin.list_changes(after, about=about)
         except UnsupportedVersion:
             return None
         except JournalTrimmed as trimmed:
             notes.append(f"the journal begins at revision {trimmed.oldest}")
-            after = trimmed.oldest - 1
+            oldest, after = trimmed.oldest, trimmed.oldest - 1
             continue
         lines += [told for revision in page.revisions for told in told_of(revision)]
-        after, current = page.next_after, page.current
-    return Past(FEED, cluster, lines, notes)
+        after, reads = page.next_after, page.next_after < page.current
+    return Past(FEED, cluster, lines, notes, _begins(admin, oldest) if oldest else None)
+
+
+def _begins(admin: SyncAdminClient, oldest: int) -> Trimmed:
+    first = admin.list_changes(oldest - 1, limit=1).revisions
+    return Trimmed(oldest, first[0].time if first else _NEVER)
 
 
 def _of_directory(directory: str, cluster: str) -> Past:
