@@ -1,0 +1,137 @@
+"""From a change to a page, by the commands that a person types: server, archive, pipeline, look-ups, report.
+
+Secrets are planted in every place that could carry one on: as values, as refused values, as the login of the look at
+the live cluster. They are in no file that any of it wrote, and in nothing that it said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kconf import Alteration, Mechanism, Op, QuotaEntity, Resource, SyncAdminClient, TopicWish, scram_upsertion
+from tests.support.process import KconfProcess
+from tests.support.secrets import assert_nowhere
+
+MARK = "Tr0ub4dor"
+LOGIN, VALUE, REFUSED, SCRAM, UNKNOWN = (f"{MARK}-{word}" for word in ("login", "value", "refused", "scram", "unknown"))
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+KEYSTORE = "listener.name.sasl_plaintext.ssl.keystore.password"
+
+
+@dataclass
+class Way:
+    """Where everything went, and what was said."""
+
+    place: Path
+    said: str
+
+    def ask(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        done = kconf(self.place, "lake", *words, "--lake", "lake")
+        assert done.returncode == status, done.stderr
+        return done
+
+
+def kconf(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", *words]
+    environment = {**os.environ, "KCONF_CONFIG": str(place / "secret" / "config.yaml")}
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=600, check=False, env=environment)
+
+
+@pytest.fixture(scope="module")
+def way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
+    place = tmp_path_factory.mktemp("way")
+    properties = {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{PLAIN} required user_alice="{LOGIN}";',
+    }
+    listeners, args = ["PLAINTEXT", "SASL_PLAINTEXT"], ["--archive", str(place / "archive"), "--log-level", "DEBUG"]
+    with KconfProcess(properties=properties, listeners=listeners, args=args) as server:
+        with SyncAdminClient(server.address("PLAINTEXT")) as admin:
+            _story(admin)
+        (place / "secret").mkdir(0o700)
+        (place / "secret" / "config.yaml").touch(0o600)
+        (place / "secret" / "config.yaml").write_text(_contexts(server.address("SASL_PLAINTEXT")))
+        (place / "declared.yaml").write_text("version: 1\ntopics: {orders: {configs: {retention.ms: 1d}}}\n")
+        steps = [
+            ("archive", "flush", "archive"),
+            (
+                *("pipeline", "run", "--archive", "archive", "--snapshot", "prod", "--declared", "declared.yaml"),
+                *("--lake", "lake", "--log", "spark.log"),
+            ),
+            ("lake", "report", "report.html", "--lake", "lake"),
+        ]
+        said = server.log()
+        for words in steps:
+            done = kconf(place, *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            said += done.stdout + done.stderr
+        yield Way(place, said)
+
+
+def _contexts(address: str) -> str:
+    return (
+        f"contexts:\n  prod:\n    bootstrap: {address}\n    user: alice\n    password: {LOGIN}\n"
+        "    properties: {security.protocol: SASL_PLAINTEXT, sasl.mechanism: PLAIN}\n"
+    )
+
+
+def _story(admin: SyncAdminClient) -> None:
+    orders = Resource.topic("orders")
+    admin.create_topics([TopicWish("orders", 3), TopicWish("payments", 1)]).raise_for_failures()
+    for value in ("60000", "120000", "60000"):
+        wish = {orders: [Alteration(Op.SET, "retention.ms", value)]}
+        admin.incremental_alter_configs(wish, reason="trying").raise_for_failures()
+    secrets = [Alteration(Op.SET, KEYSTORE, VALUE), Alteration(Op.SET, "my.own.token", UNKNOWN)]
+    admin.incremental_alter_configs({Resource.broker(1): secrets}).raise_for_failures()
+    admin.incremental_alter_configs({orders: [Alteration(Op.SET, "segment.ms", REFUSED)]})
+    admin.alter_client_quotas({QuotaEntity.of({"user": "ann"}): {"consumer_byte_rate": 5.0}}).raise_for_failures()
+    admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
+
+
+@pytest.mark.timeout(900)
+def test_the_tables_tell_the_story(way: Way) -> None:
+    told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json").stdout)["items"]
+    drift = json.loads(way.ask("drift", "--output", "json", status=3).stdout)["items"]
+
+    assert [(each["value"], each["reason"]) for each in told] == [
+        ("60000", "trying"),
+        ("120000", "trying"),
+        ("60000", "trying"),
+    ]
+    assert [(each["resource"], each["declared"], each["actual"]) for each in drift] == [
+        ("topic:orders", "86400000", "60000")
+    ]
+    blame = json.loads(way.ask("blame", "broker:1", "--output", "json").stdout)["items"]
+    assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
+
+
+@pytest.mark.timeout(900)
+def test_the_page_tells_it_too(way: Way) -> None:
+    page = (way.place / "report.html").read_text()
+
+    assert "User:ANONYMOUS" in page
+    assert "retention.ms: 1 values that drifted" in page
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("what", ["archive", "lake"])
+def test_no_file_has_a_secret(way: Way, what: str) -> None:
+    assert_nowhere(way.place / what, [LOGIN, VALUE, REFUSED, SCRAM, UNKNOWN])
+
+
+@pytest.mark.timeout(900)
+def test_nothing_that_was_said_has_a_secret(way: Way) -> None:
+    told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
+    for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
+        told += [way.ask(*words, "--output", form).stdout for form in ("json", "csv", "table")]
+
+    assert [each for each in told if MARK in each] == []
+    assert all(told)
