@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from kconf.client.calls import Call
 from kconf.client.calls_configs import AlterConfigs, DescribeConfigs, Described, IncrementalAlterConfigs
 from kconf.errors import KafkaError
-from kconf.keys.key import Key, Keys
+from kconf.keys.key import Key
 from kconf.model.alteration import Alteration, Op
 from kconf.model.entry import Entry, ValueType, own_source
 from kconf.model.journal import Change, ChangeKind
@@ -131,24 +131,9 @@ def _after(wish: Alteration, key: Key | None, before: str | None) -> str | None:
 
 
 def _key(kind: ResourceType, name: str, entry: Entry | None) -> Key | None:
-    found = _keys(kind).get(name)
+    from kconf.keys.catalogue import kafka_43
+
+    found = kafka_43().of(kind).get(name)
     if found is None and entry is not None and entry.type is not ValueType.UNKNOWN:
         return Key(name=name, type=entry.type)
     return found
-
-
-def _keys(kind: ResourceType) -> Keys:
-    from kconf.keys.catalogue import kafka_43
-
-    catalogue = kafka_43()
-    match kind:
-        case ResourceType.TOPIC:
-            return catalogue.topic
-        case ResourceType.BROKER:
-            return catalogue.broker
-        case ResourceType.GROUP:
-            return catalogue.group
-        case ResourceType.CLIENT_METRICS:
-            return catalogue.client_metrics
-        case _:
-            return {}

@@ -14,9 +14,7 @@ from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from kconf.engine.resolve import Ladder
-from kconf.keys.catalogue import Catalogue
 from kconf.keys.checked import normalised
-from kconf.keys.key import Keys
 from kconf.model.alteration import Alteration, Op
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
 
@@ -65,7 +63,7 @@ class Effective(Mapping[str, str]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        names = () if self._everywhere else keys_of(self.ladder.catalogue, self.resource.type)
+        names = () if self._everywhere else self.ladder.catalogue.of(self.resource.type)
         return (name for name in sorted({*names, *self.overrides}) if self._value(name) is not None)
 
     def __len__(self) -> int:
@@ -98,7 +96,7 @@ class Effective(Mapping[str, str]):
         if self.resource.type == ResourceType.BROKER and not self._everywhere:
             known = name in self.ladder.catalogue.broker
             return self._would_be.value(name) if known else self._would_be.effective.get(name)
-        key = keys_of(self.ladder.catalogue, self.resource.type).get(name)
+        key = self.ladder.catalogue.of(self.resource.type).get(name)
         raw = self.overrides.get(name)
         if raw is not None or key is None:
             return raw if raw is None or key is None else normalised(key, raw)
@@ -302,20 +300,5 @@ def changed_values(
 def _secret(resource: Resource, ladder: Ladder) -> Callable[[str], bool]:
     if resource.type == ResourceType.BROKER:
         return ladder.sensitive
-    keys = keys_of(ladder.catalogue, resource.type)
+    keys = ladder.catalogue.of(resource.type)
     return lambda name: name not in keys or keys[name].sensitive
-
-
-def keys_of(catalogue: Catalogue, kind: ResourceType) -> Keys:
-    """The keys that resources of a type have."""
-    match kind:
-        case ResourceType.TOPIC:
-            return catalogue.topic
-        case ResourceType.BROKER:
-            return catalogue.broker
-        case ResourceType.GROUP:
-            return catalogue.group
-        case ResourceType.CLIENT_METRICS:
-            return catalogue.client_metrics
-        case _:
-            return {}

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kconf.engine.policy import keys_of
 from kconf.engine.policy_regex import compile_safely
 from kconf.engine.policy_rules import (
     ABOUT_OVERRIDES,
@@ -226,7 +225,7 @@ class _Reader(Tree):
     # -- keys and conditions -----------------------------------------------------------------------------------------
 
     def find_key(self, name: str, kind: ResourceType) -> Key | None:
-        keys = keys_of(self.catalogue, kind)
+        keys = self.catalogue.of(kind)
         if kind is ResourceType.TOPIC and name in FACTS:
             return FACTS[name]
         found = keys.get(name)
@@ -240,11 +239,11 @@ class _Reader(Tree):
         if found is not None:
             return found
         for other in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS):
-            if other is not kind and name in keys_of(self.catalogue, other):
-                own = [each.name for each in keys_of(self.catalogue, kind).values() if _stands_for(each, name)]
+            if other is not kind and name in self.catalogue.of(other):
+                own = [each.name for each in self.catalogue.of(kind).values() if _stands_for(each, name)]
                 here = f"; here it is {own[0]}" if own else ""
                 raise self.wrong(node, f"{name} is a {other.word} key, and the rule is about {kind.word}s{here}")
-        known = [*keys_of(self.catalogue, kind), *(FACTS if kind is ResourceType.TOPIC else ())]
+        known = [*self.catalogue.of(kind), *(FACTS if kind is ResourceType.TOPIC else ())]
         raise self.wrong(node, f"there is no {kind.word} key {name!r}{hint(name, known)}")
 
     def conditions(self, node: Node, key: Key, kind: ResourceType) -> tuple[Condition, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from kconf.keys.key import Keys, UpdateMode
+from kconf.model.resource import ResourceType
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,20 @@ class Catalogue:
     broker: Keys
     group: Keys
     client_metrics: Keys
+
+    def of(self, kind: ResourceType) -> Keys:
+        """The keys that resources of a type have."""
+        match kind:
+            case ResourceType.TOPIC:
+                return self.topic
+            case ResourceType.BROKER:
+                return self.broker
+            case ResourceType.GROUP:
+                return self.group
+            case ResourceType.CLIENT_METRICS:
+                return self.client_metrics
+            case _:
+                return {}
 
     @cached_property
     def dynamic(self) -> frozenset[str]:

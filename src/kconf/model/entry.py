@@ -28,6 +28,19 @@ class Source(IntEnum):
     GROUP = 8
 
 
+SOURCE_NAMES: Final = {
+    Source.UNKNOWN: "UNKNOWN",
+    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
+    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
+    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    Source.STATIC: "STATIC_BROKER_CONFIG",
+    Source.DEFAULT: "DEFAULT_CONFIG",
+    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
+}
+"""What Kafka calls the levels."""
+
 _OWN: Final = {
     ResourceType.TOPIC: Source.TOPIC,
     ResourceType.BROKER: Source.BROKER,

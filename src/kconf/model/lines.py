@@ -60,15 +60,7 @@ def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
     """The revisions that lines in order tell of. Raises KeyError, TypeError or ValueError where one is none."""
     current: Revision | None = None
     for line in lines:
-        change = Change(
-            ChangeKind(line["kind"]),
-            Resource(_TYPES[line["resource_type"]], line["resource_name"]),
-            line["key"],
-            line["before"],
-            line["after"],
-            line["op"],
-            line["sensitive"],
-        )
+        change = read_change(line)
         if current is not None and current.number == line["revision"]:
             current = replace(current, changes=(*current.changes, change))
             continue
@@ -78,6 +70,19 @@ def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
         current = Revision(line["revision"], line["time"], who, (change,), line["origin"], line["sequence"])
     if current is not None:
         yield current
+
+
+def read_change(line: Mapping[str, Any]) -> Change:
+    """The change that one line tells of; raises as `read_revisions` does."""
+    return Change(
+        ChangeKind(line["kind"]),
+        Resource(_TYPES[line["resource_type"]], line["resource_name"]),
+        line["key"],
+        line["before"],
+        line["after"],
+        line["op"],
+        line["sensitive"],
+    )
 
 
 def _caller(caller: Caller) -> dict[str, Any]:

@@ -7,26 +7,13 @@ is set there; a sensitive value is null. docs/reference/formats.md shows the fie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from kconf.model.entry import Entry, Source, own_source
+from kconf.model.entry import SOURCE_NAMES, Entry, own_source
 from kconf.model.lines import FORMAT
 from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import encode_id
-
-SOURCES: Final = {
-    Source.UNKNOWN: "UNKNOWN",
-    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
-    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
-    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    Source.STATIC: "STATIC_BROKER_CONFIG",
-    Source.DEFAULT: "DEFAULT_CONFIG",
-    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
-}
-"""Kafka's names of the levels."""
 
 Line = dict[str, Any]
 
@@ -89,7 +76,7 @@ def _configs(resource: Resource, entries: Iterable[Entry]) -> Iterator[Line]:
                 "resource_name": resource.name,
                 "key": entry.name,
                 "value": None if entry.sensitive else entry.value,
-                "source": SOURCES[entry.source],
+                "source": SOURCE_NAMES[entry.source],
                 "sensitive": entry.sensitive,
                 "read_only": entry.read_only,
             }

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 
 LARGE = 4 << 20
@@ -20,18 +19,6 @@ def settle() -> None:
     """The state is loaded: collect around it. A request of 1,000 topics took a sixth longer without this."""
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """While much is built that stays: looking for garbage in it takes as long again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def give_back() -> None:

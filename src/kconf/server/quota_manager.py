@@ -21,8 +21,8 @@ from kconf.model.journal import Revision
 from kconf.model.quota import IP, QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
-from kconf.server.memory import uncollected
 from kconf.service import Service
+from kconf.store.collector import uncollected
 
 log = getLogger(__name__)
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from kconf.engine.declared import Declared
 from kconf.engine.declared_yaml import read_declared
-from kconf.engine.policy import keys_of
 from kconf.engine.policy_rules import Pattern, Rules
 from kconf.engine.policy_yaml import read_rules
 from kconf.errors import ConfigurationError
@@ -40,7 +39,7 @@ class Inputs:
         files = [each for path in self.declared for each in _yaml_files(path)]
         if not self.declared:
             return None
-        return read_declared([(str(each), _text(each)) for each in files], lambda kind: keys_of(self.catalogue, kind))
+        return read_declared([(str(each), _text(each)) for each in files], self.catalogue.of)
 
     @cached_property
     def rules(self) -> Rules:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kconf.errors import ConfigurationError, KafkaError, KconfError
-from kconf.model.entry import Source
+from kconf.model.entry import SOURCE_NAMES, Source
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark.schemas import SNAPSHOT_LINE, ddl
 
@@ -44,16 +44,6 @@ Row = dict[str, Any]
 
 OPTIONS: Final = ("bootstrap.servers", "properties", "context", "config", "partitions", "topics")
 AT_ONCE: Final = 1000  # resources between two batches of rows
-_SOURCES: Final = {
-    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
-    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
-    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    Source.STATIC: "STATIC_BROKER_CONFIG",
-    Source.DEFAULT: "DEFAULT_CONFIG",
-    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
-}
 _INHERITED: Final = (Source.DEFAULT, Source.STATIC, Source.DEFAULT_BROKER, Source.BROKER)
 _OURS: Final = {  # what a listing of resources finds beside topics and brokers
     "groups": ResourceType.GROUP,
@@ -281,7 +271,7 @@ def _config(resource: Resource, entry: Entry) -> Row:
         "resource_name": resource.name,
         "key": entry.name,
         "value": None if entry.sensitive else entry.value,
-        "source": _SOURCES.get(entry.source, "UNKNOWN"),
+        "source": SOURCE_NAMES[entry.source],
         "sensitive": entry.sensitive,
         "read_only": entry.read_only,
     }

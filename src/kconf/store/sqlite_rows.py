@@ -6,11 +6,9 @@ opened in those two places (vault.py).
 
 from __future__ import annotations
 
-import gc
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from logging import getLogger
 from typing import Any
 
@@ -21,6 +19,7 @@ from kconf.model.plan import Draft
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, decode_id
 from kconf.store import records
+from kconf.store.collector import uncollected
 from kconf.store.records import read_resource, revision_record, to_json
 from kconf.store.vault import Locked, Vault, is_secret
 
@@ -156,7 +155,7 @@ def _opened(resource: Resource, overrides: Mapping[str, Any], vault: Vault) -> d
 
 def read_snapshot(db: sqlite3.Connection, revision: int, vault: Vault) -> Snapshot:
     """What the tables say, the state at `revision`. Equal overrides, replicas and names are one object each."""
-    with _no_collection():
+    with uncollected():
         rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
         resources = {
             row[0]: read_resource(pair) for row, pair in zip(rows, _parse(row[0] for row in rows), strict=True)
@@ -194,15 +193,3 @@ def _parse(texts: Iterable[str]) -> list[Any]:
     """Many texts at once, so that equal keys are one string."""
     found: list[Any] = json.loads(f"[{','.join(texts)}]")
     return found
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without it, half of the time of loading 100,000 topics goes into looking for garbage among them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from logging import getLogger
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -15,6 +13,7 @@ from immutables import Map
 from kconf.model.resource import Overrides, Resource, Topic
 from kconf.model.snapshot import Snapshot
 from kconf.store import zookeeper_paths as at
+from kconf.store.collector import uncollected
 from kconf.store.zookeeper_bulk import Bulk, Znode
 from kconf.store.zookeeper_layout import Document, Problem, read_acls, read_config, read_topic
 from kconf.store.zookeeper_secrets import Passwords
@@ -101,7 +100,7 @@ class Reading:
         for path, mark in tree.marks.items():
             if path not in tree.znodes:
                 _note(changed, at.owners(path), mark.numbers)
-        with _no_collection():
+        with uncollected():
             for path, znode in tree.znodes.items():
                 name = at.topic_of(path)
                 holders: Sequence[Resource]
@@ -156,15 +155,3 @@ def _note(changed: dict[Resource, int], holders: Sequence[Resource], numbers: Se
     for resource, number in zip(holders, numbers, strict=False):
         if number > changed.get(resource, 0):
             changed[resource] = number
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """As in a SQLite store: half of the time of loading many topics would go into looking for garbage among them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

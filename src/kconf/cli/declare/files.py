@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,13 +37,11 @@ def load_declared(paths: Sequence[str], context: Context) -> Declared:
     """What the files say, with what the context ignores."""
     from kconf.cli.people.units import keys_for
     from kconf.engine.declared_yaml import read_declared
+    from kconf.store.collector import uncollected
 
     found = [each for path in paths for each in _files(path)]
-    gc.disable()  # hundreds of thousands of nodes, none of them in a circle: to look for circles takes half of the time
-    try:
+    with uncollected():
         declared = read_declared(((path, _text(path)) for path in dict.fromkeys(found)), keys_for)
-    finally:
-        gc.enable()
     return replace(declared, ignored=(*declared.ignored, *ignored_by(context)))
 
 

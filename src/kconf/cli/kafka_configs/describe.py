@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.kafka_configs.entities import BROKERS, GROUPS, LOGGERS, METRICS, TOPICS, Entities, singular
 from kconf.errors import ErrorCode, Failure, UnsupportedVersion
-from kconf.model.entry import Source
+from kconf.model.entry import SOURCE_NAMES, Source
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
@@ -26,17 +26,6 @@ RESOURCE_TYPES: Final = {
     LOGGERS: ResourceType.BROKER_LOGGER,
     METRICS: ResourceType.CLIENT_METRICS,
     GROUPS: ResourceType.GROUP,
-}
-SOURCES: Final = {
-    Source.UNKNOWN: "UNKNOWN",
-    Source.TOPIC: "DYNAMIC_TOPIC_CONFIG",
-    Source.BROKER: "DYNAMIC_BROKER_CONFIG",
-    Source.DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    Source.STATIC: "STATIC_BROKER_CONFIG",
-    Source.DEFAULT: "DEFAULT_CONFIG",
-    Source.LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    Source.GROUP: "DYNAMIC_GROUP_CONFIG",
 }
 _OWN: Final = {
     TOPICS: Source.TOPIC,
@@ -205,7 +194,8 @@ class _Run:
 def entry_line(entry: Entry) -> str:
     line: str | None = entry.memo.get("line")
     if line is None:
-        synonyms = ", ".join(f"{SOURCES[each.source]}:{each.name}={_or_null(each.value)}" for each in entry.synonyms)
+        below = (f"{SOURCE_NAMES[each.source]}:{each.name}={_or_null(each.value)}" for each in entry.synonyms)
+        synonyms = ", ".join(below)
         sensitive = "true" if entry.sensitive else "false"
         line = f"  {entry.name}={_or_null(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
         entry.memo["line"] = line
@@ -220,10 +210,10 @@ def as_json(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "value": entry.value,
-        "source": SOURCES[entry.source],
+        "source": SOURCE_NAMES[entry.source],
         "sensitive": entry.sensitive,
         "readOnly": entry.read_only,
         "synonyms": [
-            {"source": SOURCES[each.source], "name": each.name, "value": each.value} for each in entry.synonyms
+            {"source": SOURCE_NAMES[each.source], "name": each.name, "value": each.value} for each in entry.synonyms
         ],
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kconf.cli.kafka_configs.describe import SOURCES
 from kconf.cli.kafka_configs.secrets import HIDDEN, is_secret
-from kconf.model.entry import Source, own_source
+from kconf.model.entry import SOURCE_NAMES, Source, own_source
 from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def _deleted(kind: str, key: str, entry: Entry | None, own: Source) -> Line:
     below = [each for each in entry.synonyms if each.source is not own]
     if not below:
         return Line(key, entry.value, None)
-    return Line(key, entry.value, below[0].value, f"{SOURCES[below[0].source]}:{below[0].name}")
+    return Line(key, entry.value, below[0].value, f"{SOURCE_NAMES[below[0].source]}:{below[0].name}")
 
 
 def of_quotas(entity: QuotaEntity, before: Mapping[str, float], changes: Mapping[str, float | None]) -> Difference:

@@ -150,15 +150,9 @@ def _of_directory(directory: str, cluster: str) -> Past:
 
 
 def _line(line: dict[str, Any]) -> Told:
-    change = Change(
-        ChangeKind(line["kind"]),
-        Resource(_TYPES[line["resource_type"]], line["resource_name"]),
-        line["key"],
-        line["before"],
-        line["after"],
-        line["op"],
-        line["sensitive"],
-    )
+    from kconf.model.lines import read_change
+
+    change = read_change(line)
     caller = Caller(**{name: line[name] for name in Caller.__slots__})
     more = line.get("os_user"), line.get("outcome", "done")
     return Told(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)

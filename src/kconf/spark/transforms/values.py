@@ -8,7 +8,6 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kconf.engine.policy import keys_of
 from kconf.keys.catalogue import Catalogue
 from kconf.keys.key import Key
 from kconf.model.entry import ValueType
@@ -27,7 +26,7 @@ _TYPES: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, Re
 def keys(catalogue: Catalogue) -> Iterable[dict[str, Any]]:
     """The rows of the catalogue, of the keys that a describe shows."""
     for kind in _TYPES:
-        for key in keys_of(catalogue, kind).values():
+        for key in catalogue.of(kind).values():
             if not key.internal and not key.dynamic_only:
                 yield _row(kind, key)
 
