@@ -6,7 +6,8 @@ changes in the same order, and a draft whose resource has moved is left out. A r
 
 Its parts: zookeeper_paths and zookeeper_layout (Kafka's names and documents), zookeeper_tree (all znodes as a
 snapshot), zookeeper_mirror (what a commit does to them), zookeeper_journal and zookeeper_ledger (the one order),
-zookeeper_outside (what others write), zookeeper_session and zookeeper_bulk (the connections).
+zookeeper_drafts (what fits into one multi), zookeeper_outside (what others write), zookeeper_session and
+zookeeper_bulk (the connections).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kconf.store import zookeeper_paths as at
 from kconf.store.base import broken
 from kconf.store.records import revision_record
 from kconf.store.vault import NO_SECRETS, Secrets
+from kconf.store.zookeeper_drafts import Answers, Waiting, first_of, without
 from kconf.store.zookeeper_journal import Journal
 from kconf.store.zookeeper_layout import Problem
 from kconf.store.zookeeper_ledger import Ledger, Oversize, Surprise
@@ -39,15 +41,9 @@ from kconf.store.zookeeper_session import Place, Session, failures
 
 log = getLogger(__name__)
 
-LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
 _ROUNDS: Final = 200  # races that a commit loses before it gives up
 _FORMAT: Final = b"1"
 _MARKS_EVERY: Final = 3600.0  # seconds
-
-_Waiting = tuple[int, Draft]
-"""A draft, and its place in the batch."""
-
-_Answers = dict[int, Revision | RevisionConflict]
 
 
 class ZookeeperStore:
@@ -129,21 +125,21 @@ class ZookeeperStore:
         return self._ledger.mirror.snapshot
 
     def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
-        answers: _Answers = {}
+        answers: Answers = {}
         waiting = self._checked(batch, answers)
         with failures():
             if self._ledger.is_behind and waiting:
                 self._ledger.follow()
             lost = {change.resource for revision in self._ledger.news for change in revision.changes}
             for _ in range(_ROUNDS):
-                waiting = _without(lost, waiting, answers)
+                waiting = without(lost, waiting, answers)
                 lost |= self._write_all(waiting, answers)
                 if not waiting:
                     self._handed = self._ledger.revision
                     return [answers[place] for place in range(len(batch))]
         raise StoreUnavailable("too many others are changing something")
 
-    def _checked(self, batch: Sequence[Draft], answers: _Answers) -> list[_Waiting]:
+    def _checked(self, batch: Sequence[Draft], answers: Answers) -> list[Waiting]:
         """Those whose guards hold as they were made: on the state that our caller has, and on each other."""
         changed = self._ledger.mirror.snapshot.changed.mutate()
         number = self._handed
@@ -159,11 +155,11 @@ class ZookeeperStore:
             waiting.append((place, draft))
         return waiting
 
-    def _write_all(self, waiting: list[_Waiting], answers: _Answers) -> set[Resource]:
+    def _write_all(self, waiting: list[Waiting], answers: Answers) -> set[Resource]:
         """Commit what waits, as long as nobody is faster; what others moved, where someone was."""
         most = len(waiting)
         while waiting:
-            some = _first_of(waiting, self._ledger.mirror.snapshot)[:most]
+            some = first_of(waiting, self._ledger.mirror.snapshot)[:most]
             try:
                 moved = self._write(some, answers)
             except Oversize:
@@ -180,7 +176,7 @@ class ZookeeperStore:
             del waiting[: len(some)]
         return set()
 
-    def _write(self, some: Sequence[_Waiting], answers: _Answers) -> set[Resource] | None:
+    def _write(self, some: Sequence[Waiting], answers: Answers) -> set[Resource] | None:
         """One multi. None: done; else what others have moved, and nothing was written."""
         snapshot, made, records = self._ledger.mirror.snapshot, list[tuple[int, Revision]](), list[Any]()
         for place, draft in some:
@@ -218,8 +214,13 @@ class ZookeeperStore:
         return {path: data for path, data, _ in self._session.get_many(grown)}
 
     def tidy(self) -> None:
-        """Purge notifications that every broker has read by now: ours, and what servers left that are gone."""
+        """Purge notifications that every broker has read by now: ours, and what servers left that are gone.
+
+        And try again to read what could not be read when it was told.
+        """
         if self._session.is_up:
+            if self._ledger.is_behind:
+                self._ledger.wake()
             with failures():
                 self._notices.purge(BESIDE if self._outside.beside else ALONE)
 
@@ -306,57 +307,6 @@ def _make(session: Session, cluster_id: str, epoch: int) -> None:
     session.create_once(at.CLUSTER_ID, json.dumps({"version": "1", "id": cluster_id}).encode())
     session.create_once(at.EPOCH, str(epoch).encode())
     session.create_once(at.JOURNAL, b"")
-
-
-def _without(lost: set[Resource], waiting: Iterable[_Waiting], answers: _Answers) -> list[_Waiting]:
-    """Leave out what rests on something that others have moved, and what rests on that."""
-    kept = []
-    for place, draft in waiting:
-        moved = next((each for each in draft.guards if each in lost), None)
-        if moved is None:
-            kept.append((place, draft))
-        else:
-            answers[place] = RevisionConflict(f"{moved} has moved")
-            lost |= {change.resource for change in draft.changes}
-    return kept
-
-
-def _first_of(waiting: list[_Waiting], snapshot: Snapshot) -> list[_Waiting]:
-    """As many as fit into one multi; a draft that does not fit alone is cut between its resources."""
-    size = 0
-    for count, (place, draft) in enumerate(waiting):
-        size += _size(draft, snapshot)
-        if size <= LARGEST:
-            continue
-        if count:
-            return waiting[:count]
-        parts = _halves(draft)
-        if len(parts) > 1:
-            waiting[:1] = [(place, each) for each in parts]
-            return _first_of(waiting, snapshot)
-        return waiting[:1]
-    return waiting[:]
-
-
-def _size(draft: Draft, snapshot: Snapshot) -> int:
-    """About what a draft takes in a multi: its lines, and the documents that it writes anew."""
-    lines = sum(200 + 2 * len(each.key) + len(each.before or "") + 2 * len(each.after or "") for each in draft.changes)
-    documents = 0
-    for resource in {each.resource for each in draft.changes}:
-        values = snapshot.overrides(resource)
-        documents += 600 + 3 * len(resource.name) + sum(6 + len(key) + len(text) for key, text in values.items())
-    return lines + documents
-
-
-def _halves(draft: Draft) -> list[Draft]:
-    resources = list(dict.fromkeys(change.resource for change in draft.changes))
-    if len(resources) < 2:
-        return [draft]
-    first = frozenset(resources[: len(resources) // 2])
-    return [
-        draft._replace(changes=[each for each in draft.changes if (each.resource in first) is side])
-        for side in (True, False)
-    ]
 
 
 def _cluster_id(data: bytes) -> str:

@@ -162,9 +162,11 @@ class Ledger:
         return moved
 
     def _asking(self, first: int) -> Any:
-        """It may have been asked for when its watch fired."""
+        """It may have been asked for when its watch fired; not so when the session ended in between."""
         (path, answer), self._asked = self._asked, ("", None)
-        return answer if path == node_path(first) else self.session.client.get_async(node_path(first))
+        if path == node_path(first) and (not answer.ready() or answer.successful()):
+            return answer
+        return self.session.client.get_async(node_path(first))
 
     def _opened(self, revision: Revision) -> Revision:
         """The journal has sensitive values sealed; their znodes have them, by now perhaps newer ones."""
