@@ -37,13 +37,15 @@ $(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark]'
 	@touch $@ $(VENV)/.core $(VENV)/.zookeeper
 
+# Spark is brought where it can run; without a JDK the story is told without its last step.
+JDK := $(if $(filter run,$(MAKECMDGOALS)),$(shell $(PYTHON) -m lab.java > /dev/null 2>&1 && echo found))
 ifeq ($(STORE),zookeeper)
 RUNS_ON := jdk $(VENV)/.spark
 else
-RUNS_ON := $(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core)
+RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## start a server with a small demo, and leave it running; STORE=zookeeper: three servers
+run: $(RUNS_ON) ## tell a story on a real server, and leave it running; STORE=zookeeper: on three
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
 
 check: $(VENV)/.tools ## style, types, layers

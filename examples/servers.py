@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 RUN = Path(".run")
+ARCHIVE = RUN / "archive"
 OWN = "zookeeper"
 
 
@@ -25,16 +26,19 @@ class NotStarted(Exception):
 
 
 class Servers:
-    """kconf servers that are ready; `addresses` are theirs, `store` is what they share."""
+    """kconf servers that are ready; `addresses` are theirs, `login` is for users with passwords, `store` is shared."""
 
     def __init__(self, store: str) -> None:
         self.store = store
         self.addresses: list[str] = []
+        self.login = ""
         self._processes: list[subprocess.Popen[str]] = []
 
     def start(self, listen: str, node_id: int) -> None:
-        where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id))
-        process = subprocess.Popen([sys.executable, "-m", "kconf", "serve", *where], stdout=subprocess.PIPE, text=True)
+        where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id), "--archive", str(ARCHIVE))
+        logins = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0", "--override", "sasl.enabled.mechanisms=SCRAM-SHA-512")
+        words = [sys.executable, "-m", "kconf", "serve", *where, *logins]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         self._processes.append(process)
         assert process.stdout is not None
         ready = process.stdout.readline()
@@ -42,6 +46,7 @@ class Servers:
             raise NotStarted(process.wait())
         print(ready, end="")
         self.addresses.append(ready.partition("listening on ")[2].split()[0])
+        self.login = self.login or ready.partition("SASL_PLAINTEXT://")[2].split()[0]
 
     def wait(self) -> int:
         """Wait until all have ended, as they do at Ctrl-C; the first status that is not 0."""

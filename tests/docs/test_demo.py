@@ -19,14 +19,14 @@ COMMAND = [sys.executable, "-m", "examples.demo", "--listen", "127.0.0.1:0", "--
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def demo(store: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def demo(store: str, place: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*COMMAND, store, "--once"],
+        [*COMMAND, store, "--once", *options],
         cwd=place,
         env=ENVIRONMENT | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
 
@@ -35,7 +35,12 @@ def demo(store: str, place: Path, **environment: str) -> subprocess.CompletedPro
 def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The demo, once it invites, and what it has said until then."""
     process = subprocess.Popen(
-        [*COMMAND, store], cwd=place, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, store, "--no-tables"],
+        cwd=place,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -55,19 +60,46 @@ def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], st
 
 @pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
 def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, tmp_path: Path) -> None:
-    runs = [demo(store, tmp_path), demo(store, tmp_path)]
+    runs = [demo(store, tmp_path, "--no-tables"), demo(store, tmp_path, "--no-tables")]
     assert [each.returncode for each in runs] == [0, 0], runs[0].stderr + runs[1].stderr
     first, second = (each.stdout for each in runs)
 
-    assert "orders: 6 partitions, 33 configs" in first
+    assert "orders: partitions 6, replicas 1, configs 33, of which its own: retention.ms=604800000" in first
     assert "orders: TOPIC_ALREADY_EXISTS" in second
     for told in (first, second):
-        assert "orders: INVALID_CONFIG: Invalid value a week" in told
-        assert "clicks: would be granted" in told
-        assert "topic:payments: retention.ms = 259200000" in told
-        assert "topic:orders: cleanup.policy=compact,delete" in told
+        words = " ".join(told.split())
+        assert "topic:orders: Invalid value 1 for configuration segment.bytes: must be at least 1048576" in words
+        assert "topic:orders retention.ms 7d 1d topic dry run ! may delete data: retention gets shorter" in words
+        assert "topic:orders retention.ms 7d 14d topic done" in words
+        assert "producer_byte_rate 10MiB user user ben holds" in words
+        assert "producer_byte_rate 1MiB default user user (default) loses" in words
+        assert "7d 14d User:ana the auditors look back two weeks" in words
+        assert "topic:orders retention.ms 14d 7d topic done" in words
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
         assert ("What one server acknowledged the others have too" in told) == (store == "zookeeper")
+
+
+@pytest.mark.timeout(600)
+def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+
+    done = demo("sqlite:///demo.db", tmp_path)
+
+    words = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "topic:payments cleanup.policy differs delete delete,compact" in words
+    assert re.search(r"retention\.ms 7d \S+ \S+ User:ben the audit is over", words)
+    assert (tmp_path / ".run/report.html").stat().st_size > 0
+
+
+def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
+    done = demo("sqlite:///demo.db", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
+
+    assert done.returncode == 0, done.stderr
+    assert "topic:orders  retention.ms  14d  7d" in done.stdout
+    last = done.stdout.partition("a report\n")[2].splitlines()[0]
+    assert last.startswith("The pipeline needs a Java 17 or newer")
+    assert "The server is running" in done.stdout
 
 
 @pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
@@ -85,14 +117,14 @@ def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
 
 def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -> None:
     with running("zookeeper", tmp_path):
-        second = demo("zookeeper", tmp_path)
+        second = demo("zookeeper", tmp_path, "--no-tables")
 
     assert second.returncode == 1
     assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
 
 
 def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
-    done = demo(zookeeper_url, tmp_path)
+    done = demo(zookeeper_url, tmp_path, "--no-tables")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(f"store={zookeeper_url} ") == 3

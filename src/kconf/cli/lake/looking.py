@@ -11,7 +11,7 @@ from kconf.cli.people.answers import DIFFERENT, Answer, Column, Item
 from kconf.cli.people.moments import raw, read_moment, told
 from kconf.cli.people.selectors import parse_selector, quota_entity
 from kconf.errors import ConfigurationError
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -128,7 +128,7 @@ def diff(options: argparse.Namespace, answer: Answer) -> None:
     tables = _begin(options, answer)
     before, after = read_moment(options.before), read_moment(options.after)
     answer.facts.update(before=raw(before), after=raw(after))
-    answer.columns = [*_WHERE, Column("before"), Column("after"), _time("since"), *_WHO]
+    answer.columns = [*_WHERE, _amount("before"), _amount("after"), _time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for one, other in tables.diff(about(options, tables), before, after):
         last = other or one
@@ -145,9 +145,12 @@ def drift(options: argparse.Namespace, answer: Answer) -> None:
     tables = _begin(options, answer)
     answer.columns = [
         *_WHERE,
-        *map(Column, ("kind", "declared", "actual", "source")),
+        Column("kind"),
+        *map(_amount, ("declared", "actual")),
+        Column("source"),
         _time("since"),
-        *map(Column, ("principal", "reason", "place")),
+        Column("principal", "WHO"),
+        *map(Column, ("reason", "place")),
     ]
     answer.hidden = frozenset({"source", "reason"})
     for row in tables.rows(
@@ -163,7 +166,7 @@ def compare(options: argparse.Namespace, answer: Answer) -> None:
     tables = _begin(options, answer)
     one, other = clusters(tables, (options.one, options.other))
     answer.facts.update(one=one, other=other)
-    answer.columns = [*_WHERE[1:], Column("one", one), Column("other", other)]
+    answer.columns = [*_WHERE[1:], _amount("one", one), _amount("other", other)]
     for left, right in tables.compare(one, other, options.ignore, about(options, tables)):
         row = left or right
         assert row is not None
@@ -184,9 +187,10 @@ def what_if(options: argparse.Namespace, answer: Answer) -> None:
     chosen = clusters(tables, options.cluster) or tables.clusters()
     answer.facts["wishes"] = wishes
     if options.list:
-        answer.columns = [Column("cluster"), *map(Column, ("resource", "key", "before", "after"))]
+        answer.columns = [Column("cluster"), *map(Column, ("resource", "key")), *map(_amount, ("before", "after"))]
     else:
-        answer.columns = [Column("cluster"), *map(Column, ("key", "before", "after", "moved", "kept"))]
+        answer.columns = [Column("cluster"), Column("key"), *map(_amount, ("before", "after"))]
+        answer.columns += map(Column, ("moved", "kept"))
     for shift in shifts(tables, chosen, wishes):
         common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
         if options.list:
@@ -207,9 +211,20 @@ def _time(name: str) -> Column:
     return Column(name, show=show)
 
 
+def _amount(name: str, title: str = "") -> Column:
+    """A value with its unit."""
+
+    def show(item: Item) -> str:
+        from kconf.cli.people.units import shown_value
+
+        return shown_value(item["key"], item[name])
+
+    return Column(name, title, show)
+
+
 _WHERE: Final = [Column("cluster"), Column("resource"), Column("key")]
-_VALUE: Final = [Column("value")]
-_WHO: Final = list(map(Column, ("principal", "client_id", "host", "op", "reason", "origin", "revision")))
+_VALUE: Final = [_amount("value")]
+_WHO: Final = [Column("principal", "WHO"), *map(Column, ("client_id", "host", "op", "reason", "origin", "revision"))]
 _AFTER: Final = list(map(Column, ("ended", "until_principal", "until_reason")))
 
 
@@ -258,9 +273,11 @@ def _ending(row: Row) -> dict[str, Any]:
 
 
 def _wish(resource: str, assignment: str) -> tuple[str, str]:
+    from kconf.cli.people.units import keys_for, raw_value
+
     if resource not in ("broker:default", "brokers"):
         raise ConfigurationError(f"what-if tries values of broker:default, not of {resource!r}")
     key, equals, value = assignment.partition("=")
     if not equals or not key:
         raise ConfigurationError(f"write KEY=VALUE, not {assignment!r}")
-    return key, value
+    return key, raw_value(keys_for(ResourceType.BROKER).get(key), value)

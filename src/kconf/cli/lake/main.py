@@ -21,7 +21,7 @@ examples:
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exit code 3: there is some
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
-  kconf lake what-if --set broker:default log.retention.ms=86400000
+  kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake report report.html
 
 The lake is what `kconf pipeline run --lake` was given: --lake, or `lake` of the context. No Spark is started.

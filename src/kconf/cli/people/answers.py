@@ -142,8 +142,8 @@ class Answer:
             )
             (print_pairs if self.tall else print_table)(headings, rows)
         sys.stdout.flush()
-        for item in self.failed:
-            print(f"{self._subject(item)}: {item['message']}", file=sys.stderr)
+        for line in dict.fromkeys(f"{self._subject(item)}: {item['message']}" for item in self.failed):
+            print(line, file=sys.stderr)  # once, also where it stands for several keys
 
     def _subject(self, item: Item) -> str:
         """Whom an item is about; its context is told where there are several."""

@@ -1,0 +1,42 @@
+"""Administer from plain code: python -m examples.plain HOST:PORT
+
+Makes three topics and tells what the cluster answers: since KIP-525 the new topic with all its configs, and where each
+of them comes from. Works on kconf and on any Kafka.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kconf import CreatedTopic, ErrorCode, Source, SyncAdminClient, TopicWish
+
+DAY = 24 * 60 * 60 * 1000
+WISHES = [
+    TopicWish("orders", 6, 1, configs=[("retention.ms", str(7 * DAY))]),
+    TopicWish("payments", 3, 1, configs=[("compression.type", "zstd"), ("max.message.bytes", "2000000")]),
+    TopicWish("clicks"),  # as many partitions and replicas as the cluster thinks right
+]
+
+
+def main(bootstrap: str) -> int:
+    with SyncAdminClient(bootstrap) as admin:
+        made = admin.create_topics(WISHES)
+    for wish in WISHES:
+        failure = made.failures.get(wish.name)
+        if failure is None:
+            print(_told(made[wish.name]))
+        else:
+            print(f"{wish.name}: {failure.code.name}: {failure.message}")
+    others = [each for each in made.failures.values() if each.code is not ErrorCode.TOPIC_ALREADY_EXISTS]
+    return 1 if others else 0
+
+
+def _told(topic: CreatedTopic) -> str:
+    entries = topic.config.entries if topic.config else ()
+    own = [f"{each.name}={each.value}" for each in entries if each.source is Source.TOPIC]
+    shape = f"partitions {topic.num_partitions}, replicas {topic.replication_factor}, configs {len(entries)}"
+    return f"{topic.name}: {shape}, of which its own: {', '.join(own) or 'none'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"))

@@ -1,0 +1,118 @@
+"""The story that `make run` tells: commands as one would type them, run as they stand, with what they print.
+
+Whoever reads can type them too: the contexts are in .run/kconf.yaml. A second telling finds what the first one left.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from examples.servers import RUN, Servers
+from kconf import Mechanism, Resource, SyncAdminClient, scram_upsertion
+
+CONTEXTS = RUN / "kconf.yaml"
+USERS = ("ana", "ben")
+PASSWORD = "demo"  # for a server that listens on loopback only
+MECHANISM = Mechanism.SCRAM_SHA_512
+STORY = (
+    (
+        "Topics are made; the answer tells partitions, replication and every config (KIP-525)",
+        "python -m examples.plain {address}",
+    ),
+    (
+        "A broken change is refused, with the reason, and nothing of it is applied",
+        "kconf set topic:orders segment.bytes=1 max.message.bytes=2MB -C ana",
+    ),
+    (
+        "A dry run tells old and new, and what cannot be undone; it changes nothing",
+        "kconf set topic:orders retention.ms=1d --dry-run -C ana",
+    ),
+    (
+        "Incremental changes, with a reason (KIP-339)",
+        "kconf set topic:orders retention.ms=14d --reason 'the auditors look back two weeks' -C ana",
+        "kconf append topic:payments cleanup.policy=compact --allow-data-loss --reason 'the last state will do' -C ben",
+        "kconf describe topic:orders topic:payments",
+    ),
+    (
+        "A quota, where it comes from, and what loses against it (KIP-248)",
+        "kconf quota set --user-default producer_byte_rate=1MiB --yes -C ana",
+        "kconf quota set --user ben producer_byte_rate=10MiB -C ana",
+        "kconf quota explain --user ben --client-id reports producer_byte_rate",
+    ),
+    (
+        "Who changed what, when and why",
+        "kconf history topic:orders topic:payments --last 6",
+    ),
+    (
+        "And back again",
+        "kconf rollback topic:orders --to {revision} --yes --allow-data-loss --reason 'the audit is over' -C ben",
+        "kconf describe topic:orders",
+    ),
+)
+
+
+class Teller:
+    """Prints a title, and each command before what it prints."""
+
+    def __init__(self) -> None:
+        here = Path(sys.executable).parent
+        self._environment = {**os.environ, "KCONF_CONFIG": str(CONTEXTS), "PATH": f"{here}:{os.environ['PATH']}"}
+        self._environment.pop("KCONF_CONTEXT", None)
+
+    def title(self, text: str) -> None:
+        bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        print(f"\n\x1b[1m{text}\x1b[0m" if bold else f"\n{text}", flush=True)
+
+    def run(self, line: str) -> int:
+        print(f"$ {line}", flush=True)
+        return subprocess.run(
+            shlex.split(line), env=self._environment, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False
+        ).returncode
+
+    def quietly(self, line: str) -> str:
+        return subprocess.run(
+            shlex.split(line),
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+
+def tell(teller: Teller, servers: Servers) -> None:
+    """All of it; the revision to go back to is the one before the changes, once the topics are there."""
+    _let_in(teller, servers)
+    address, revision = servers.addresses[0], 0
+    for title, *lines in STORY:
+        teller.title(title)
+        for line in lines:
+            teller.run(line.format(address=address, revision=revision))
+        revision = revision or _revision(address)
+
+
+def _let_in(teller: Teller, servers: Servers) -> None:
+    """Users with passwords, and a context for each; those who are there already keep theirs."""
+    address = servers.addresses[0]
+    with SyncAdminClient(address) as admin:
+        known = admin.describe_user_scram_credentials(None)
+        wishes = [scram_upsertion(user, MECHANISM, PASSWORD) for user in USERS if user not in known]
+        if wishes:
+            admin.alter_user_scram_credentials(wishes).raise_for_failures()
+    secret = (RUN / "password").absolute()
+    secret.write_text(PASSWORD)
+    teller.quietly(f"kconf context add demo -b {address} --use --replace --lake {RUN / 'lake'}")
+    login = f"--property security.protocol=SASL_PLAINTEXT --property sasl.mechanism={MECHANISM.word}"
+    for user in USERS:
+        who = f"--user {user} --password '${{file:{secret}}}'"
+        teller.quietly(f"kconf context add {user} -b {servers.login} {login} {who} --replace")
+    print(f"\n{' and '.join(USERS)} have passwords (SCRAM) and a context each, in {CONTEXTS}.", flush=True)
+
+
+def _revision(address: str) -> int:
+    with SyncAdminClient(address) as admin:
+        return admin.describe_configs([Resource.topic("orders")]).revision or 0

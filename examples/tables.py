@@ -1,0 +1,50 @@
+"""The end of `make run`: the archive becomes tables, and the tables are asked who changed what, and what drifted.
+
+The servers write their journal to .run/archive; `kconf pipeline` makes the lake in .run/lake from it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from examples.servers import ARCHIVE, RUN
+
+if TYPE_CHECKING:
+    from examples.story import Teller
+
+LAKE = RUN / "lake"
+MAKE = (
+    f"kconf archive flush {ARCHIVE}",
+    f"kconf pipeline run --archive {ARCHIVE} --lake {LAKE} --declared examples/declared.yaml",
+)
+ASK = (
+    "kconf lake history topic:orders --key retention.ms",
+    "kconf lake drift",
+    f"kconf lake report {RUN / 'report.html'}",
+)
+
+
+def show_tables(teller: Teller) -> None:
+    """Run the pipeline, and ask its tables; where it cannot run, say what it needs."""
+    teller.title("The pipeline makes tables of it: the history, what is not as declared, a report")
+    missing = _missing()
+    if missing is not None:
+        print(missing)
+        return
+    if all(teller.run(line) == 0 for line in MAKE):  # else it has said why
+        for line in ASK:
+            teller.run(line)
+
+
+def _missing() -> str | None:
+    """What there is to install, in a sentence; None: nothing."""
+    if find_spec("pyspark") is None or find_spec("deltalake") is None:
+        return "It needs Spark and Delta Lake, and they a JDK 17 or newer: install one, then `make run` again."
+    from kconf.spark.session import SparkUnavailable, check_java
+
+    try:
+        check_java()
+    except SparkUnavailable as error:
+        return str(error)
+    return None
