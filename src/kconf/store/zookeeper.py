@@ -5,7 +5,7 @@ server can take. Who comes second reads what the first wrote and tries again beh
 changes in the same order, and a draft whose resource has moved is left out. A revision is its place in that order.
 
 Its parts: zookeeper_paths and zookeeper_layout (Kafka's names and documents), zookeeper_tree (all znodes as a
-snapshot), zookeeper_mirror (what a commit does to them), zookeeper_journal and zookeeper_ledger (the one order),
+snapshot), zookeeper_mirror (what a commit does to them), zookeeper_journal, _ledger and _turn (the one order),
 zookeeper_drafts (what fits into one multi), zookeeper_outside (what others write), zookeeper_session and
 zookeeper_bulk (the connections).
 """
@@ -132,7 +132,10 @@ class ZookeeperStore:
                 self._ledger.follow()
             lost = {change.resource for revision in self._ledger.news for change in revision.changes}
             for _ in range(_ROUNDS):
-                waiting = without(lost, waiting, answers)
+                kept = without(lost, waiting, answers)
+                if len(kept) < len(waiting):
+                    self._ledger.turn.lost()
+                waiting = kept
                 lost |= self._write_all(waiting, answers)
                 if not waiting:
                     self._handed = self._ledger.revision

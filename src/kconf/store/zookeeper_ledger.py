@@ -27,6 +27,7 @@ from kconf.store.zookeeper_mirror import Mirror, Writing
 from kconf.store.zookeeper_secrets import Passwords
 from kconf.store.zookeeper_session import TIMEOUT, Op, Session, Unsure
 from kconf.store.zookeeper_tree import Reading, Said, Tree, read_tree
+from kconf.store.zookeeper_turn import Turn
 
 log = getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Ledger:
         self.seal = seal
         self.journal = Journal(session)
         self.passwords = Passwords(seal, secrets)
+        self.turn = Turn(session)
         self.news: list[Revision] = []
         self.sealed: dict[int, Revision] = {}  # the last ones of others with sensitive values, as the journal has them
         self.problems: Sequence[Problem] = ()
@@ -104,22 +106,32 @@ class Ledger:
             raise Oversize
         self._own = node_path(first)
         try:
-            results = self.session.commit([Op("create", self._own, entry), *writing.ops])
+            results = self.session.commit([Op("create", self._own, entry), self.turn.op(), *writing.ops])
         except Unsure:
             if not self._was_written(first, commit):
+                self.turn.look()
                 return self.follow()
             results = []
         for place, result in enumerate(results):
             if isinstance(result, Exception) and not isinstance(result, RolledBackError | RuntimeInconsistency):
                 self._own = ""
-                if place:
-                    raise Surprise(writing.ops[place - 1], result)
-                return self.follow()
+                return self._failed(place, writing, result)
+        self.turn.won()
         self.mirror.done(writing)
         self.journal.append(first, first + len(records) - 1)
-        writing.named = [str(name) for op, name in zip(writing.ops, results[1:], strict=False) if op.kind == "notice"]
+        writing.named = [str(name) for op, name in zip(writing.ops, results[2:], strict=False) if op.kind == "notice"]
         self.watch()
         return None
+
+    def _failed(self, place: int, writing: Writing, why: Exception) -> set[Resource]:
+        """A multi was refused for one of its operations: the name was taken, it is another's turn, or a znode moved."""
+        if place > 1:
+            raise Surprise(writing.ops[place - 2], why)
+        if place:
+            self.turn.look()
+        else:
+            self.turn.lost()
+        return self.follow()
 
     def announce(self, record: Sequence[Any], changes: Sequence[Change]) -> None:
         """Tell of a revision that was just appended, though it is nobody's commit."""

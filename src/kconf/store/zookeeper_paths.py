@@ -43,6 +43,7 @@ EPOCH: Final = "/kconf/epoch"
 ATTEMPTS: Final = "/kconf/attempts"
 SERVERS: Final = "/kconf/servers"
 ARCHIVER: Final = "/kconf/archiver"
+TURN: Final = "/kconf/turn"
 COPYING: Final = "/kconf/copying"
 
 ACL_TYPES: Final = {
@@ -58,7 +59,7 @@ ROOTS: Final = (
     *(LITERAL_ACL_CHANGES, PREFIXED_ACL_CHANGES),
     *(f"{root}/{word}" for root in (LITERAL_ACLS, PREFIXED_ACLS) for word in ACL_TYPES.values()),
     *(f"{OWN_CONFIG}/{each.word}" for each in ResourceType),
-    *(OWN_TOPICS, MARKS, ATTEMPTS, SERVERS),
+    *(OWN_TOPICS, MARKS, ATTEMPTS, SERVERS, TURN),
 )
 """What is made when a store is, before its journal. Kafka makes the same where it needs them."""
 

@@ -47,7 +47,7 @@ ANY_VERSION: Final = -1
 class Op(NamedTuple):
     """One operation of a multi; `notice` is a sequential create."""
 
-    kind: Literal["create", "set", "delete", "notice"]
+    kind: Literal["create", "set", "delete", "check", "notice"]
     path: str
     data: bytes = b""
     version: int = ANY_VERSION
@@ -218,6 +218,8 @@ class Session:
                     transaction.set_data(op.path, op.data, op.version)
                 case "delete":
                     transaction.delete(op.path, op.version)
+                case "check":
+                    transaction.check(op.path, op.version)
         results: list[Any] = transaction.commit_async().get(timeout=TIMEOUT)
         return results
 
