@@ -44,7 +44,7 @@ _kconf() {
     (( ${#whole} )) && compadd -- $whole
     (( ${#open} + ${#whole} )) || _files
 }
-compdef _kconf kconf
+if [[ $funcstack[1] == _kconf ]]; then _kconf "$@"; else compdef _kconf kconf; fi
 """
 _FISH: Final = """\
 function __kconf_suggest
