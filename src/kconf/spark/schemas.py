@@ -273,8 +273,8 @@ EFFECTIVE_QUOTA: Final = Table(
     (
         *_CLUSTER,
         *_columns("""
-            user       string  the user; empty: any that no quota names
-            client_id  string  the client id; empty: any that no quota names
+            user       string  the user; empty: the client id alone, whoever the user is
+            client_id  string  the client id; empty: the user alone, without its clients' levels
             key        string  the quota's key
             value      double  what holds
             source     string  the level that it comes from: KIP-248's QuotaSource

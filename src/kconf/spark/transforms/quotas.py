@@ -39,7 +39,7 @@ def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFram
         "cluster", "user", "client_id", "level.*"
     )
     asked = asked.where(
-        ((F.col("u") != _NAMED) | (F.col("user") != "")) & ((F.col("c") != _NAMED) | (F.col("client_id") != ""))
+        ((F.col("u") == _NONE) | (F.col("user") != "")) & ((F.col("c") == _NONE) | (F.col("client_id") != ""))
     )
     found = asked.join(stored, ["cluster", "u", "u_name", "c", "c_name"])
     rung = F.struct("rank", "source", "value")
