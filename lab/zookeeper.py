@@ -167,16 +167,27 @@ def session_password(session: int) -> bytes:
 
 
 def expire(address: str, session: int) -> None:
-    """Let a session end as if its client had been silent for too long."""
-    from kazoo.client import KazooClient
+    """Let a session end as if its client had been silent for too long.
 
-    thief = KazooClient(hosts=address, client_id=(session, session_password(session)))
-    thief.start(timeout=30)
-    taken = thief.client_id is not None and thief.client_id[0] == session
-    thief.stop()  # closes the session on the server
-    thief.close()
-    if not taken:
-        raise LabError(f"There is no session 0x{session:x}.")
+    Its client may take the session back before we end it: then once more.
+    """
+    from kazoo.client import KazooClient
+    from kazoo.handlers.threading import KazooTimeoutError
+
+    for _ in range(20):
+        thief = KazooClient(hosts=address, client_id=(session, session_password(session)))
+        try:
+            thief.start(timeout=5)
+            taken = thief.client_id is not None and thief.client_id[0] == session
+            thief.stop()  # closes the session on the server
+        except KazooTimeoutError:
+            continue
+        finally:
+            thief.close()
+        if not taken:
+            raise LabError(f"There is no session 0x{session:x}.")
+        return
+    raise LabError(f"Session 0x{session:x} does not let itself be taken.")
 
 
 def _jars() -> Sequence[Path]:
