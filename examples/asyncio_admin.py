@@ -1,0 +1,52 @@
+"""Administer from asyncio: python -m examples.asyncio_admin HOST:PORT
+
+Asks about everything at once over one connection per broker, then changes a topic only if nobody else has meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from kconf import AdminClient, Alteration, InvalidUpdateVersion, Op, QuotaFilter, Resource, TopicExists, TopicWish
+
+ORDERS = Resource.topic("orders")
+
+
+async def main(bootstrap: str) -> None:
+    async with AdminClient(bootstrap) as admin:
+        await _make(admin)
+        async with asyncio.TaskGroup() as group:
+            cluster = group.create_task(admin.describe_cluster())
+            topics = group.create_task(admin.list_topics())
+            quotas = group.create_task(admin.describe_client_quotas(QuotaFilter()))
+        names = [Resource.topic(name) for name in topics.result()]
+        print(f"{cluster.result().cluster_id}: {len(names)} topics, {len(quotas.result())} entities with quotas")
+        views = await admin.describe_configs(names)
+        for resource, view in views.items():
+            print(f"{resource}: {sum(not entry.is_default for entry in view.entries)} keys are not at their defaults")
+        if views.revision is not None:  # a kconf server, which can compare and set
+            await _change_if_unchanged(admin, views[ORDERS]["segment.ms"].value, views.revision)
+
+
+async def _make(admin: AdminClient) -> None:
+    made = await admin.create_topics([TopicWish("orders", 3, 1)])
+    try:
+        made.raise_for_failures()
+    except* TopicExists:
+        print("orders is there already")
+
+
+async def _change_if_unchanged(admin: AdminClient, value: str | None, seen: int) -> None:
+    wish = {ORDERS: [Alteration(Op.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
+    first = await admin.incremental_alter_configs(wish, expected={ORDERS: seen}, reason="seen and changed")
+    first.raise_for_failures()
+    second = await admin.incremental_alter_configs(wish, expected={ORDERS: seen})
+    try:
+        second.raise_for_failures()
+    except* InvalidUpdateVersion:
+        print("who still believes the old revision is refused")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "localhost:9092"))
