@@ -114,7 +114,7 @@ def test_history_tells_who_and_why(place: Path) -> None:
     ]
     assert found[0]["since"] == "2026-11-01T01:00:00Z"
     table = ask(place, "history", "topic:orders", "--cluster", ONE).stdout.splitlines()
-    assert table[0].split() == ["RESOURCE", "KEY", "VALUE", "SINCE", "UNTIL", "PRINCIPAL", "REASON"]
+    assert table[0].split() == ["RESOURCE", "KEY", "VALUE", "SINCE", "UNTIL", "WHO", "REASON"]
     assert "partitions=3 replicas=2" in table[1]
 
 
