@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 
 from kconf.keys.catalogue import kafka_43
@@ -56,14 +57,30 @@ def _cell(text: str) -> str:
 def cli_page() -> str:
     from kconf.cli.main import parser
 
-    parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n"]
-    for command in _commands(parser()):
+    top, *commands = _commands(parser())
+    parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n", *_overview(top)]
+    for command in commands:
         parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
         parts.append("| | |\n|---|---|\n")
         parts += [row for action in command._actions for row in _action_rows(action)]
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
     return "".join(parts)
+
+
+def _overview(top: argparse.ArgumentParser) -> Iterator[str]:
+    """All commands by purpose, as in `kconf --help`."""
+    from kconf.cli.main import GROUPS, KAFKAS, OTHERS
+
+    found = next(each for each in top._actions if isinstance(each, argparse._SubParsersAction))
+    about = {each.dest: each.help or "" for each in found._choices_actions}
+    for title, group in GROUPS.items():
+        yield f"\n**{title[0].upper()}{title[1:]}**\n\n| | |\n|---|---|\n"
+        for name in group:
+            yield f"| [`kconf {name}`](#kconf-{name}) | {_cell(about[name])} |\n"
+        if title == OTHERS:
+            for name in KAFKAS:
+                yield f"| [`{name}`](../how-to/{name}.md) | {_cell(about[name])} |\n"
 
 
 def _action_rows(action: argparse.Action) -> Iterator[str]:
@@ -75,13 +92,18 @@ def _action_rows(action: argparse.Action) -> Iterator[str]:
         return
     metavar = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
     if action.choices:
-        metavar = "|".join(map(str, action.choices))
+        metavar = f"{{{','.join(map(str, action.choices))}}}"
     elif isinstance(metavar, tuple):
         metavar = " ".join(metavar)
-    value = f" {_cell(metavar)}" if action.nargs != 0 and action.option_strings else ""
-    named = ", ".join(action.option_strings) or _cell(metavar)
+    value = f" {metavar}" if action.nargs != 0 and action.option_strings else ""
+    named = ", ".join(action.option_strings) or metavar
     shown = (action.help or "") % {**vars(action), "prog": "kconf"} if action.help else ""
-    yield f"| `{named}{value}` | {_cell(shown)} |\n"
+    yield f"| {_code(named + value)} | {_cell(shown)} |\n"
+
+
+def _code(text: str) -> str:
+    """As code in a table, where a bar would end the cell, and an escaped one be shown with its backslash."""
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def _text(text: str | None) -> str:
@@ -99,7 +121,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
                     yield from _commands(each)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page}
+PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "cli.md": cli_page}
 
 
 def main() -> None:
