@@ -61,7 +61,7 @@ def cli_page() -> str:
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n", *_overview(top)]
     for command in commands:
         parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
-        parts.append("| | |\n|---|---|\n")
+        parts.append("| word | is |\n|---|---|\n")
         parts += [row for action in command._actions for row in _action_rows(action)]
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
@@ -75,7 +75,7 @@ def _overview(top: argparse.ArgumentParser) -> Iterator[str]:
     found = next(each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     about = {each.dest: each.help or "" for each in found._choices_actions}
     for title, group in GROUPS.items():
-        yield f"\n**{title[0].upper()}{title[1:]}**\n\n| | |\n|---|---|\n"
+        yield f"\n**{title[0].upper()}{title[1:]}**\n\n| command | |\n|---|---|\n"
         for name in group:
             yield f"| [`kconf {name}`](#kconf-{name}) | {_cell(about[name])} |\n"
         if title == OTHERS:

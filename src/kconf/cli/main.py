@@ -9,6 +9,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
+from kconf.cli.people.helping import share_examples
 from kconf.errors import KconfError
 from kconf.version import __version__
 
@@ -137,6 +138,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     if only is None:
         for name, (_, about) in KAFKAS.items():
             commands.add_parser(name, help=about, add_help=False)
+    share_examples(top)
     return top
 
 

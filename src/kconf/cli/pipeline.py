@@ -23,6 +23,9 @@ examples:
   kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
   kconf pipeline status --lake lake
+  kconf pipeline rebuild --lake lake --declared clusters/prod
+  kconf pipeline compact --lake lake
+  kconf pipeline vacuum --lake lake --hours 336
 
 What the tables hold: docs/reference/tables.md. `kconf lake` asks them.
 """

@@ -24,3 +24,13 @@ def examples_of(command: str, examples: str) -> str:
             found.append(line)
             goes_on = line.endswith("\\")
     return "\n".join(["examples:", *found]) if found else ""
+
+
+def share_examples(parser: argparse.ArgumentParser) -> None:
+    """Give those of a command's verbs that have no examples of their own the command's that use them."""
+    below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    for verb in dict.fromkeys(verb for each in below for verb in each.choices.values()):
+        if verb.epilog is None and parser.epilog is not None:
+            verb.epilog = examples_of(verb.prog, parser.epilog) or None
+            verb.formatter_class = argparse.RawDescriptionHelpFormatter
+        share_examples(verb)
