@@ -55,6 +55,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
         say("history …")
         silver.update(lake)
         gold.write(lake, inputs, say)
+        say("the run …")
         summary.number = finish(lake, inputs, summary.read, started, last)
     return summary
 

@@ -115,7 +115,9 @@ def check_java() -> None:
 
 def _settings(master: str, quick: bool) -> dict[str, str]:
     local = master.startswith("local")
-    options = "-Duser.timezone=UTC -XX:+UseParallelGC" + (" -XX:TieredStopAtLevel=1" if quick else "")
+    options = "-Duser.timezone=UTC -XX:+UseParallelGC" + (
+        " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m" if quick else ""
+    )
     settings = {
         "spark.master": master,
         "spark.app.name": "kconf pipeline",
