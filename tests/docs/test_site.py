@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,10 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     pages = {str(path.relative_to(ROOT / "docs").with_suffix(".html")) for path in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if not (tmp_path / page).exists()} == set()
+    shown = re.findall(r'<a href="([^"]+\.html)" class="md-nav__link', (tmp_path / "index.html").read_text())
+    assert shown.index("tutorial.html") < shown.index("how-to/contexts.html") < shown.index("reference/cli.html")
+    assert shown[-1].startswith("decisions/")
+    assert pages - set(shown) - {"index.html"} == set()
 
 
 def test_the_links_of_the_readme_lead_somewhere() -> None:
