@@ -114,10 +114,10 @@ def test_the_server_and_the_commands_work_without_any_extra(alone: Path, server:
 
 
 def test_every_command_has_a_help_that_needs_no_extra(alone: Path) -> None:
-    listed = run(alone / "kconf", "--help").partition("commands:")[2]
+    listed = run(alone / "kconf", "--help")
     names = re.findall(r"^    ([a-z][a-z-]+)(?= |$)", listed, re.MULTILINE)
 
-    assert len(names) > 10
+    assert len(names) > 30
     for name in names:
         assert "usage:" in run(alone / "kconf", name, "--help"), name
 
