@@ -17,7 +17,7 @@ from tests.support.terminal import Terminal
 
 GOLDEN = Path(__file__).with_name("screens.txt")
 SESSION = """\
-kconf --help
+kconf
 kconf nonsense
 kconf topic destroy
 kconf topics list

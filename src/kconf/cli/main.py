@@ -169,8 +169,8 @@ def _asked(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Ar
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly; more in people/answers.py."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    first = words[0] if words else ""
+    words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
+    first = words[0]
     if first in KAFKAS:
         module = import_module(f"kconf.cli.{KAFKAS[first][0]}")
         return int(module.main(words[1:]))

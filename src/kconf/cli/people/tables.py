@@ -96,7 +96,7 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> 
         for column, word, number in zip(columns, whole, numbers, strict=True)
     ]
     words = [max(text_width(column[0]), word) for column, word in zip(columns, whole, strict=True)]
-    return _narrowed(_narrowed(widths, words, room), least, room)
+    return _spread(columns, widths, _narrowed(_narrowed(widths, words, room), least, room), room)
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
@@ -108,6 +108,17 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[in
             break
         narrowed[max(giving, key=narrowed.__getitem__)] -= 1
     return narrowed
+
+
+def _spread(columns: Sequence[Sequence[str]], wanted: Sequence[int], narrowed: Sequence[int], room: int) -> list[int]:
+    """What is left free where lines were broken goes to the columns that want most."""
+    spread = [
+        max(text_width(line) for cell in column for line in _wrapped(cell, space))
+        for column, space in zip(columns, narrowed, strict=True)
+    ]
+    for number in sorted(range(len(spread)), key=lambda each: spread[each] - wanted[each]):
+        spread[number] += max(0, min(room - sum(spread), wanted[number] - spread[number]))
+    return spread
 
 
 def _wrapped(text: str, space: int) -> list[str]:
