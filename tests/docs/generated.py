@@ -2,6 +2,7 @@
 
 docs/reference/keys.md   what may be set, from the tables in keys/
 docs/reference/cli.md    every command, from its parser
+docs/reference/tables.md the lake's tables, from spark/schemas.py
 """
 
 from __future__ import annotations
@@ -121,7 +122,23 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
                     yield from _commands(each)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "cli.md": cli_page}
+def tables_page() -> str:
+    from kconf.spark.schemas import TABLES
+
+    about = """\
+Delta Lake tables under the lake's URI; any reader of Delta reads them. `bronze` is what was read, `silver` the history,
+`gold` what follows from them. [`kconf pipeline`](../how-to/pipeline.md) keeps them,
+[`kconf lake`](../how-to/ask-the-lake.md) asks them. Times are UTC.
+"""
+    parts = [f"# Tables of the lake\n\n{MADE}{about}"]
+    for table in TABLES.values():
+        parted = f" Partitioned by `{'`, `'.join(table.partitioned_by)}`." if table.partitioned_by else ""
+        parts.append(f"\n## {table.path}\n\n{table.about}{parted}\n\n| column | type | is |\n|---|---|---|\n")
+        parts += [f"| `{name}` | {_cell(kind)} | {_cell(about)} |\n" for name, kind, about in table.columns]
+    return "".join(parts)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "cli.md": cli_page, "tables.md": tables_page}
 
 
 def main() -> None:

@@ -88,29 +88,34 @@ def run_run(options: argparse.Namespace) -> int:
     if not options.archive and not options.snapshot:
         raise ConfigurationError("a run needs something to read: --archive or --snapshot")
     began = time.monotonic()
+    clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
+    places = [each for each in options.snapshot if _is_place(each)]
+    inputs = _inputs(options)
     with _lake(options) as lake:
         from kconf.spark.runner import Sources, run
 
-        clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
-        sources = Sources(options.archive, [each for each in options.snapshot if _is_place(each)], clusters)
-        done = run(lake, sources, _inputs(options), _say)
+        done = run(lake, Sources(options.archive, places, clusters), inputs, _say)
     _say("")
     if done.number is None:
         print("nothing new")
         return 0
-    read = done.read
-    print(
-        f"run {done.number}: {read.journal} changes, {read.attempts} attempts, {read.facts} facts of snapshots, "
-        f"{read.quarantined} lines quarantined, in {time.monotonic() - began:.1f} s"
+    told = (
+        (done.read.journal, "change"),
+        (done.read.attempts, "attempt"),
+        (done.read.facts, "fact", " of snapshots"),
+        (done.read.quarantined, "line", " quarantined"),
     )
+    counts = ", ".join(f"{count} {what}{'' if count == 1 else 's'}{''.join(more)}" for count, what, *more in told)
+    print(f"run {done.number}: {counts}, in {time.monotonic() - began:.1f} s")
     return 0
 
 
 def run_rebuild(options: argparse.Namespace) -> int:
+    inputs = _inputs(options)
     with _lake(options) as lake:
         from kconf.spark.runner import rebuild
 
-        done = rebuild(lake, _inputs(options), _say)
+        done = rebuild(lake, inputs, _say)
     _say("")
     print(f"run {done.number}: history and gold tables made anew")
     return 0
@@ -163,9 +168,12 @@ def _lake(options: argparse.Namespace) -> Iterator[Lake]:
 
 
 def _inputs(options: argparse.Namespace) -> Inputs:
+    """The files, checked: a mistake in one of them costs no start of Spark."""
     from kconf.spark.inputs import Inputs
 
-    return Inputs(options.declared, options.policy, options.owners, options.usage)
+    inputs = Inputs(options.declared, options.policy, options.owners, options.usage)
+    inputs.check()
+    return inputs
 
 
 def _is_place(text: str) -> bool:

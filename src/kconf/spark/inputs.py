@@ -18,8 +18,9 @@ from kconf.engine.policy_rules import Pattern, Rules
 from kconf.engine.policy_yaml import read_rules
 from kconf.errors import ConfigurationError
 from kconf.keys.catalogue import Catalogue, kafka_43
-from kconf.spark.transforms.topics import Owners
 
+Owners = Sequence[tuple[Pattern, str]]
+"""Whose topics are named how; the first that fits."""
 USAGE = "cluster string, user string, client_id string, key string, rate double"
 
 

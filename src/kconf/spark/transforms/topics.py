@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kconf.engine.policy_rules import Pattern
 from kconf.model.resource import INTERNAL_TOPICS
+from kconf.spark.inputs import Owners
 from kconf.spark.transforms.history import partitions_of
-
-Owners = Sequence[tuple[Pattern, str]]
-"""Whose topics are named how; the first that fits."""
 
 
 def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:

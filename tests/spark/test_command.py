@@ -1,0 +1,120 @@
+"""`kconf pipeline` as a person types it: what it says, what it leaves, and what it does when something is wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kconf.spark.schemas import HISTORY, JOURNAL
+from tests.spark.journals import journals
+from tests.spark.oracle import fold, lines_of
+from tests.support.process import free_port
+
+
+def kconf(*words: object, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", *map(str, words)]
+    env = {**os.environ, **(environment or {})}
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=280)
+
+
+def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
+    (directory / "c000").mkdir(parents=True)
+    (journal,) = journals(1, revisions)
+    (directory / "c000" / "1.jsonl").write_text("".join(f"{each}\n" for each in lines_of(journal.lines)))
+    return list(journal.lines)
+
+
+def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(tmp_path: Path) -> None:
+    from deltalake import DeltaTable
+
+    lines = archive(tmp_path / "archive")
+    log = tmp_path / "spark.log"
+    done = kconf("pipeline", "run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", log)
+    told = kconf("pipeline", "status", "--lake", tmp_path / "lake")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"run 1: {len(lines)} changes, 0 attempts, 0 facts of snapshots, 0 lines quarantined")
+    assert done.stderr.splitlines()[0] == "starting Spark …"
+    assert all(each.endswith("…") for each in done.stderr.splitlines())
+    assert log.stat().st_size > 0
+    assert f"{JOURNAL.path:<24}{0:>8}{len(lines):>12}" in told.stdout
+    history = DeltaTable(tmp_path / "lake" / HISTORY.path).to_pyarrow_table().to_pylist()
+    assert len(history) == len(fold(lines))
+
+
+def test_progress_is_shown_at_once(tmp_path: Path) -> None:
+    """Before Spark is even imported: the first line stands there while the JVM has not begun to log."""
+    archive(tmp_path / "archive")
+    log = tmp_path / "log" / "spark.log"
+    words = ("pipeline", "run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", log)
+    with subprocess.Popen(
+        [sys.executable, "-m", "kconf", *map(str, words)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as running:
+        assert running.stderr is not None
+        first = running.stderr.readline()
+        begun = log.exists()
+        running.kill()
+    assert (first, begun) == ("starting Spark …\n", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "sentence"),
+    [
+        (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline needs a Java 17 or newer"),
+        (["--archive", "nowhere"], {}, "There is no directory"),
+        ([], {}, "a run needs something to read: --archive or --snapshot"),
+        (["--archive", "archive", "--policy", "none.yaml"], {}, "none.yaml: No such file or directory"),
+        (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line of owners reads TOPIC,OWNER"),
+        (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),
+    ],
+)
+def test_what_is_missing_is_told_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], environment: dict[str, str], sentence: str
+) -> None:
+    archive(tmp_path / "archive")
+    (tmp_path / "owners.csv").write_text("orders\n")
+    monkeypatch.chdir(tmp_path)
+
+    done = kconf("pipeline", "run", "--lake", "lake", "--log", "spark.log", *words, environment=environment)
+
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in last
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("lake/*/*"))
+
+
+def test_a_cluster_that_does_not_answer_leaves_the_tables_as_they_were(tmp_path: Path) -> None:
+    lines = archive(tmp_path / "archive")
+    cluster = f"127.0.0.1:{free_port()}"
+    words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
+
+    done = kconf("pipeline", "run", "--snapshot", cluster, *words)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert cluster in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "lake" / JOURNAL.path).exists()
+    assert len(lines) > 0
+
+
+def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
+    archive(tmp_path / "archive")
+    (tmp_path / "lake").mkdir()
+    handle = os.open(tmp_path / "lake" / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
+        done = kconf("pipeline", "run", *words)
+    finally:
+        os.close(handle)
+
+    assert done.returncode == 1
+    assert "Another run of the pipeline is at work" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "lake" / JOURNAL.path).exists()
