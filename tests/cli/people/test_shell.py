@@ -47,7 +47,7 @@ def test_a_person_is_helped_and_asked(people: People) -> None:
     with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:
         terminal.expect("here>")
         terminal.type("dance\r")
-        terminal.expect("invalid choice: 'dance'")
+        terminal.expect("there is no command 'dance'")
         terminal.expect("here>")
         terminal.type(f"set topic:{prefix}.* segment.m\t")
         terminal.expect("segment.ms=")
