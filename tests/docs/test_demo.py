@@ -115,6 +115,22 @@ def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
             assert line.connect_ex((host, int(port))) != 0
 
 
+def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
+    with running("sqlite:///demo.db", tmp_path) as (_, said):
+        lines = [line.strip() for line in said.partition("In another terminal:")[2].splitlines()]
+        asked = [line for line in lines if line.startswith("kconf ") and line not in ("kconf watch", "kconf shell")]
+        environment = ENVIRONMENT | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "KCONF_CONFIG": str(tmp_path / ".run/kconf.yaml"),
+        }
+        assert len(asked) == 2
+        for line in asked:
+            done = subprocess.run(
+                ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+
+
 def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -> None:
     with running("zookeeper", tmp_path):
         second = demo("zookeeper", tmp_path, "--no-tables")
