@@ -22,7 +22,7 @@ _CALLER: Final = ("principal", "client_id", "host", "api", "request_id", "reason
 EVENT: Final = (
     *(*KEY, *ORDER, *_CALLER),
     *("kind", "entity", "topic_id", "op", "before", "value", "is_set", "sensitive", "since", "origin"),
-    *("not_before", "seen_at"),
+    *("not_before", "seen_at", "returned"),
 )
 _OWN_LEVEL: Final = {
     "topic": "DYNAMIC_TOPIC_CONFIG",
@@ -43,6 +43,7 @@ def journal_events(journal: DataFrame) -> DataFrame:
         "origin",
         F.lit(None).cast("timestamp").alias("not_before"),
         F.lit(None).cast("timestamp").alias("seen_at"),
+        F.lit(None).cast("boolean").alias("returned"),
     )
 
 
@@ -74,6 +75,7 @@ def snapshot_events(snapshot: DataFrame) -> DataFrame:
         F.lit("snapshot").alias("origin"),
         F.col("previous").alias("not_before"),
         F.col("taken").alias("seen_at"),
+        F.lit(None).cast("boolean").alias("returned"),
     )
 
 
@@ -106,7 +108,7 @@ def intervals(events: DataFrame, topics: DataFrame | None = None) -> DataFrame:
     told = (F.col("end.origin") != "snapshot") & ~F.col("cut")
     slipped = ended & told & ~end["before"].eqNullSafe(F.col("value"))
     return rows.select(
-        *(name for name in HISTORY.names if name in set(EVENT)),
+        *(name for name in HISTORY.names if name in set(EVENT) - {"returned"}),
         F.when(ended, F.greatest(F.least(end["since"], F.col("next.since")), F.col("since"))).alias("until"),
         *(end[name].alias(f"until_{name}") for name in (*ORDER, "principal", "reason", "origin")),
         F.when(F.col("deleted"), "deleted")
@@ -115,7 +117,10 @@ def intervals(events: DataFrame, topics: DataFrame | None = None) -> DataFrame:
         .alias("ended"),
         slipped.alias("slipped"),
         F.when(slipped, end["before"]).alias("found"),
-        F.coalesce(F.col("last.is_set") & (F.col("last.before") == F.col("value")), F.lit(False)).alias("returned"),
+        # An open interval knows it: what was before it is not among the events any more.
+        F.coalesce("returned", F.col("last.is_set") & (F.col("last.before") == F.col("value")), F.lit(False)).alias(
+            "returned"
+        ),
         (~ended).alias("open"),
     )
 
