@@ -168,5 +168,5 @@ def test_the_log_of_all_this_has_no_secret_and_one_line_per_event(kconf: KconfPr
     assert SECRET not in log
     lines = log.splitlines()
     assert [each for each in lines if not each.startswith(("kconf ", "time="))] == []
-    assert any("level=INFO logger=kconf.server.app message=" in each for each in lines)
+    assert any("level=INFO logger=kconf.server." in each and "connection closed" in each for each in lines)
     assert complaints(kconf) == []
