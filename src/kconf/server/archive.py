@@ -26,6 +26,7 @@ log = getLogger(__name__)
 
 LARGEST = 64 << 20  # bytes, after which a segment is closed
 PAGE = 200  # revisions that are read at once
+LAST = 2**63 - 1
 ATTEMPTS = "attempts-"
 REQUEST = ".flush"
 _HIDDEN = ".segment"
@@ -101,16 +102,16 @@ class Archive:
         own = (each for each in segments(self.directory) if each.kind == kind and each.epoch == self._epoch)
         return max(own, key=lambda each: each.last, default=None)
 
-    def catch_up(self) -> None:
-        """Write all that is not there yet."""
-        while self._write_changes():
+    def catch_up(self, up_to: int = LAST) -> None:
+        """Write what is not there yet, up to this revision, so that a file does not end wherever the disk was fast."""
+        while self._write_changes(up_to):
             pass
         while self._write_attempts():
             pass
 
-    def _write_changes(self) -> bool:
+    def _write_changes(self, up_to: int) -> bool:
         """One segment; False where there is nothing to write."""
-        page = self._page(self.archived)
+        page = self._page(self.archived, up_to)
         if not page:
             return False
         first = last = page[0]
@@ -121,7 +122,7 @@ class Archive:
                     file.write(b"".join(_encoded(line) for line in lines))
                     if file.size >= LARGEST:
                         break
-                page = self._page(last.number) if file.size < LARGEST else []
+                page = self._page(last.number, up_to) if file.size < LARGEST else []
             file.publish(self._name("", first.sequence or first.number, last.sequence or last.number))
         self.archived = last.number
         self.written += 1
@@ -142,9 +143,9 @@ class Archive:
         self.written += 1
         return True
 
-    def _page(self, after: int) -> list[Revision]:
+    def _page(self, after: int, up_to: int) -> list[Revision]:
         try:
-            return list(self._reader.changes(after, PAGE))
+            return [each for each in self._reader.changes(after, PAGE) if each.number <= up_to]
         except JournalTrimmed as gone:
             log.error("the journal was trimmed before it was archived after=%d oldest=%d", after, gone.oldest)
             return list(self._reader.changes(gone.oldest - 1, PAGE))

@@ -148,7 +148,7 @@ class Archiver:
             if await self._service.in_store(lambda store: store.may_archive()):
                 await self._attempts.flush()
                 await self._in_thread(lambda: self._archive.open(current))
-                await self._in_thread(self._archive.catch_up)
+                await self._in_thread(lambda: self._archive.catch_up(current))
             else:
                 await self._in_thread(self._archive.let_go)
         except Exception as error:  # whatever happens to the archive, the server goes on
