@@ -1,0 +1,58 @@
+"""kill -9 at each step of a run: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from kconf.spark.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, Table
+from tests.spark.journals import journals
+from tests.spark.oracle import fold, lines_of
+
+
+def rows(lake: Path, table: Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = DeltaTable(lake / table.path).to_pyarrow_table().to_pylist()
+    return found
+
+
+def run_until(step: str, *words: object) -> int:
+    """Run the pipeline and kill it, its JVM too, as soon as it says that it has come to a step; "": let it end."""
+    command = [sys.executable, "-m", "kconf", "pipeline", "run", *map(str, words)]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if step and line.startswith(step):
+                os.killpg(running.pid, signal.SIGKILL)
+                break
+        return running.wait(timeout=280)
+
+
+def test_a_run_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -> None:
+    (journal,) = journals(1, 20)
+    archive, lake = tmp_path / "archive" / "c", tmp_path / "lake"
+    archive.mkdir(parents=True)
+    words = ("--archive", tmp_path / "archive", "--lake", lake, "--log", tmp_path / "spark.log")
+    steps = ("reading", "history", "topics", "the run", "")
+    for number, step in enumerate(steps):
+        new = journal.grow(10)
+        (archive / f"{number}.jsonl").write_text(
+            "".join(f"{line}\n" for line in lines_of(journal.lines if not number else new))
+        )
+        assert run_until(step, *words) == (-signal.SIGKILL if step else 0)
+
+    begun = [(row["epoch"], row["revision"], row["line"]) for row in rows(lake, JOURNAL)]
+    assert len(begun) == len(set(begun)) == len(journal.lines)
+    names = ("resource_name", "key", "value", "epoch", "revision", "line", "until_revision", "ended", "open")
+    found = sorted(repr([row[name] for name in names]) for row in rows(lake, HISTORY))
+    assert found == sorted(repr([row[name] for name in names]) for row in fold(journal.lines))
+    counted = sum(row["count"] for row in rows(lake, ACTIVITY) if row["kind"] == "changes")
+    assert counted == len(journal.lines)
+    assert [row["run"] for row in rows(lake, RUNS)] == [1]

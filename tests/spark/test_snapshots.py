@@ -1,0 +1,154 @@
+"""Clusters that are only looked at have a history too, with bounds in time; a look keeps only what is new in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake
+from kconf.spark.runner import Sources, rebuild, run
+from kconf.spark.schemas import TABLES
+
+Row = dict[str, Any]
+CLUSTER = "looked-at-only"
+MINUTE = 60_000
+START = 1_700_000_000_000
+
+
+def at(minute: int) -> datetime:
+    return datetime.utcfromtimestamp((START + minute * MINUTE) / 1000)  # noqa: DTZ004 – a table's times have no zone
+
+
+def topic(name: str, identity: str, partitions: int = 1) -> Row:
+    return {
+        "kind": "topic",
+        "name": name,
+        "id": identity,
+        "partitions": partitions,
+        "replication": 1,
+        "internal": False,
+    }
+
+
+def config(kind: str, name: str, key: str, value: str | None, source: str, *, sensitive: bool = False) -> Row:
+    named = {"resource_type": kind, "resource_name": name, "key": key, "value": value, "source": source}
+    return {"kind": "config", **named, "sensitive": sensitive, "read_only": False}
+
+
+def override(name: str, key: str, value: str) -> Row:
+    return config("topic", name, key, value, "DYNAMIC_TOPIC_CONFIG")
+
+
+def quota(value: float) -> Row:
+    return {
+        "kind": "quota",
+        "entity": {"user": "alice", "client-id": None},
+        "key": "producer_byte_rate",
+        "value": value,
+    }
+
+
+def snapshot(directory: Path, minute: int, rows: Iterable[Row], missing: Iterable[str] = (), *, cut: int = 0) -> None:
+    """A file as `kconf snapshot` writes it; `cut` lines of it are lost."""
+    refused = [{"what": each, "error": "CLUSTER_AUTHORIZATION_FAILED", "message": "no"} for each in missing]
+    head = {"kind": "snapshot", "format": 1, "cluster": CLUSTER, "started": START + minute * MINUTE - 10}
+    lines = [{**head, "taken": START + minute * MINUTE, "missing": refused}, *rows]
+    lines.append({"kind": "end", "lines": len(lines)})
+    directory.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{json.dumps(line)}\n" for line in lines[: len(lines) - cut])
+    (directory / f"{minute:04}.jsonl").write_text(text)
+
+
+def rows(lake: Lake, table: str, where: str = "true") -> list[Row]:
+    return [row.asDict(recursive=True) for row in lake.read(TABLES[table]).where(where).collect()]
+
+
+def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
+    looks = tmp_path / "looks"
+    threads = [config("broker", "1", "num.io.threads", "8", "STATIC_BROKER_CONFIG")]
+    password = config("broker", "1", "ssl.key.password", None, "DYNAMIC_BROKER_CONFIG", sensitive=True)
+    first = [
+        topic("orders", "A"),
+        topic("gone", "B"),
+        override("orders", "retention.ms", "1"),
+        *threads,
+        quota(10.0),
+        password,
+    ]
+    snapshot(looks, 0, [*first, override("gone", "retention.ms", "9")])
+    snapshot(
+        looks, 10, [topic("orders", "A", 3), override("orders", "retention.ms", "2"), *threads, quota(10.0), password]
+    )
+    snapshot(looks, 15, [topic("orders", "A", 3)], cut=1)
+    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+    snapshot(
+        looks,
+        20,
+        [topic("orders", "C"), override("orders", "retention.ms", "2"), *threads, quota(12.5)],
+        ["brokers", "broker:1"],
+    )
+    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+
+    kept = sorted(
+        rows(lake, "history", "key = 'retention.ms' AND resource_name = 'orders'"), key=lambda row: row["since"]
+    )
+    assert [(row["value"], row["topic_id"], row["ended"], row["origin"]) for row in kept] == [
+        *(("1", "A", "replaced", "snapshot"), ("2", "A", "deleted", "snapshot"), ("2", "C", None, "snapshot"))
+    ]
+    assert [(row["not_before"], row["seen_at"], row["until"]) for row in kept] == [
+        *((None, at(0), at(10)), (at(0), at(10), at(20)), (at(10), at(20), None))
+    ]
+    (gone,) = rows(lake, "history", "key = 'retention.ms' AND resource_name = 'gone'")
+    assert (gone["open"], gone["until"], gone["ended"]) == (False, at(10), "deleted")
+    (secret,) = rows(lake, "history", "key = 'ssl.key.password'")
+    assert (secret["open"], secret["value"], secret["sensitive"]) == (True, None, True), "what was not seen is not gone"
+    quotas = rows(lake, "history", "resource_type = 'quota'")
+    assert {(row["resource_name"], row["value"], row["open"]) for row in quotas} == {
+        *(('{"client-id":null,"user":"alice"}', "10", False), ('{"client-id":null,"user":"alice"}', "12.5", True))
+    }
+    assert [
+        row["partitions"] for row in sorted(rows(lake, "topics", "topic = 'orders'"), key=lambda row: row["topic_id"])
+    ] == [3, 1]
+    (threads_now,) = rows(lake, "effective_config", "resource_name = '1' AND key = 'num.io.threads'")
+    assert (threads_now["value"], threads_now["source"]) == ("8", "STATIC_BROKER_CONFIG")
+    (bad,) = rows(lake, "quarantine")
+    assert bad["reason"] == "the snapshot is not whole: its end is missing"
+
+    before = sorted(map(repr, rows(lake, "history")))
+    rebuild(lake, Inputs(), print)
+    assert sorted(map(repr, rows(lake, "history"))) == before
+
+
+def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
+    looks = tmp_path / "looks"
+    same = [topic("orders", "A"), override("orders", "retention.ms", "1")]
+    for minute in (0, 15, 30, 45):
+        snapshot(looks, minute, same)
+
+    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+
+    kinds = [row["kind"] for row in rows(lake, "snapshot")]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"snapshot": 4, "topic": 1, "config": 1}
+    assert rows(lake, "topics")[0]["last_seen"] == at(45)
+
+
+def test_brokers_that_differ_are_told_but_for_what_must(lake: Lake, tmp_path: Path) -> None:
+    brokers = [
+        each
+        for number, threads in (("1", "8"), ("2", "8"), ("3", "4"))
+        for each in (
+            config("broker", number, "num.io.threads", threads, "STATIC_BROKER_CONFIG"),
+            config("broker", number, "node.id", number, "STATIC_BROKER_CONFIG"),
+        )
+    ]
+    snapshot(tmp_path / "looks", 0, brokers)
+
+    run(lake, Sources(snapshots=[str(tmp_path / "looks")]), Inputs(), print)
+
+    assert [(row["key"], row["brokers"]) for row in rows(lake, "uneven")] == [
+        ("num.io.threads", [{"value": "8", "brokers": ["1", "2"]}, {"value": "4", "brokers": ["3"]}])
+    ]
