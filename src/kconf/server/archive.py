@@ -93,7 +93,7 @@ class Archive:
                 f"{self.directory} reaches to revision {revision}, the store to {current} only:"
                 " a store put back from a copy needs a new directory"
             )
-        kept = self._page(revision - 1)[:1]
+        kept = self._page(revision - 1, LAST)[:1]
         if kept and kept[0].number == revision and kept[0].time != time:
             raise StoreError(f"{done.path} tells of another past than the store: its revision {revision} is another")
         self.archived = revision
