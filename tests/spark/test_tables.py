@@ -218,7 +218,7 @@ def test_drift_is_one_of_meaning(world: World) -> None:
         "7200000",
         "60000",
     )
-    assert told["orders", "retention.ms"]["place"].endswith("declared.yaml:5:55")
+    assert told["orders", "retention.ms"]["place"].endswith("declared.yaml:5:67")
     assert told["payments", "segment.bytes"]["reason"] == "try 1048576"
     assert told["payments", "partitions"]["actual"] == "2"
     assert told["invoices", ""]["kind"] == "missing"

@@ -29,7 +29,7 @@ examples:
 
 What the tables hold: docs/reference/tables.md. `kconf lake` asks them.
 """
-_LITTLE = 64 * 1024 * 1024  # bytes of archive and lake: what a JVM reads before it has compiled well
+_LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

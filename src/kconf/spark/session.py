@@ -54,6 +54,15 @@ _JARS: Final = tuple(
     )
 )
 
+_QUICK_JVM: Final = "-XX:+UseSerialGC -Xms1g -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+_QUICK: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
 
 class SparkUnavailable(KconfError):
     """Spark does not start here; the message says what is missing."""
@@ -64,7 +73,8 @@ def start(
 ) -> SparkSession:
     """The one session of this process, started if need be. `settings` are Spark's own, and win over ours.
 
-    `quick` is for little data: the JVM then compiles with its first compiler only, which halves a run of seconds.
+    `quick` is for little data: most of a short run is compiling, so that the JVM uses its first compiler only, and
+    Spark interprets its plans.
     """
     try:
         from pyspark import SparkConf, SparkContext
@@ -115,9 +125,7 @@ def check_java() -> None:
 
 def _settings(master: str, quick: bool) -> dict[str, str]:
     local = master.startswith("local")
-    options = "-Duser.timezone=UTC -XX:+UseParallelGC" + (
-        " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m" if quick else ""
-    )
+    jvm = _QUICK_JVM if quick else "-XX:+UseParallelGC"
     settings = {
         "spark.master": master,
         "spark.app.name": "kconf pipeline",
@@ -125,7 +133,7 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",  # a text that is no number is no number, and no reason to stop
-        "spark.driver.extraJavaOptions": options,
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {jvm}",
         "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -142,7 +150,7 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
             "spark.driver.memory": f"{_memory()}m",
             "spark.sql.shuffle.partitions": "8",
         }
-    return settings
+    return settings | (_QUICK if quick else {})
 
 
 def _delta() -> dict[str, str]:
