@@ -93,12 +93,12 @@ def start(
     with file.open("ab") as noise:
         try:
             gateway = launch_gateway(conf, {"stdout": noise, "stderr": noise})  # type: ignore[no-untyped-call]
-            context = SparkContext(conf=conf, gateway=gateway)
+            session = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except Exception as error:  # the JVM fails in many ways, and tells none of them but in its log
             raise SparkUnavailable(_why(error, file)) from None
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
         logging.getLogger(name).disabled = True
-    return SparkSession(context)
+    return session
 
 
 def default_log() -> Path:
@@ -175,6 +175,8 @@ def _why(error: Exception, log: Path) -> str:
     text = log.read_text(errors="replace")[-20000:]
     if "unresolved dependency" in text or "UNRESOLVED DEPENDENCIES" in text:
         return f"Spark could not fetch the jars of Delta Lake {_DELTA}: it needs its Maven repository once ({log})."
+    if "Master removed our application" in text:
+        return f"Spark's master gave the run no executors: its workers' logs tell why ({log})."
     if "All masters are unresponsive" in text:
         return f"No Spark master answers at the address given ({log})."
     if "Could not parse Master URL" in text or "Could not parse Master URL" in str(error):

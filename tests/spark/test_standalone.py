@@ -1,0 +1,97 @@
+"""A real standalone Spark on loopback, a master and two workers: the same pipeline, live cluster included."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyspark
+import pytest
+from deltalake import DeltaTable
+
+from kconf import Alteration, Op, Resource, SyncAdminClient
+from kconf.spark.schemas import EFFECTIVE_CONFIG, HISTORY, INTEGRITY
+from tests.archive.reading import archiving
+from tests.support.process import free_port
+
+HOME = Path(pyspark.__file__).parent
+DEADLINE = 120.0
+LOOPBACK = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+class Daemon:
+    """A JVM of Spark's own, whose log tells when it is ready."""
+
+    def __init__(self, log: Path, name: str, *words: object) -> None:
+        self.log = log
+        command = [HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *words]
+        environment = {
+            **LOOPBACK,
+            "SPARK_HOME": str(HOME),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        with log.open("wb") as noise:
+            self.process = subprocess.Popen(list(map(str, command)), stdout=noise, stderr=noise, env=environment)
+
+    def __enter__(self) -> Daemon:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+    def wait_for(self, pattern: str) -> None:
+        end = time.monotonic() + DEADLINE
+        while not re.search(pattern, self.log.read_text(errors="replace")):
+            assert self.process.poll() is None, self.log.read_text(errors="replace")
+            assert time.monotonic() < end, f"{self.log} never said {pattern}"
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    port = free_port()
+    with ExitStack() as stack:
+        words = ("--host", "127.0.0.1", "--port", port, "--webui-port", free_port())
+        head = stack.enter_context(Daemon(tmp_path / "master.log", "master.Master", *words))
+        head.wait_for("I have been elected leader")
+        url = f"spark://127.0.0.1:{port}"
+        for number in (1, 2):
+            more = ("--host", "127.0.0.1", "--webui-port", free_port(), "--cores", 1, "--memory", "1g")
+            place = ("--work-dir", tmp_path / f"work{number}")
+            worker = Daemon(tmp_path / f"worker{number}.log", "worker.Worker", *more, *place, url)
+            stack.enter_context(worker).wait_for("Successfully registered with master")
+        yield url
+
+
+def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(master: str, tmp_path: Path) -> None:
+    with archiving(tmp_path / "archive") as server:
+        with SyncAdminClient(server.bootstrap) as admin:
+            admin.create_topics(["orders", "payments"]).raise_for_failures()
+            wish = {Resource.topic("orders"): [Alteration(Op.SET, "retention.ms", "60000")]}
+            admin.incremental_alter_configs(wish).raise_for_failures()
+        server.restart()
+        words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
+        command = [sys.executable, "-m", "kconf", "pipeline", "run", "--master", master, "--snapshot", server.bootstrap]
+        command += map(str, words)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=LOOPBACK)
+
+    assert done.returncode == 0, done.stderr
+    history = DeltaTable(tmp_path / "lake" / HISTORY.path).to_pyarrow_table().to_pylist()
+    assert {(row["resource_name"], row["key"], row["origin"]) for row in history} == {
+        *(("orders", "", "kconf"), ("payments", "", "kconf"), ("orders", "retention.ms", "kconf"))
+    }
+    effective = DeltaTable(tmp_path / "lake" / EFFECTIVE_CONFIG.path).to_pyarrow_table().to_pylist()
+    (kept,) = [row for row in effective if (row["resource_name"], row["key"]) == ("orders", "retention.ms")]
+    assert (kept["value"], kept["source"]) == ("60000", "DYNAMIC_TOPIC_CONFIG")
+    assert "STATIC_BROKER_CONFIG" in {row["source"] for row in effective}, "the look came from the workers"
+    assert DeltaTable(tmp_path / "lake" / INTEGRITY.path).to_pyarrow_table().num_rows == 0
+    for number in (1, 2):
+        assert "Asked to launch executor" in (tmp_path / f"worker{number}.log").read_text()
