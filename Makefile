@@ -27,7 +27,8 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv
+install: $(VENV)/.all ## put the package with all extras into .venv, and Delta Lake's jars into Spark's cache
+	@if command -v java >/dev/null; then $(BIN)/python -m kconf.spark.session; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper]'

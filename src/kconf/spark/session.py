@@ -185,11 +185,18 @@ def _why(error: Exception, log: Path) -> str:
 
 
 def stop(session: Any) -> None:
-    """End the session and its JVM."""
+    """End the session and its JVM; another may be started then."""
+    from pyspark import SparkContext
+
     gateway = session.sparkContext._gateway
     session.stop()
+    SparkContext._gateway = SparkContext._jvm = None
     process = getattr(gateway, "proc", None)
     gateway.shutdown()
     if process is not None:
         process.stdin.close()
         process.wait(timeout=30)
+
+
+if __name__ == "__main__":  # `make install`: have the jars brought before anyone waits for them
+    stop(start("local[1]"))
