@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kconf import Alteration, Op, Resource, Source, SyncAdminClient
 from lab.broker import KafkaBroker
 from lab.zookeeper import ZooKeeper
 from tests.cli.people.stories import (
@@ -15,6 +16,7 @@ from tests.cli.people.stories import (
     People,
     groups_and_client_metrics_are_changed_too,
     rights_are_added_listed_and_deleted,
+    until,
 )
 from tests.client.certificates import Certificates
 
@@ -61,14 +63,41 @@ def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
 
 
+@pytest.fixture(scope="module")
+def bare_431(kafka_431: KafkaBroker) -> KafkaBroker:
+    return _as_it_came(kafka_431)
+
+
+@pytest.fixture(scope="module")
+def bare_392(kafka_392: KafkaBroker) -> KafkaBroker:
+    return _as_it_came(kafka_392)
+
+
+def _as_it_came(broker: KafkaBroker) -> KafkaBroker:
+    """The stories tell of defaults; whoever used the broker before may have left others."""
+    levels = {Resource.brokers(): Source.DEFAULT_BROKER, Resource.broker(broker.node_id): Source.BROKER}
+    with SyncAdminClient(broker.bootstrap) as admin:
+
+        def left() -> dict[Resource, list[Alteration]]:
+            found = admin.describe_configs(levels)
+            return {
+                each: [Alteration(Op.DELETE, entry.name) for entry in found[each].entries if entry.source is level]
+                for each, level in levels.items()
+            }
+
+        admin.incremental_alter_configs(left()).raise_for_failures()
+        until(lambda: any(left().values()), False)
+    return broker
+
+
 @pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
-def test_a_story_on_431(kafka_431: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, kafka_431.bootstrap))
+def test_a_story_on_431(bare_431: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, bare_431.bootstrap))
 
 
 @pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
-def test_a_story_on_392(kafka_392: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
-    story(People(tmp_path, kafka_392.bootstrap))
+def test_a_story_on_392(bare_392: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, bare_392.bootstrap))
 
 
 @pytest.fixture(scope="module")
