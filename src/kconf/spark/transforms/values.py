@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kconf.keys.catalogue import Catalogue
+from kconf.keys.classes import KNOWN_CLASSES
 from kconf.keys.key import Key
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
@@ -72,6 +73,7 @@ def normalised(text: Column, kind: Column, distinct: Column) -> Column:
         .when(
             kind == ValueType.BOOLEAN.name, F.when(F.lower(plain).isin("true", "false"), F.lower(plain)).otherwise(text)
         )
+        .when(kind == ValueType.CLASS.name, F.when(plain.isin(*KNOWN_CLASSES), plain).otherwise(text))
         .when(kind == ValueType.DOUBLE.name, F.coalesce(plain.cast("double").cast("string"), text))
         .otherwise(plain)
     )

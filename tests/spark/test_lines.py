@@ -1,0 +1,109 @@
+"""Lines of an archive: what is taken, what is not and why, and that no secret gets in with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kconf.keys.catalogue import kafka_43
+from kconf.keys.checked import normalised
+from kconf.spark import bronze, silver
+from kconf.spark.lake import Lake, local
+from kconf.spark.schemas import ATTEMPTS, JOURNAL, QUARANTINE
+from kconf.spark.transforms import values
+from tests.spark.journals import journals
+from tests.support.secrets import assert_nowhere
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECRET = "hunter2-hunter2-hunter2"
+HASH = "hmac:" + "ab" * 32
+
+
+def attempt(number: int) -> dict[str, Any]:
+    who = {"principal": "User:eve", "client_id": "x", "host": "127.0.0.1", "api": "AlterConfigs", "request_id": 1}
+    about = {
+        "resource_type": "topic",
+        "resource_name": "orders",
+        "keys": ["retention.ms"],
+        "error": 40,
+        "dry_run": False,
+    }
+    return {"format": 1, "cluster": "c", "epoch": 1, "number": number, "revision": 3, "time": 1, **who, **about}
+
+
+def test_what_cannot_be_taken_is_kept_apart_with_its_reason(lake: Lake, tmp_path: Path) -> None:
+    (journal,) = journals(1, 5)
+    good = journal.lines[0]
+    secret = {"resource_type": "broker", "resource_name": "1", "key": "ssl.key.password"}
+    wrong = {
+        "cut": (json.dumps(good)[:-20], "this is no whole JSON object of the fields that a line has"),
+        "typed": (
+            json.dumps({**good, "revision": "seven"}),
+            "this is no whole JSON object of the fields that a line has",
+        ),
+        "newer": (json.dumps({**good, "format": 2}), "a newer kconf wrote it, in a format unknown here"),
+        "short": (json.dumps({**good, "resource_name": None}), "the field resource_name is missing"),
+        "kind": (json.dumps({**good, "kind": "wish"}), "its kind is unknown"),
+        "open": (
+            json.dumps({**good, **secret, "after": SECRET, "sensitive": True}),
+            "it holds a secret that is not sealed",
+        ),
+        "unmarked": (json.dumps({**good, **secret, "after": SECRET}), "it holds a secret that is not sealed"),
+    }
+    sealed = {**good, **secret, "revision": 99, "after": HASH, "sensitive": True}
+    taken = [json.dumps(each) for each in (good, good, sealed, attempt(1), attempt(1), attempt(2))]
+    (tmp_path / "archive" / "c").mkdir(parents=True)
+    text = "\n".join([*taken, "", *(line for line, _ in wrong.values())])
+    (tmp_path / "archive" / "c" / "1.jsonl").write_text(text)
+    brought = bronze.Read()
+
+    bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), brought)
+
+    assert brought.counts == {"journal": 2, "attempts": 2, "quarantined": len(wrong), "facts": 0}
+    assert (lake.read(JOURNAL).count(), lake.read(ATTEMPTS).count()) == (2, 2)
+    told = sorted((row["reason"], row["line"]) for row in lake.read(QUARANTINE).collect())
+    hidden = "it holds a secret that is not sealed"
+    assert told == sorted((reason, "[hidden]" if reason == hidden else line) for line, reason in wrong.values())
+    assert_nowhere(tmp_path / "lake", [SECRET])
+
+
+def test_texts_mean_in_spark_what_they_mean_to_kafka(spark: SparkSession) -> None:
+    """Every key with every text, held against what a describe prints."""
+    texts = [
+        "",
+        " 7 ",
+        "+7",
+        "-1",
+        "1.50",
+        "1e3",
+        "TRUE",
+        " false",
+        "maybe",
+        "a, b ,a",
+        ",",
+        "delete,compact",
+        "\tx\n",
+        "12x",
+    ]
+    keys = {
+        (kind, key.name): key
+        for kind, table in (("topic", kafka_43().topic), ("broker", kafka_43().broker), ("group", kafka_43().group))
+        for key in table.values()
+    }
+    rows = local(spark, values.keys(kafka_43()), values.KEYS)
+    given = local(spark, [{"text": each} for each in texts], "text string")
+    from pyspark.sql import functions as F
+
+    printed = values.normalised(F.col("text"), F.col("type"), F.col("distinct"))
+    told = rows.crossJoin(given).select("resource_type", "key", "text", printed.alias("printed")).collect()
+    wrong = [
+        (row["key"], row["text"], row["printed"], expected)
+        for row in told
+        if (key := keys.get((row["resource_type"], row["key"]))) is not None
+        if row["printed"] != (expected := normalised(key, row["text"]))
+    ]
+    assert wrong == []
+    assert len(told) > 1000
