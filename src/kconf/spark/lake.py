@@ -128,6 +128,17 @@ class Lake:
             writer = writer.option("userMetadata", json.dumps(note))
         writer.partitionBy(*table.partitioned_by).save(self.path(table))
 
+    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any]) -> None:
+        """Put rows, which need not meet the condition themselves, in the place of those that do, in one commit."""
+        writer = fit(rows, table).write.format("delta").mode("overwrite").option("replaceWhere", where)
+        writer = writer.option("userMetadata", json.dumps(note)).partitionBy(*table.partitioned_by)
+        name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+        self.spark.conf.set(name, "false")
+        try:
+            writer.save(self.path(table))
+        finally:
+            self.spark.conf.unset(name)
+
     def merge(self, table: Table, rows: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
         """Update the rows of the table (`t`) that match those given (`s`), add the others, in one commit."""
         fit(rows, table).createOrReplaceTempView("kconf_merge")

@@ -1,4 +1,4 @@
-"""Keeping the history: what is new in bronze is folded in by one MERGE, and everything can be built anew.
+"""Keeping the history: what is new in bronze is folded in by one commit, and everything can be built anew.
 
 The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
 (`clocks`) and the time of the first line that a server numbered (`began`; later looks at such a cluster are no events,
@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.spark.lake import Lake, local
+from kconf.spark.lake import Lake, fit, local
 from kconf.spark.schemas import HISTORY, JOURNAL, SNAPSHOT
 from kconf.spark.transforms.history import (
     KEY,
@@ -55,10 +55,12 @@ def update(lake: Lake) -> bool:
     new = _events(journal, snapshot, began).persist(StorageLevel.DISK_ONLY)
     try:
         late = _late(new, state, told)
-        everything = _events(lake.read(JOURNAL), lake.read(SNAPSHOT), began)
-        rows = _fold(lake, new, late, everything)
         note = _note(told, state, began)
-        lake.merge(HISTORY, rows, on=_SAME if late is not None else f"{_SAME} AND t.open", note=note)
+        if late is None:
+            lake.replace(HISTORY, "open", _fold(lake, new), note)
+        else:
+            everything = _events(lake.read(JOURNAL), lake.read(SNAPSHOT), began)
+            lake.merge(HISTORY, _fold_late(lake, new, late, everything), on=_SAME, note=note)
     finally:
         new.unpersist()
     return True
@@ -134,18 +136,28 @@ def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> D
     return journal_events(journal).unionByName(snapshot_events(looks))
 
 
-def _fold(lake: Lake, new: DataFrame, late: DataFrame | None, all_events: DataFrame) -> DataFrame:
-    """The rows of all resources that have new events; `late` are those to be built anew from all events."""
+def _fold(lake: Lake, new: DataFrame) -> DataFrame:
+    """What takes the place of all open rows: those that nothing touches as they are, and what becomes of the others."""
+    there = lake.read(HISTORY).where("open")
+    touched = F.broadcast(new.select(*RESOURCE).distinct())
+    untouched = there.join(touched, list(RESOURCE), "left_anti")
+    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched), HISTORY))
+
+
+def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, everything: DataFrame) -> DataFrame:
+    """The rows of all resources that have new events; the `late` ones are built anew from all events."""
     resource = list(RESOURCE)
-    touched = new.select(*resource).distinct()
-    if late is not None:
-        touched = touched.join(late, resource, "left_anti")
-    fresh = open_events(lake.read(HISTORY)).unionByName(new).join(F.broadcast(touched), resource, "left_semi")
-    rows = intervals(seen_changes(fresh))
-    if late is not None:
-        again = all_events.join(F.broadcast(late), resource, "left_semi")
-        rows = rows.unionByName(intervals(seen_changes(again)))
-    return rows
+    in_time = new.join(late, resource, "left_anti")
+    touched = F.broadcast(in_time.select(*resource).distinct())
+    again = everything.join(F.broadcast(late), resource, "left_semi")
+    rows = _touched(lake.read(HISTORY).where("open"), in_time, touched)
+    return rows.unionByName(intervals(seen_changes(again)))
+
+
+def _touched(there: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
+    """Open rows are the events that began them: with the new events they make the rows of these resources."""
+    fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
+    return intervals(seen_changes(fresh))
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
