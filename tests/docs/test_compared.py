@@ -1,0 +1,45 @@
+"""The table of tools in the README says what docs/reference/compared.md says, and each of its cells rests on something."""
+
+from __future__ import annotations
+
+import re
+
+from tests.docs.blocks import ROOT
+
+README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs/reference/compared.md").read_text()
+SECTION = re.compile(r"^## (.+?)$\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The cells of the first table in a text, without the line of dashes."""
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def _tables() -> dict[str, list[list[str]]]:
+    return {title: _rows(text)[1:] for title, text in SECTION.findall(PAGE)}
+
+
+def test_the_readme_and_the_page_say_the_same() -> None:
+    (_, *tools), *rows = _rows(dict(SECTION.findall(README))["Beside the tools you know"])
+
+    told = {tool: [[row[0], row[place]] for row in rows] for place, tool in enumerate(tools, start=1)}
+    assert told == {tool: [row[:2] for row in table] for tool, table in _tables().items()}
+
+
+def test_a_cell_of_another_tool_has_a_link_or_what_the_tool_itself_prints() -> None:
+    bare = [
+        (tool, row)
+        for tool, table in _tables().items()
+        for row in table
+        if not re.search(r"\]\((https://\S+|[\w./-]+\.md)\)|`[^`]+`", row[2])
+    ]
+    assert bare == []
+
+
+def test_what_kconf_says_of_itself_rests_on_tests_and_pages_that_are_there() -> None:
+    places = re.findall(r"`([\w/]+\.\w+)`", " ".join(row[2] for row in _tables()["kconf"]))
+
+    assert len(places) >= 10
+    assert [place for place in places if not (ROOT / place).is_file()] == []
