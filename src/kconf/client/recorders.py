@@ -39,14 +39,14 @@ class Recorder(Protocol):
     def before(self) -> Script[list[Begun]]:
         """What the call would change."""
 
-    def after(self, done: Sequence[Begun]) -> Script[list[Change]]:
-        """What it has changed, where that is known better now."""
+    def after(self, done: Sequence[Begun], result: Any) -> Script[list[Change]]:
+        """What it has changed, where that is known better now, by what the call gave."""
 
 
 class Known:
     """A recorder for calls of which all is known beforehand."""
 
-    def after(self, done: Sequence[Begun]) -> Script[list[Change]]:
+    def after(self, done: Sequence[Begun], result: Any) -> Script[list[Change]]:
         yield from ()
         return [each.change for each in done]
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 from uuid import UUID
 
+from kconf.client.calls import Answer
 from kconf.client.calls_topics import CreatePartitions, CreateTopics, DeleteTopics, DescribeTopics
 from kconf.client.recorders import Begun, Known, Script, described
-from kconf.errors import KafkaError, Results
-from kconf.model.cluster import TopicDescription
+from kconf.errors import ErrorCode, Failure, KafkaError, Results
+from kconf.model.cluster import CreatedTopic, TopicDescription
 from kconf.model.entry import own_source
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
 
 Name = str | UUID
+IsDone = Callable[[TopicDescription], bool]
+LOOKS: Final = 7  # over some three seconds
 
 
 class CreatedTopics:
@@ -36,8 +40,13 @@ class CreatedTopics:
                 found.append(Begun(name, Change(ChangeKind.CONFIG, resource, key, None, value, "set")))
         return found
 
-    def after(self, done: Sequence[Begun]) -> Script[list[Change]]:
-        return (yield from _as_they_are(done))
+    def after(self, done: Sequence[Begun], result: Results[str, CreatedTopic]) -> Script[list[Change]]:
+        ids = {str(each.item): result[str(each.item)].topic_id for each in done}  # an old broker tells none: zero
+
+        def is_this(topic: TopicDescription) -> bool:
+            return ids[topic.name].int in (0, topic.topic_id.int)
+
+        return (yield from _as_they_are(done, is_this))
 
 
 class GrownTopics:
@@ -52,8 +61,8 @@ class GrownTopics:
             for wanted in [json.dumps({"partitions": count})]
         ]
 
-    def after(self, done: Sequence[Begun]) -> Script[list[Change]]:
-        return (yield from _as_they_are(done))
+    def after(self, done: Sequence[Begun], result: object) -> Script[list[Change]]:
+        return (yield from _as_they_are(done, lambda topic: len(topic.partitions) >= self.counts[topic.name]))
 
 
 class DeletedTopics(Known):
@@ -77,23 +86,50 @@ class DeletedTopics(Known):
         return found
 
 
+class Awaited(DescribeTopics):
+    """Topics as a broker shows them once it knows of what was done: its metadata may lag behind the controller."""
+
+    def __init__(self, topics: Iterable[str], is_done: IsDone) -> None:
+        super().__init__(topics)
+        self._is_done = is_done
+        self._looks = dict.fromkeys(self.items, LOOKS)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Name]) -> Answer:
+        answer = super().read(version, frame, start, items)
+        outcomes = dict(answer.outcomes)
+        for item in items:
+            self._looks[item] -= 1
+            if self._looks[item] > 0 and not self._shows(outcomes.get(item)):
+                outcomes[item] = Failure(ErrorCode.LEADER_NOT_AVAILABLE)  # so that it is asked for again
+        return answer._replace(outcomes=outcomes)
+
+    def _shows(self, outcome: TopicDescription | Failure | None) -> bool:
+        if isinstance(outcome, TopicDescription):
+            return self._is_done(outcome)
+        return outcome is not None and outcome.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def _topics(names: Iterable[Name]) -> Script[dict[Name, TopicDescription]]:
     wanted = list(names)
-    if not wanted:
-        return {}
+    return (yield from _found(DescribeTopics(wanted))) if wanted else {}
+
+
+def _found(call: DescribeTopics) -> Script[dict[Name, TopicDescription]]:
+    """The topics that can be described."""
     try:
-        found: Results[Name, TopicDescription] = yield DescribeTopics(wanted)
+        found: Results[Name, TopicDescription] = yield call
     except KafkaError:
         return {}
     return {name: found[name] for name in found if name not in found.failures}
 
 
-def _as_they_are(done: Sequence[Begun]) -> Script[list[Change]]:
+def _as_they_are(done: Sequence[Begun], is_done: IsDone) -> Script[list[Change]]:
     """The same lines, with topics as the cluster tells them now."""
-    topics = yield from _topics(dict.fromkeys(str(each.item) for each in done if each.change.kind is ChangeKind.TOPIC))
+    names = dict.fromkeys(each.change.resource.name for each in done if each.change.kind is ChangeKind.TOPIC)
+    topics = yield from _found(Awaited(names, is_done))
     return [
         change._replace(after=_text(topics[name]))
-        if change.kind is ChangeKind.TOPIC and (name := change.resource.name) in topics
+        if change.kind is ChangeKind.TOPIC and (name := change.resource.name) in topics and is_done(topics[name])
         else change
         for _, change in done
     ]

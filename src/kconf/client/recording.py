@@ -89,7 +89,7 @@ def recorded(call: Call[Any, Any, T], journal: Journal, settings: Settings) -> S
     refused = [Refused(each.change, failures[each.item]) for each in begun if each.item in failures]
     unknown = [each.change for each in refused if each.failure.code in _UNCERTAIN]
     try:
-        made = yield from recorder.after(done)
+        made = yield from recorder.after(done, result)
     except KafkaError:
         made = [each.change for each in done]  # it was done, whatever else is known of it
     journal.end(entry, made, [each for each in refused if each.failure.code not in _UNCERTAIN], unknown)
