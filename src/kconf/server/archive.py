@@ -20,7 +20,7 @@ from kconf.errors import JournalTrimmed, StoreError
 from kconf.model.journal import Revision
 from kconf.model.lines import attempt_line, change_lines, to_json
 from kconf.store.base import JournalReader
-from kconf.store.files import Growing, Lock, private_directory, sync_directory
+from kconf.store.files import Growing, Lock, cluster_directory, private_directory, sync_directory
 
 log = getLogger(__name__)
 
@@ -55,9 +55,7 @@ class Archive:
     """One cluster's directory, held by one process. `archived` is the last revision that is there for good."""
 
     def __init__(self, directory: Path, cluster: str, epoch: int, reader: JournalReader) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", cluster):
-            raise StoreError(f"{cluster!r} is no cluster id that could name a directory")
-        self.directory = directory / cluster
+        self.directory = cluster_directory(directory, cluster)
         self.archived = 0
         self.written = 0
         self._cluster, self._epoch, self._reader = cluster, epoch, reader
@@ -148,7 +146,7 @@ class Archive:
             return [each for each in self._reader.changes(after, PAGE) if each.number <= up_to]
         except JournalTrimmed as gone:
             log.error("the journal was trimmed before it was archived after=%d oldest=%d", after, gone.oldest)
-            return list(self._reader.changes(gone.oldest - 1, PAGE))
+            return self._page(gone.oldest - 1, up_to)
 
     def _name(self, kind: str, first: int, last: int) -> str:
         return f"{kind}{self._epoch:020d}-{first:020d}-{last:020d}.jsonl"

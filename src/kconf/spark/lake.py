@@ -94,7 +94,7 @@ class Lake:
         for commit in reversed(self._commits(table)):
             stream = commit.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(commit)
             try:
-                lines = stream.readAllBytes().decode().splitlines()
+                lines = stream.readAllBytes().decode().split("\n")  # a statistic may hold a U+2028
             finally:
                 stream.close()
             for line in lines:

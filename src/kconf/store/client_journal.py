@@ -24,7 +24,7 @@ from kconf.client.recording import Refused
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import Attempt, Caller, Change, Revision, redacted
 from kconf.model.lines import FORMAT, attempt_line, change_lines, to_json
-from kconf.store.files import Growing, create, private_directory
+from kconf.store.files import Growing, cluster_directory, create, private_directory
 
 EPOCH: Final = 0  # no server numbers these
 ORIGIN: Final = "client"
@@ -109,7 +109,7 @@ class ClientJournal:
         return key
 
     def _write(self, cluster: str, name: str, lines: Iterable[Mapping[str, Any]]) -> Path:
-        directory = self.directory / cluster
+        directory = cluster_directory(self.directory, cluster)
         try:
             private_directory(directory)
             with Growing(directory) as file:
@@ -131,7 +131,7 @@ class Recorded(NamedTuple):
 def read_record(directory: str | os.PathLike[str], cluster: str) -> Recorded:
     """All that is recorded of a cluster: a client's journal, an archive, or both. `StoreMismatch` names a bad line."""
     found = Recorded([], [], [])
-    folder = Path(directory) / cluster
+    folder = cluster_directory(directory, cluster)
     try:
         names = sorted(each for each in os.listdir(folder) if not each.startswith("."))
     except FileNotFoundError:
@@ -148,12 +148,12 @@ def read_record(directory: str | os.PathLike[str], cluster: str) -> Recorded:
 
 def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        texts = path.read_text(encoding="utf-8").splitlines()
+        texts = path.read_text(encoding="utf-8").split("\n")  # no other: a value may hold a U+2028
     except OSError as error:
         raise StoreUnavailable(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise StoreMismatch(f"{path} is no journal: it is no UTF-8") from None
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(texts[:-1] if not texts[-1] else texts, 1):
         try:
             line: dict[str, Any] = json.loads(text)
             newer = line["format"] > FORMAT

@@ -7,13 +7,14 @@ over, is synced, and only then gets its own; the directory is synced too, so tha
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
 
-from kconf.errors import StoreLocked
+from kconf.errors import StoreLocked, StoreMismatch
 
 
 def create(path: Path, content: bytes = b"") -> None:
@@ -46,6 +47,14 @@ def private_directory(path: Path) -> None:
             sync_directory(path.parent)
     if not path.is_dir():
         raise NotADirectoryError(20, "Not a directory", str(path))
+
+
+def cluster_directory(parent: str | os.PathLike[str], cluster: str | None) -> Path:
+    """The directory of one cluster's files. Its id is what a server says it is, so it may not lead elsewhere."""
+    name = cluster or "unknown"
+    if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", name) is None:
+        raise StoreMismatch(f"{name!r} is no cluster id that could name a directory")
+    return Path(parent) / name
 
 
 class Growing:

@@ -93,3 +93,24 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> N
 
     with pytest.raises(StoreMismatch, match=told.replace(".", r"\.")):
         read_record(tmp_path, "C")
+
+
+@pytest.mark.parametrize("cluster", ["../elsewhere", "/elsewhere", "..", ".", ".hidden", "a/b", "a\0b", "a b"])
+def test_a_server_cannot_send_the_journal_elsewhere_by_its_cluster_id(tmp_path: Path, cluster: str) -> None:
+    journal = ClientJournal(tmp_path / "journal")
+
+    with pytest.raises(StoreMismatch, match="no cluster id that could name a directory"):
+        journal.begin(cluster, ALICE, [SET])
+    with pytest.raises(StoreMismatch):
+        read_record(tmp_path / "journal", cluster)
+
+    assert [each for each in tmp_path.rglob("*") if "begun" in each.name] == []
+
+
+@pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "one\x0btwo", "one\ntwo", "\u2029"])
+def test_a_value_that_looks_like_two_lines_is_one(tmp_path: Path, text: str) -> None:
+    journal = ClientJournal(tmp_path)
+
+    journal.end(journal.begin("C", ALICE, [SET._replace(after=text)]), [SET._replace(after=text)], [], [])
+
+    assert [line["after"] for line in read_record(tmp_path, "C").changes] == [text]

@@ -88,14 +88,12 @@ def _directory(out: str) -> str:
 
 
 def _written(directory: str, target: Target, reading: Reading) -> dict[str, Any]:
-    from pathlib import Path
-
     from kconf.model.lines import to_json
     from kconf.model.snapshot_lines import snapshot_lines
-    from kconf.store.files import Growing, private_directory
+    from kconf.store.files import Growing, cluster_directory, private_directory
     from kconf.version import __version__
 
-    place = Path(directory) / (reading.cluster or "unknown")
+    place = cluster_directory(directory, reading.cluster)
     count = 0
     try:
         private_directory(place)

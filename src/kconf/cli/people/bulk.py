@@ -72,7 +72,7 @@ class Resumption:
         head = f"kconf {command} {_fingerprint(wish)}"
         try:
             with open(path, encoding="utf-8") as file:
-                first, *names = file.read().splitlines() or [head]
+                first, *names = (file.read() or head).split("\n")
         except FileNotFoundError:
             self._write("x", [head])
             return

@@ -8,7 +8,7 @@ import pytest
 
 from kconf.cli.people.bulk import Resumption, paced
 from kconf.errors import ConfigurationError
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 
 
 class Clock:
@@ -47,6 +47,13 @@ def test_what_is_done_is_left_out_by_the_same_wish_only(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="another command"):
         Resumption(path, "unset", "segment.ms=1")
     assert oct(Path(path).stat().st_mode)[-3:] == "600"
+
+
+def test_a_name_that_looks_like_two_lines_is_one(tmp_path: Path) -> None:
+    path, odd = str(tmp_path / "done"), Resource(ResourceType.GROUP, "one\u2028two")
+    Resumption(path, "set", "x").note([odd])
+
+    assert Resumption(path, "set", "x").missing([odd, Resource.topic("b")]) == [Resource.topic("b")]
 
 
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
