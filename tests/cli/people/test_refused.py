@@ -50,3 +50,25 @@ def test_who_may_do_little_is_told_so(
     assert (blind["old"], blind["new"], blind["outcome"]) == (None, "7200000", "done")
     monkeypatch.setenv("KCONF_CONFIG", str(root.config))
     assert root.overrides("topic:rights.a") == {"segment.ms": "7200000"}
+
+
+def test_a_rule_that_cannot_be_judged_is_not_taken_for_kept(
+    secured: Secured,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root, alice = someone(secured, tmp_path / "root", ROOT), someone(secured, tmp_path / "alice", ALICE)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("rules:\n  - {id: few, selector: 'topic:*', key: partitions, condition: {max: 3}}\n")
+    alice.add_context("ruled", policy=str(policy))
+    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+    monkeypatch.setenv("KCONF_CONFIG", str(root.config))
+    root.topics("judged")
+    root(f"acl add --principal User:{ALICE.name} --operation alter-configs --on topic:judged")
+    monkeypatch.setenv("KCONF_CONFIG", str(alice.config))
+
+    (refused,) = alice.items("set topic:judged segment.ms=1h -C ruled", status=1)
+    (done,) = alice.items("set topic:judged segment.ms=1h")
+
+    assert (refused["error"], refused["outcome"]) == ("TOPIC_AUTHORIZATION_FAILED", "failed")
+    assert done["error"] is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kconf.errors import ConfigurationError, ErrorCode, Failure, KafkaError
 from kconf.model.resource import Resource, ResourceType
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from kconf.client.sync import SyncAdminClient
     from kconf.engine.policy_rules import Finding, Rules
     from kconf.model.alteration import TopicWish
-    from kconf.model.cluster import CreatedTopic
+    from kconf.model.cluster import CreatedTopic, TopicDescription
     from kconf.model.entry import View
+
+
+_Shape = tuple[int | None, int | None]
+"""How many partitions a topic has, and how many replicas each; None: no rule asks."""
+_NO_SHAPE: Final[_Shape] = (None, None)
 
 
 def judged(target: Target, admin: SyncAdminClient, plan: Plan, answer: Answer) -> Plan:
@@ -42,8 +47,14 @@ def judged(target: Target, admin: SyncAdminClient, plan: Plan, answer: Answer) -
     described = admin.describe_configs(by_resource)
     shapes = _shapes(admin, rules, list(by_resource))
     for resource, edits in by_resource.items():
-        unread = described.failures.get(resource)
-        verdict = unread or _verdict(rules, resource, edits, described[resource], shapes, answer)
+        shape = shapes.get(resource.name, _NO_SHAPE) if resource.type is ResourceType.TOPIC else _NO_SHAPE
+        verdict: Failure | None
+        if resource in described.failures:
+            verdict = described.failures[resource]
+        elif isinstance(shape, Failure):
+            verdict = shape
+        else:
+            verdict = _verdict(rules, resource, edits, described[resource], shape, answer)
         if verdict is not None:
             failures[resource] = verdict
     return plan._replace(failures=failures)
@@ -67,7 +78,7 @@ def _verdict(
     resource: Resource,
     edits: Sequence[Edit],
     view: View,
-    shapes: Mapping[str, tuple[int, int]],
+    shape: _Shape,
     answer: Answer,
 ) -> Failure | None:
     from kconf.engine.policy_rules import Subject
@@ -81,12 +92,11 @@ def _verdict(
             values.pop(edit.key, None)
         else:
             values[edit.key] = edit.new
-    shape = shapes.get(resource.name, (None, None)) if resource.type is ResourceType.TOPIC else (None, None)
     return _told(rules.judge(Subject(resource, values, overrides, *shape), [each.key for each in edits]), answer)
 
 
-def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, tuple[int, int]]:
-    """Partitions and replication factors of topics, where a rule asks for them."""
+def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, _Shape | Failure]:
+    """Partitions and replication factors of topics, where a rule asks for them; why not, where they may not be read."""
     from kconf.engine.policy_rules import PARTITIONS, REPLICATION_FACTOR
 
     counted = {PARTITIONS.name, REPLICATION_FACTOR.name}
@@ -95,13 +105,16 @@ def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource])
     names = [each.name for each in resources if each.type is ResourceType.TOPIC]
     try:
         found = admin.describe_topics(names)
-    except KafkaError:
-        return {}  # then a rule about counts finds none
-    return {
-        name: (len(found[name].partitions), len(found[name].partitions[0].replicas))
-        for name in names
-        if name not in found.failures and found[name].partitions
-    }
+    except KafkaError as error:
+        return dict.fromkeys(names, error.failure())  # a rule that cannot be judged is not taken for kept
+    shapes: dict[str, _Shape | Failure] = {}
+    for name in names:
+        shapes[name] = found.failures[name] if name in found.failures else _shape(found[name])
+    return shapes
+
+
+def _shape(topic: TopicDescription) -> _Shape:
+    return len(topic.partitions), len(topic.partitions[0].replicas) if topic.partitions else None
 
 
 def judge_creation(policy: str, wish: TopicWish, made: CreatedTopic, answer: Answer) -> Failure | None:
