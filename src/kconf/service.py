@@ -170,7 +170,11 @@ class Service:
         """Apply what other servers have committed."""
         if self._others and not self._closed:
             self._others = False
-            news = await self._in_thread(self.store.news)
+            try:
+                news = await self._in_thread(self.store.news)
+            except Exception:  # as in `_group`: a store's bug is never the writer's end
+                log.exception("what others have changed cannot be read")
+                return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._after(self.state, self.state.snapshot)
             if news:

@@ -50,6 +50,15 @@ class Moody(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.mood: Exception | None = None
+        self.wake: Callable[[], None] = lambda: None
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+
+    def news(self) -> Sequence[Revision]:
+        if self.mood is not None:
+            raise self.mood
+        return ()
 
     def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
         if self.mood is not None:
@@ -114,6 +123,23 @@ def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Ex
         assert _codes(again.responses) == [ErrorCode.NONE]
         assert service.writable
         assert store.load() == service.state.snapshot
+
+    _with_service(test)
+
+
+def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(store: Moody, service: Service, context: Context) -> None:
+        await _ask(context, creating("orders"))
+        store.mood = RuntimeError("a bug of the store")
+        store.wake()
+        async with asyncio.timeout(30):
+            while "cannot be read" not in caplog.text:
+                await asyncio.sleep(0.001)
+
+        store.mood = None
+        altered = read(*ALTER, await _ask(context, altering({topic("orders"): {"retention.ms": "1"}})))
+
+        assert _codes(altered.responses) == [ErrorCode.NONE]
 
     _with_service(test)
 

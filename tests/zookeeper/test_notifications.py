@@ -11,11 +11,13 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
+from kconf import AclBinding, AclType, Operation, SyncAdminClient
 from kconf.store.base import open_store
 from kconf.store.zookeeper import ZookeeperStore
 from kconf.store.zookeeper_notices import Notices
+from tests.cli.declare.conftest import AUTHORIZER
 from tests.feed.reading import changes, set_key, until
-from tests.support.admin import BROKER, SET, TOPIC, Admin
+from tests.support.admin import BROKER, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
@@ -184,6 +186,32 @@ def test_a_restarted_server_reads_everything_without_notifications(serve: Serve,
         (entry,) = admin.ask("DescribeClientQuotas", 1, components=[], strict=False).entries
         assert [(each.entity_type, each.entity_name) for each in entry.entity] == [("client-id", "app")]
         assert [(each.key, each.value) for each in entry.values] == [("producer_byte_rate", 1024.0)]
+
+
+def test_what_others_put_among_our_marks_stops_nobody(serve: Serve, znodes: KazooClient) -> None:
+    server = serve(1)
+    server.stop()
+    for name, data in (("a", b""), ("b", b"{}"), ("c", b'["x", 1]'), ("d", b"\xff"), ("e", b"[[null], 2]")):
+        znodes.create(f"/kconf/marks/{name}", data)
+    server.start()
+    with Admin(server.bootstrap) as admin:
+        assert codes(admin.create("orders")) == [0]
+    assert server.log().count("is no mark of ours") == 5
+
+
+def test_rights_that_brokers_cannot_read_are_told_of(serve: Serve, znodes: KazooClient) -> None:
+    server = serve(1001, properties=AUTHORIZER)
+    znodes.create("/brokers/ids/1", json.dumps(DOCUMENT).encode(), ephemeral=True)
+    with Admin(server.bootstrap) as admin:
+        until(lambda: [each.node_id for each in admin.ask("Metadata", 12, topics=[]).brokers] == [1], SOON)
+    with SyncAdminClient(server.bootstrap) as client:
+        names = ("plain", "with/slash")
+        client.create_acls(
+            [AclBinding(AclType.GROUP, name, "User:a", Operation.READ) for name in names]
+        ).raise_for_failures()
+
+    (told,) = [line for line in server.log().splitlines() if "holds on kconf only" in line]
+    assert "with/slash" in told
 
 
 def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, znodes: KazooClient) -> None:

@@ -24,7 +24,7 @@ from kconf.errors import ChangeTooLarge, ConfigurationError, RevisionConflict, S
 from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision, redacted, sealed_with
 from kconf.model.members import Member, Members
 from kconf.model.plan import Draft
-from kconf.model.resource import Resource
+from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, encode_id
 from kconf.store import zookeeper_paths as at
 from kconf.store.base import broken
@@ -195,12 +195,20 @@ class ZookeeperStore:
             if moved is not None:
                 return moved
             self._notices.made(writing.named)
+            self._tell_of_hidden(lines)
         for place, revision in made:
             earlier = answers.get(place)
             if isinstance(earlier, Revision):
                 self._ledger.news.append(earlier)  # a draft in several parts: its caller is answered by the last
             answers[place] = revision
         return None
+
+    def _tell_of_hidden(self, lines: Iterable[Change]) -> None:
+        """Real brokers do not obey ACLs that Kafka's tree cannot hold: nobody shall take them for being in force."""
+        if self._outside.beside:
+            for resource in {each.resource for each in lines if each.resource.type is ResourceType.ACL}:
+                if at.config_path(resource).startswith(at.OWN_CONFIG):
+                    log.warning("%s holds on kconf only: Kafka's brokers cannot read a name such as this", resource)
 
     def _look_again(self, found: Surprise) -> set[Resource]:
         """A znode is not as the journal says: someone else wrote it, or a mark was purged."""

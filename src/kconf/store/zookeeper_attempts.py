@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 from typing import Final
 
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import NodeExistsError
 
 from kconf.model.journal import Attempt
 from kconf.store.base import MOST_ATTEMPTS
@@ -33,9 +33,8 @@ class Attempts:
         self._forget()
 
     def _written(self, first: int, data: bytes) -> bool:
-        self._session.check()
         try:
-            self._session.client.create(_path(first), data)
+            self._session.create(_path(first), data)
         except NodeExistsError:
             return False
         return True
@@ -50,13 +49,8 @@ class Attempts:
 
     def _forget(self) -> None:
         firsts = self._firsts()
-        for first, following in pairwise(firsts):
-            if following > firsts[-1] - MOST_ATTEMPTS:
-                return
-            try:
-                self._session.client.delete(_path(first))
-            except NoNodeError:
-                continue
+        old = (first for first, following in pairwise(firsts) if following <= firsts[-1] - MOST_ATTEMPTS)
+        self._session.delete(map(_path, old))
 
     def read(self, after: int, limit: int) -> list[Attempt]:
         firsts = self._firsts()

@@ -12,8 +12,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kazoo.exceptions import NoNodeError
-
 from kconf.errors import JournalTrimmed
 from kconf.model.journal import Attempt, Revision
 from kconf.model.resource import Resource
@@ -160,7 +158,7 @@ class Journal:
                 first = max(first, next(young, self.last))
             first = max(oldest, min(first, self.last, self.last if up_to is None else up_to + 1))
             if first > oldest:
-                self._session.client.set(OLDEST, str(first).encode())
+                self._session.set(OLDEST, str(first).encode())
                 self.oldest = first
             self._forget(first)
             return first - oldest
@@ -169,12 +167,7 @@ class Journal:
         """Delete the znodes that hold nothing from `first` on; another server may do the same."""
         gone = max(bisect_right(self._firsts, first) - 1, 0)
         gone = min(gone, _FORGOTTEN_AT_ONCE)
-        deletions = [self._session.client.delete_async(node_path(each)) for each in self._firsts[:gone]]
-        for each in deletions:
-            try:
-                each.get()
-            except NoNodeError:
-                continue
+        self._session.delete(node_path(each) for each in self._firsts[:gone])
         self._firsts = self._firsts[gone:]
 
     def close(self) -> None:

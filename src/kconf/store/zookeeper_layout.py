@@ -177,14 +177,13 @@ def read_topic(path: str, name: str, data: bytes) -> tuple[Topic | None, int | N
     facts = _object(data)
     stamps = _stamps(facts, 1)
     try:
-        assert facts is not None
-        partitions = facts["partitions"]
+        partitions = (facts or {})["partitions"]
         replicas = tuple(tuple(map(int, partitions[str(number)])) for number in range(len(partitions)))
-        identity = facts.get("topic_id")
+        identity = (facts or {}).get("topic_id")
         if identity is None:
             return None, None, ()
         topic = Topic(name, decode_id(identity), replicas)
-    except (AssertionError, KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None, None, [Problem(path, "", "it is not a document of a topic's partitions")]
     return topic, stamps[0] if stamps else None, ()
 

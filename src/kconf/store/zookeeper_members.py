@@ -40,7 +40,7 @@ class Membership:
         path, data = f"{at.SERVERS}/{member.id}", _written(member)
         for _ in range(2):
             try:
-                self._session.client.create(path, data, ephemeral=True)
+                self._session.create(path, data, ephemeral=True)
             except NodeExistsError:
                 if self._is_ours(path):
                     break
@@ -57,7 +57,7 @@ class Membership:
 
     def _await_gone(self, path: str) -> None:
         gone = Event()
-        if self._session.client.exists(path, lambda _event: gone.set()) is not None:
+        if self._session.get(path, lambda _event: gone.set()) is not None:
             gone.wait(_PATIENCE)
 
     def rejoin(self) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Final
 
-from kazoo.exceptions import NoNodeError
-
 from kconf.store import zookeeper_paths as at
 from kconf.store.zookeeper_session import Op, Session
 
@@ -57,21 +55,11 @@ class Notices:
 
     def _now(self) -> int:
         """What time it is for ZooKeeper."""
-        self._session.client.set(f"{at.OURS}/clock", b"")
-        found = self._session.get(f"{at.OURS}/clock")
-        return int(found[1].mtime) if found else 0
+        return int(self._session.set(f"{at.OURS}/clock", b"").mtime)
 
     def _delete(self, paths: list[str]) -> None:
         for start in range(0, len(paths), _TOGETHER):
             some = paths[start : start + _TOGETHER]
             results = self._session.commit(Op("delete", path) for path in some)
             if any(isinstance(each, Exception) for each in results):
-                self._delete_one_by_one(some)
-
-    def _delete_one_by_one(self, paths: list[str]) -> None:
-        """A broker was faster with some of them."""
-        for path in paths:
-            try:
-                self._session.client.delete(path)
-            except NoNodeError:
-                continue
+                self._session.delete(some)  # one by one: a broker was faster with some of them

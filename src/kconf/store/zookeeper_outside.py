@@ -8,7 +8,6 @@ to write that znode.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from logging import getLogger
 from time import time
@@ -25,7 +24,7 @@ from kconf.store.vault import is_secret
 from kconf.store.zookeeper_layout import read_topic
 from kconf.store.zookeeper_ledger import Ledger, Surprise
 from kconf.store.zookeeper_members import Membership
-from kconf.store.zookeeper_tree import Reading, Said, Tree, mark_path
+from kconf.store.zookeeper_tree import Mark, Reading, Said, Tree, mark_path
 
 log = getLogger(__name__)
 
@@ -216,10 +215,8 @@ class Outside:
 
     def purge_marks(self, oldest: int) -> None:
         """Forget what is older than the journal; a server that still counts on a mark finds that it is gone."""
-        for path, data, _ in self._session.get_many(map(mark_path, self.marks())):
-            numbers, _modified = json.loads(data)
-            if max(numbers, default=0) < oldest:
-                self._session.client.delete_async(path)
+        found = [(path, Mark.of(data)) for path, data, _ in self._session.get_many(map(mark_path, self.marks()))]
+        self._session.delete(path for path, mark in found if mark is None or max(mark.numbers, default=0) < oldest)
         self._ledger.mirror.marks = self.marks()
 
 

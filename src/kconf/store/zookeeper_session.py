@@ -152,11 +152,11 @@ class Session:
             if state == KazooState.LOST:
                 self.expired = True
 
-    def get(self, path: str) -> tuple[bytes, Any] | None:
+    def get(self, path: str, watch: Callable[[Any], None] | None = None) -> tuple[bytes, Any] | None:
         """The data and the stat of a znode; None where there is none."""
         self.check()
         try:
-            data, stat = self.client.get_async(path).get(timeout=TIMEOUT)
+            data, stat = self.client.get_async(path, watch).get(timeout=TIMEOUT)
         except NoNodeError:
             return None
         return data or b"", stat
@@ -180,11 +180,30 @@ class Session:
             return []
         return found
 
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Any:
+        """The stat that a znode has then."""
+        self.check()
+        return self.client.set_async(path, data, version).get(timeout=TIMEOUT)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Those that there are, asked for together."""
+        self.check()
+        for answer in [self.client.delete_async(path) for path in paths]:
+            try:
+                answer.get(timeout=TIMEOUT)
+            except NoNodeError:  # someone was faster
+                continue
+
+    def create(self, path: str, data: bytes, *, private: bool = False, ephemeral: bool = False) -> None:
+        """Make a znode, and those above it; NodeExistsError where there is one."""
+        self.check()
+        acl = self.private if private else None
+        self.client.create_async(path, data, acl, ephemeral, makepath=True).get(timeout=TIMEOUT)
+
     def create_once(self, path: str, data: bytes, *, private: bool = False) -> bytes:
         """What stands at a path: `data`, unless someone was earlier."""
-        self.check()
         try:
-            self.client.create(path, data, acl=self.private if private else None, makepath=True)
+            self.create(path, data, private=private)
         except NodeExistsError:
             found = self.get(path)
             return found[0] if found else data
@@ -192,9 +211,8 @@ class Session:
 
     def holds(self, path: str) -> bool:
         """Whether a lock is ours: an ephemeral znode, made now where nobody has it."""
-        self.check()
         try:
-            self.client.create(path, b"", ephemeral=True)
+            self.create(path, b"", ephemeral=True)
         except NodeExistsError:
             found = self.get(path)
             return (

@@ -27,6 +27,15 @@ class Mark(NamedTuple):
     numbers: Sequence[int]
     modified: int = 0  # the zxid at which it was seen; 0: it was deleted
 
+    @classmethod
+    def of(cls, data: bytes) -> Mark | None:
+        """As it was written; None where someone else wrote something else."""
+        try:
+            numbers, modified = json.loads(data)
+            return cls(tuple(map(int, numbers)), int(modified))
+        except (TypeError, ValueError):
+            return None
+
 
 def mark_path(path: str) -> str:
     return f"{at.MARKS}/{quote(path, safe='')}"
@@ -54,8 +63,11 @@ def read_tree(bulk: Bulk) -> Tree:
     doomed = frozenset(path.rpartition("/")[2] for path in bulk.children([at.DELETIONS]))
     marks = {}
     for path, znode in bulk.get(bulk.children([at.MARKS])):
-        numbers, modified = json.loads(znode.data)
-        marks[unquote(path.rpartition("/")[2])] = Mark(tuple(numbers), modified)
+        mark = Mark.of(znode.data)
+        if mark is None:
+            log.warning("%s is no mark of ours, and left out", path)
+        else:
+            marks[unquote(path.rpartition("/")[2])] = mark
     return Tree(znodes, doomed, marks, users)
 
 

@@ -8,12 +8,14 @@ whose turn it is gives it back in the same multi. A server that dies in between 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from secrets import token_hex
 from threading import Event
-from typing import Final
+from typing import Any, Final
 
 from kazoo.exceptions import BadVersionError
 
+from kconf.errors import StoreUnavailable
 from kconf.store.zookeeper_paths import TURN
 from kconf.store.zookeeper_session import Op, Session
 
@@ -51,18 +53,26 @@ class Turn:
     def look(self) -> None:
         """See whose turn it is; if another's, wait for it to end, and end it where that takes too long."""
         ended = Event()
-        data, stat = self._session.client.get(TURN, lambda _event: ended.set())
-        self._version, self._is_ours = stat.version, data == self._name
-        if not data or self._is_ours:
+        name = self._seen(lambda _event: ended.set())
+        self._is_ours = name == self._name
+        if not name or self._is_ours:
             return
         if ended.wait(_LONGEST):
-            self._version = self._session.client.exists(TURN).version
+            self._seen()
         else:
             self._written(b"")
 
+    def _seen(self, watch: Callable[[Any], None] | None = None) -> bytes:
+        """Who has it."""
+        found = self._session.get(TURN, watch)
+        if found is None:
+            raise StoreUnavailable(f"someone has deleted {TURN} in ZooKeeper")
+        self._version = found[1].version
+        return found[0]
+
     def _written(self, name: bytes) -> bool:
         try:
-            self._version = self._session.client.set(TURN, name, self._version).version
+            self._version = self._session.set(TURN, name, self._version).version
         except BadVersionError:
             return False
         return True
