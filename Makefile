@@ -6,7 +6,7 @@ LISTEN ?= 127.0.0.1:9092
 STORE  ?= sqlite:///.run/kconf.db
 SHELL  := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install run check format test conformance bench docs jdk clean
+.PHONY: help install run check format test conformance bench docs jdk browser clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -62,7 +62,10 @@ format: $(VENV)/.tools ## put the code into its style
 jdk:
 	@$(PYTHON) -m lab.java
 
-test: jdk $(VENV)/.tools ## everything but the real Kafka
+browser:
+	@$(PYTHON) -m lab.browser
+
+test: jdk browser $(VENV)/.tools ## everything but the real Kafka
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance $(ARGS)
 
 conformance: jdk $(VENV)/.tools ## hold kconf against the real Kafka

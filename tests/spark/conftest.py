@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from kconf.spark.lake import Lake
 from kconf.spark.session import start, stop
+from tests.spark.tables import fill, rendered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,3 +28,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"), spark)
+
+
+@pytest.fixture(scope="session")
+def report(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page over a lake that has something to tell under every heading."""
+    where = tmp_path_factory.mktemp("report")
+    fill(Lake(str(where / "lake"), spark), datetime.now(UTC))
+    return rendered(where)

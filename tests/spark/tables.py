@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from kconf.spark.lake import Lake
@@ -13,6 +16,7 @@ Row = Mapping[str, Any]
 ONE, OTHER = "cluster-one-000000000A", "cluster-other-0000000B"
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 HASH = "hmac:" + "ab" * 32
+LONG = "User:CN=dave.of.a.large.department,OU=engineering,O=example,L=Somewhere,C=GB"
 
 
 def at(hours: float) -> datetime:
@@ -103,6 +107,15 @@ def fill(lake: Lake, today: datetime) -> None:
     finish(lake, [HISTORY, SNAPSHOT, DRIFT, ACTIVITY, VIOLATIONS, TOPICS, INTEGRITY])
 
 
+def rendered(where: Path) -> Path:
+    """The report of the lake beside it, and nothing else that was left there."""
+    command = [sys.executable, "-m", "kconf", "lake", "report", str(where / "r.html"), "--lake", str(where / "lake")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [each.name for each in where.iterdir() if each.name.startswith(".")] == []
+    return where / "r.html"
+
+
 def _static(key: str, value: str) -> Row:
     return {
         "cluster": ONE,
@@ -138,7 +151,7 @@ def _activity(today: datetime) -> list[Row]:
     changes = [
         {**common, "kind": "changes", "day": (today - timedelta(days=back)).date(), "principal": who, "count": 3 + back}
         for back in range(0, 20, 4)
-        for who in ("User:alice", "User:<b>bob</b>", "User:carol", "User:dave", "User:erin", "User:frank", "User:grace")
+        for who in ("User:alice", "User:<b>bob</b>", "User:carol", LONG, "User:erin", "User:frank", "User:grace")
     ]
     flapping = {**common, "kind": "flapping", "resource_name": "orders", "count": 4, "principal": "User:bob"}
     refused = {**common, "kind": "refusals", "day": today.date(), "principal": "User:eve", "error": 44, "count": 9}
@@ -154,7 +167,7 @@ def _finding(number: int) -> Row:
         "resource_name": f"t{number}",
         "owner": ["search", "search", None][number],
         "key": "retention.ms",
-        "message": "an hour & more",
+        "message": "an hour & more, for who reads late shall find what was written on a Friday",
         "since": at(1),
         "open": number != 1,
     }

@@ -1,6 +1,8 @@
-"""Plots as SVG inside a page: bars over days, and bars beside names. Colours come from the page's style sheet.
+"""Plots inside a page: bars over days, as one SVG, and bars beside names, as a list with an SVG for each bar.
 
-Every bar has a title with its figures, which a browser shows and a screen reader reads. Nothing is loaded or run.
+Colours come from the page's style sheet. Words beside bars are the page's own, so that they are as large on a narrow
+screen and break where they must; words within an SVG shrink with it. Every bar has a title with its figures, which a
+browser shows and a screen reader reads. Nothing is loaded or run.
 """
 
 from __future__ import annotations
@@ -11,9 +13,8 @@ from html import escape
 from typing import Final
 
 COLOURS: Final = 6  # series that have a colour of their own; the last one is for all others
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 44, 26, 10
-_ROW, _NAMES = 26, 250
-_LONGEST: Final = 32  # characters of a name beside a bar
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 56, 30, 10
+_LONGEST, _SHORTEST = 1000, 2  # of bars beside names, in parts of their place
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
@@ -30,27 +31,26 @@ def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: s
                 base -= height
                 told = f"{day.isoformat()}: {name}, {figures[place]:,} of {totals[place]:,} {what}"
                 parts.append(_bar(number, (_LEFT + (place + 0.1) * step, base), (step * 0.8, height), told))
-    return _svg(_HEIGHT, parts, f"{what} per day, {sum(totals):,} in all")
+    plot = _svg((_WIDTH, _HEIGHT), parts, f"{what} per day, {sum(totals):,} in all")
+    return f'<div class="scroll">{plot}</div>\n'
 
 
 def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, int], what: str) -> str:
     """Bars beside names, in their order; each is made of figures by kind, and `kinds` have order and colour."""
     top = max((sum(each.values()) for each in figures.values()), default=0) or 1
-    parts = []
-    for place, (name, each) in enumerate(figures.items()):
-        middle = place * _ROW + _ROW / 2
-        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-        named = f"<title>{escape(name)}</title>{escape(short)}"
-        parts.append(f'<text class="name" x="{_NAMES - 10}" y="{middle + 4:.1f}">{named}</text>')
-        left = float(_NAMES)
+    items = []
+    for name, each in figures.items():
+        left, parts = 0.0, []
         for kind, number in kinds.items():
             if each.get(kind):
-                width = max(each[kind] / top * (_WIDTH - _NAMES - 60), 1.0)
+                width = max(each[kind] / top * (_LONGEST - _SHORTEST * len(kinds)), _SHORTEST)
                 told = f"{name}: {each[kind]:,} {what}" + (f" ({kind})" if kind else "")
-                parts.append(_bar(number, (left, middle - 8), (width, 16), told))
+                parts.append(_bar(number, (left, 0), (width, 1), told))
                 left += width
-        parts.append(f'<text class="figure" x="{left + 6:.1f}" y="{middle + 4:.1f}">{sum(each.values()):,}</text>')
-    return _svg(len(figures) * _ROW, parts, f"{what} by name")
+        total = sum(each.values())
+        bar = _svg((_LONGEST, 1), parts, f"{name}: {total:,} {what}", 'preserveAspectRatio="none" ')
+        items.append(f"<li><span>{escape(name)}</span>{bar}<b>{total:,}</b></li>")
+    return f'<ul class="bars">{"".join(items)}</ul>\n'
 
 
 def _bar(number: int, corner: tuple[float, float], size: tuple[float, float], told: str) -> str:
@@ -88,8 +88,9 @@ def _dates(days: Sequence[date]) -> list[str]:
     ]
 
 
-def _svg(height: float, parts: Sequence[str], title: str) -> str:
+def _svg(size: tuple[int, int], parts: Sequence[str], title: str, more: str = "") -> str:
+    width, height = size
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:g}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {more}role="img" '
         f'aria-label="{escape(title)}">{"".join(parts)}</svg>'
     )
