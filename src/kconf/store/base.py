@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
 from kconf.model.journal import Attempt, Revision
-from kconf.model.members import Member, Members
+from kconf.model.members import NOBODY, Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
@@ -161,6 +161,32 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class OneServer:
+    """What a store need not do that one server has for itself."""
+
+    faults = 0
+    members: Members = NOBODY
+
+    def follow(self, wake: Callable[[], None]) -> None:
+        """Nobody else can commit."""
+
+    def news(self) -> Sequence[Revision]:
+        return ()
+
+    @property
+    def is_reachable(self) -> bool:
+        return True
+
+    def join(self, member: Member) -> None:
+        self.members = Members({member.id: member}, {})
+
+    def tidy(self) -> None:
+        """Nothing is due."""
+
+    def may_archive(self) -> bool:
+        return True
 
 
 class Founding(NamedTuple):

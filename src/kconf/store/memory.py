@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from secrets import token_bytes
 from uuid import uuid4
 
 from kconf.errors import JournalTrimmed, RevisionConflict
 from kconf.model.journal import Attempt, Revision, sealed_with
-from kconf.model.members import NOBODY, Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
-from kconf.store.base import MOST_ATTEMPTS, broken
+from kconf.store.base import MOST_ATTEMPTS, OneServer, broken
 
 
-class MemoryStore:
+class MemoryStore(OneServer):
     url = "memory:"
     epoch = 1
-    faults = 0
-    members: Members = NOBODY
 
     def __init__(self) -> None:
         self.cluster_id = encode_id(uuid4())
@@ -47,19 +44,6 @@ class MemoryStore:
         made = Revision(number, draft.time, draft.caller, tuple(draft.changes))
         self._journal.append(self.sealed(made))
         return made
-
-    def follow(self, wake: Callable[[], None]) -> None:
-        """Nobody else can commit."""
-
-    def news(self) -> Sequence[Revision]:
-        return ()
-
-    @property
-    def is_reachable(self) -> bool:
-        return True
-
-    def join(self, member: Member) -> None:
-        self.members = Members({member.id: member}, {})
 
     def keep(self, revision: Revision) -> None:
         """Note a revision that was made elsewhere, sealed already; the state here stays as it is."""
@@ -115,12 +99,6 @@ class MemoryStore:
         gone = max(0, min(gone, len(self._journal) - 1))
         del self._journal[:gone]
         return gone
-
-    def tidy(self) -> None:
-        """Nothing is due."""
-
-    def may_archive(self) -> bool:
-        return True
 
     def close(self) -> None:
         """Nothing to let go of."""

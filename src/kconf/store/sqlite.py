@@ -9,7 +9,7 @@ sqlite_schema (tables, migrations), sqlite_rows (values as rows), sqlite_files (
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -17,11 +17,10 @@ from immutables import Map
 
 from kconf.errors import ConfigurationError, JournalTrimmed, RevisionConflict
 from kconf.model.journal import Attempt, Change, Revision, sealed_with
-from kconf.model.members import NOBODY, Member, Members
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
-from kconf.store.base import MOST_ATTEMPTS, Founding, broken
+from kconf.store.base import MOST_ATTEMPTS, Founding, OneServer, broken
 from kconf.store.files import Lock, create
 from kconf.store.sqlite_files import check_place, connect, failures, seal_key
 from kconf.store.sqlite_journal import SqliteReader
@@ -37,11 +36,9 @@ NOTHING_NEW = (0, "[]")
 NOT_FOLDED = (None, None, None, None)
 
 
-class SqliteStore:
+class SqliteStore(OneServer):
     """Keeps one file, and its lock while it is open."""
 
-    faults = 0
-    members: Members = NOBODY
     most_unfolded = 2048
     """Lines that the state may be behind the journal. A commit then only appends, where it would write a page for each
     resource that it changes. Folding takes about 10 ms, and so much longer does loading take."""
@@ -139,19 +136,6 @@ class SqliteStore:
             self._db.execute(TAKE_IN, (*NOTHING_NEW, *state))
             self._stored, self._unfolded = self._changed, []
 
-    def follow(self, wake: Callable[[], None]) -> None:
-        """Nobody else can commit."""
-
-    def news(self) -> Sequence[Revision]:
-        return ()
-
-    @property
-    def is_reachable(self) -> bool:
-        return True
-
-    def join(self, member: Member) -> None:
-        self.members = Members({member.id: member}, {})
-
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:
             raise JournalTrimmed(self._oldest)
@@ -201,12 +185,6 @@ class SqliteStore:
                     self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
         removed, self._oldest = first - self._oldest, first
         return removed
-
-    def tidy(self) -> None:
-        """Nothing is due."""
-
-    def may_archive(self) -> bool:
-        return True  # the lock on the file is the lock
 
     def _first_since(self, time: int) -> int:
         found = self._db.execute(
