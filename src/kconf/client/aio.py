@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kconf.client.aio_wire import Wires
 from kconf.client.cluster import Cluster
 from kconf.client.conduct import Pause, conduct
-from kconf.client.options import client_settings, jitter, milliseconds
+from kconf.client.options import Options, jitter, milliseconds
 from kconf.errors import KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-    from os import PathLike
     from uuid import UUID
 
     from kconf.client.aio_watch import Watch
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from kconf.client.calls_changes import ChangePage, DescribedAt
     from kconf.client.calls_configs import Described
     from kconf.client.recorders import Script
-    from kconf.client.recording import Journal
-    from kconf.client.sasl import Sasl
-    from kconf.client.settings import Settings
-    from kconf.client.tls import Tls
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import Alteration, TopicWish
@@ -41,62 +36,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AdminClient:
+class AdminClient(Options):
     """Administers a Kafka or kconf cluster. Close it, or use it in an `async with` block."""
-
-    def __init__(
-        self,
-        bootstrap: str | Iterable[str] = (),
-        *,
-        bootstrap_controllers: str | Iterable[str] = (),
-        client_id: str = "kconf",
-        timeout: float = 60.0,
-        request_timeout: float = 30.0,
-        connect_timeout: float = 10.0,
-        connect_attempts: int = 3,
-        backoff: float = 0.1,
-        backoff_max: float = 1.0,
-        batch: int = 250,
-        in_flight: int = 4,
-        tls: Tls | None = None,
-        sasl: Sasl | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        self._settings = client_settings(
-            bootstrap,
-            bootstrap_controllers,
-            client_id=client_id,
-            timeout=timeout,
-            request_timeout=request_timeout,
-            connect_timeout=connect_timeout,
-            connect_attempts=connect_attempts,
-            backoff=backoff,
-            backoff_max=backoff_max,
-            batch=batch,
-            in_flight=in_flight,
-            tls=tls,
-            sasl=sasl,
-        )
-        self._journal = journal
-        self._start()
-
-    @classmethod
-    def from_properties(
-        cls,
-        properties: str | PathLike[str] | Mapping[str, str],
-        bootstrap: str | Iterable[str] = (),
-        *,
-        bootstrap_controllers: str | Iterable[str] = (),
-        journal: Journal | None = None,
-    ) -> Self:
-        """A client as a Java properties file tells it, or a mapping with the same keys."""
-        from kconf.client.properties import settings_from
-
-        client = cls.__new__(cls)
-        client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
-        client._journal = journal
-        client._start()
-        return client
 
     def _start(self) -> None:
         self._cluster = Cluster(self._settings)
@@ -111,10 +52,6 @@ class AdminClient:
     async def close(self) -> None:
         """Close all lines; harmless when repeated. A later call would open new ones."""
         await self._wires.close()
-
-    @property
-    def settings(self) -> Settings:
-        return self._settings
 
     async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
         """Make a call; where there is a journal, with a record of what it changes."""

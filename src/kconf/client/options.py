@@ -3,10 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kconf.client.settings import Settings, addresses
 from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from kconf.client.recording import Journal
+    from kconf.client.sasl import Sasl
+    from kconf.client.tls import Tls
+
+
+class Options:
+    """What an AdminClient is made from, of either kind."""
+
+    def __init__(
+        self,
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+        client_id: str = "kconf",
+        timeout: float = 60.0,
+        request_timeout: float = 30.0,
+        connect_timeout: float = 10.0,
+        connect_attempts: int = 3,
+        backoff: float = 0.1,
+        backoff_max: float = 1.0,
+        batch: int = 250,
+        in_flight: int = 4,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self._settings = client_settings(
+            bootstrap,
+            bootstrap_controllers,
+            client_id=client_id,
+            timeout=timeout,
+            request_timeout=request_timeout,
+            connect_timeout=connect_timeout,
+            connect_attempts=connect_attempts,
+            backoff=backoff,
+            backoff_max=backoff_max,
+            batch=batch,
+            in_flight=in_flight,
+            tls=tls,
+            sasl=sasl,
+        )
+        self._journal = journal
+        self._start()
+
+    @classmethod
+    def from_properties(
+        cls,
+        properties: str | PathLike[str] | Mapping[str, str],
+        bootstrap: str | Iterable[str] = (),
+        *,
+        bootstrap_controllers: str | Iterable[str] = (),
+        journal: Journal | None = None,
+    ) -> Self:
+        """A client as a Java properties file tells it, or a mapping with the same keys."""
+        from kconf.client.properties import settings_from
+
+        client = cls.__new__(cls)
+        client._settings = settings_from(properties, bootstrap, bootstrap_controllers)
+        client._journal = journal
+        client._start()
+        return client
+
+    def _start(self) -> None:
+        """Make what the client works with; nothing is connected yet."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
 
 def client_settings(bootstrap: str | Iterable[str], controllers: str | Iterable[str], **more: Any) -> Settings:
