@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
+from kconf.model.acl import AclBinding
 from kconf.model.entry import SOURCE_NAMES, Entry, own_source
 from kconf.model.lines import FORMAT
 from kconf.model.reading import Reading
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import CredentialInfo
 from kconf.model.snapshot import encode_id
 
 Line = dict[str, Any]
@@ -42,8 +45,7 @@ def _body(reading: Reading, name: str, labels: Mapping[str, str], version: str) 
         ],
     }
     for topic, shape in reading.topics.items():
-        told = {"id": encode_id(shape.id) if shape.id.int else None, "partitions": shape.partitions}
-        yield {"kind": "topic", "name": topic, **told, "replication": shape.replication, "internal": shape.internal}
+        yield topic_line(topic, *shape)
     for resource, view in reading.configs.items():
         yield from _configs(resource, view.entries)
     for entity, limits in reading.quotas.items():
@@ -51,18 +53,9 @@ def _body(reading: Reading, name: str, labels: Mapping[str, str], version: str) 
             yield {"kind": "quota", "entity": dict(entity.parts), "key": key, "value": value}
     for user, infos in reading.users.items():
         for info in infos:
-            yield {"kind": "scram", "user": user, "mechanism": info.mechanism.word, "iterations": info.iterations}
+            yield scram_line(user, info)
     for acl in reading.acls:
-        yield {
-            "kind": "acl",
-            "resource_type": acl.resource_type.name,
-            "pattern": acl.pattern.name,
-            "name": acl.name,
-            "principal": acl.principal,
-            "host": acl.host,
-            "operation": acl.operation.name,
-            "permission": acl.permission.name,
-        }
+        yield acl_line(acl)
 
 
 def _configs(resource: Resource, entries: Iterable[Entry]) -> Iterator[Line]:
@@ -70,13 +63,39 @@ def _configs(resource: Resource, entries: Iterable[Entry]) -> Iterator[Line]:
     everything = resource.type is ResourceType.BROKER
     for entry in entries:
         if everything or entry.source == own:
-            yield {
-                "kind": "config",
-                "resource_type": resource.type.word,
-                "resource_name": resource.name,
-                "key": entry.name,
-                "value": None if entry.sensitive else entry.value,
-                "source": SOURCE_NAMES[entry.source],
-                "sensitive": entry.sensitive,
-                "read_only": entry.read_only,
-            }
+            yield config_line(resource, entry)
+
+
+def topic_line(name: str, topic_id: UUID, partitions: int, replication: int, internal: bool) -> Line:
+    told = {"id": encode_id(topic_id) if topic_id.int else None, "partitions": partitions}
+    return {"kind": "topic", "name": name, **told, "replication": replication, "internal": internal}
+
+
+def config_line(resource: Resource, entry: Entry) -> Line:
+    return {
+        "kind": "config",
+        "resource_type": resource.type.word,
+        "resource_name": resource.name,
+        "key": entry.name,
+        "value": None if entry.sensitive else entry.value,
+        "source": SOURCE_NAMES[entry.source],
+        "sensitive": entry.sensitive,
+        "read_only": entry.read_only,
+    }
+
+
+def scram_line(user: str, info: CredentialInfo) -> Line:
+    return {"kind": "scram", "user": user, "mechanism": info.mechanism.word, "iterations": info.iterations}
+
+
+def acl_line(acl: AclBinding) -> Line:
+    return {
+        "kind": "acl",
+        "resource_type": acl.resource_type.name,
+        "pattern": acl.pattern.name,
+        "name": acl.name,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation.name,
+        "permission": acl.permission.name,
+    }

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kconf.errors import ConfigurationError, KafkaError, KconfError
-from kconf.model.entry import SOURCE_NAMES, Source
+from kconf.model.entry import Source
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot_lines import acl_line, config_line, scram_line, topic_line
 from kconf.spark.schemas import SNAPSHOT_LINE, ddl
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kconf.client.sync import SyncAdminClient
+    from kconf.model.cluster import TopicListing
     from kconf.model.entry import Entry, View
 
 Row = dict[str, Any]
@@ -202,7 +204,7 @@ def _configs(admin: SyncAdminClient, resources: Sequence[Resource]) -> Iterator[
         if resource in failures:
             yield _missing(str(resource), failures[resource].error())
         else:
-            yield from (_config(resource, each) for each in _told(resource, described[resource]))
+            yield from (config_line(resource, each) for each in _told(resource, described[resource]))
 
 
 def _told(resource: Resource, view: View) -> Iterable[Entry]:
@@ -230,51 +232,17 @@ def _rest(admin: SyncAdminClient) -> Iterator[Row]:
     try:
         users = admin.describe_user_scram_credentials()
         for user in users:
-            for info in users[user]:
-                told = {"mechanism": info.mechanism.word, "iterations": info.iterations}
-                yield {"kind": "scram", "user": user, **told}
+            yield from (scram_line(user, info) for info in users[user])
     except KafkaError as error:
         yield _refused("users", error)
     try:
-        for each in admin.describe_acls():
-            yield {
-                "kind": "acl",
-                "resource_type": each.resource_type.name,
-                "pattern": each.pattern.name,
-                "name": each.name,
-                "principal": each.principal,
-                "host": each.host,
-                "operation": each.operation.name,
-                "permission": each.permission.name,
-            }
+        yield from map(acl_line, admin.describe_acls())
     except KafkaError as error:
         yield _refused("acls", error)
 
 
-def _topic(listed: Any) -> Row:
-    from kconf.model.snapshot import encode_id
-
-    return {
-        "kind": "topic",
-        "name": listed.name,
-        "id": encode_id(listed.topic_id) if listed.topic_id.int else None,
-        "partitions": listed.partitions,
-        "replication": listed.replication,
-        "internal": listed.internal,
-    }
-
-
-def _config(resource: Resource, entry: Entry) -> Row:
-    return {
-        "kind": "config",
-        "resource_type": resource.type.word,
-        "resource_name": resource.name,
-        "key": entry.name,
-        "value": None if entry.sensitive else entry.value,
-        "source": SOURCE_NAMES[entry.source],
-        "sensitive": entry.sensitive,
-        "read_only": entry.read_only,
-    }
+def _topic(listed: TopicListing) -> Row:
+    return topic_line(listed.name, listed.topic_id, listed.partitions, listed.replication, listed.internal)
 
 
 def _missing(what: str, error: KconfError) -> Row:
