@@ -52,7 +52,8 @@ def install() -> None:
     """Have Debian's browser brought: for machines that are made anew for each run, where nobody else would."""
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in (("update",), ("install", "--yes", "--no-install-recommends", *PACKAGES)):
-        done = subprocess.run(["apt-get", "--quiet", *words], capture_output=True, text=True, env=quiet, check=False)
+        command = ["apt-get", "--quiet", "-o", "Acquire::Retries=5", *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=quiet, check=False)
         if done.returncode != 0:
             told = (done.stderr.strip() or done.stdout.strip() or "it does not say why").splitlines()[-1]
             raise LabError(f"apt-get could not install {PACKAGES[0]}, in which the report is tried: {told}")
