@@ -31,6 +31,13 @@ kconf topic create payments.card-authorisations payments.refunds --yes
 kconf topic list
 kconf describe topic:orders
 kconf describe topic:nowhere
+kconf describe topic:orders --key retention
+kconf set orders retention.ms=7d
+kconf describe topc:orders
+kconf set topic:orders retenton.ms=7d
+kconf quota set --user alice producer_byte_rate=1MB/s
+kconf history orders
+kconf rollback topic:orders
 kconf describe topic:payments.refunds --all
 kconf set topic:orders retention.ms=a-week
 kconf set topic:orders segment.bytes=1

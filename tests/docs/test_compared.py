@@ -1,4 +1,4 @@
-"""The table of tools in the README says what docs/reference/compared.md says, and each of its cells rests on something."""
+"""The table of tools in the README says what docs/reference/compared.md says, and each cell rests on something."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Misused(Exception):
         self.parser = parser
 
     def tell(self, words: Sequence[str]) -> int:
-        """The usage and a sentence, or where JSON was asked for an object that says it."""
+        """A sentence and where to look, or where JSON was asked for an object that says it."""
         if "json" in words or any(word.endswith("=json") for word in words):
             from kconf.cli.people.answers import Answer
             from kconf.errors import ConfigurationError
@@ -86,8 +86,8 @@ class Misused(Exception):
             answer = Answer(self.parser.prog.removeprefix("kconf").strip(), output="json")
             answer.trouble = ConfigurationError(str(self))
             return answer.tell()
-        self.parser.print_usage(sys.stderr)
-        print(f"{self.parser.prog}: error: {self}", file=sys.stderr)
+        more = "" if ";" in str(self) else f"; {self.parser.prog} --help tells what it takes"
+        print(f"{self.parser.prog}: {self}{more}", file=sys.stderr)
         return 2
 
 

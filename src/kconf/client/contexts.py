@@ -58,7 +58,9 @@ class Contexts(NamedTuple):
             from difflib import get_close_matches
 
             near = get_close_matches(name, list(self.contexts), 1)
-            hint = f"; did you mean {near[0]}?" if near else f" in {self.path}"
+            hint = (
+                f"; did you mean {near[0]}?" if near else f" in {self.path}; kconf context list tells which there are"
+            )
             raise ConfigurationError(f"there is no context {name!r}{hint}")
         return found
 

@@ -141,7 +141,7 @@ def reason(error: OSError) -> str:
 def hint(settings: Settings) -> str:
     """What may be wrong where a broker hangs up without a word."""
     if settings.tls is None:
-        return " (does this listener expect TLS?)"
+        return " (does this listener expect TLS, or is it no Kafka?)"
     return " (does it ask for a certificate?)" if settings.tls.certificate is None else ""
 
 
@@ -189,6 +189,8 @@ class Frames:
         (size,) = LENGTH.unpack_from(data)
         if data[:2] == _TLS_ALERT:
             raise RemoteProtocolError("the broker speaks TLS here: use SSL or SASL_SSL")
+        if data.startswith(b"HTTP"):
+            raise RemoteProtocolError("a web server answers here, not Kafka: is the port the right one?")
         if not 4 <= size <= self._limit:
             raise RemoteProtocolError(f"the broker announces an answer of {size} bytes: is it Kafka at all?")
         return int(size)

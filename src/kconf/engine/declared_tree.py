@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kconf.engine.declared import SCOPES, Place, Scope, SecretSource, Wanted, WantedCredential, WantedTopic
@@ -105,12 +105,22 @@ def read_scopes(texts: Iterable[str], what: str, *, keys: bool = False) -> tuple
     return tuple(read_scope(each, what, keys=keys) for each in texts)
 
 
+def _meant(text: str, known: Sequence[str]) -> str:
+    """What a scope may have been meant for: a kind misspelt, or a topic's name alone."""
+    from difflib import get_close_matches
+
+    word, colon, name = text.partition(":")
+    near = get_close_matches(word, known, 1, 0.8)
+    write = f"write {', '.join(known)}, or one with :NAME"
+    return f"did you mean {near[0]}{colon}{name}?" if near else write if colon else f"{write}, such as topic:{word}"
+
+
 def read_scope(text: str, what: str, *, keys: bool) -> Scope:
     """`topic`, `topic:orders`, `topic:pay.*`, `topic:/^pay/`, `brokers`; with `keys` also `key:NAME`."""
     word, colon, name = text.partition(":")
     known = [*SCOPES, *(["key"] if keys else [])]
     if word not in known:
-        raise ValueError(f"{what} knows no {word!r}{hint(word, known)}; write {', '.join(known)}, or one with :NAME")
+        raise ValueError(f"{what} knows no {word!r}; {_meant(text, known)}")
     if (colon and not name) or (word == "key" and not name):
         raise ValueError(f"there is no name behind the colon: {text!r}")
     if word == "brokers" and name:

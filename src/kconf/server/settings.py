@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from errno import EADDRINUSE
 from pathlib import Path
 
 from kconf.errors import ConfigurationError, InvalidConfig
@@ -29,7 +30,8 @@ def naming(host: str, port: int) -> Iterator[None]:
         yield
     except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
         why = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"cannot listen on {host}:{port}: {why}") from None
+        advice = "; --listen HOST:0 takes a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 
 def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | None) -> dict[str, str]:

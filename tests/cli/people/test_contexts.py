@@ -43,7 +43,9 @@ def test_contexts_are_added_listed_used_and_shown(config: Path) -> None:
     assert shown["journal"] == str(Path.cwd() / "changes")
     assert kconf("context", "add", "local", "-b", "x:1").status == 2
     assert kconf("context", "add", "local", "-b", "x:1", "--replace").status == 0
-    assert kconf("context", "use", "nobody").err == f"kconf: there is no context 'nobody' in {config}\n"
+    assert kconf("context", "use", "nobody").err == (
+        f"kconf: there is no context 'nobody' in {config}; kconf context list tells which there are\n"
+    )
     assert kconf("context", "add", "bad", "-b", "no address").status == 2
 
 

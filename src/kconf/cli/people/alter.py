@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.people.answers import Answer, command
 from kconf.cli.people.changing import add_bulk, carry_out
 from kconf.cli.people.safety import add_change
-from kconf.cli.people.selectors import is_one_resource, is_selector, parse_selectors, resolve
+from kconf.cli.people.selectors import is_one_resource, is_selector, parse_selector, parse_selectors, resolve
 from kconf.cli.people.target import add_target, target
 from kconf.errors import ConfigurationError
 from kconf.model.alteration import Alteration, Op
@@ -76,6 +76,8 @@ def alter(options: argparse.Namespace, answer: Answer) -> None:
     selectors = parse_selectors(each for each in options.words if is_selector(each))
     rest = [each for each in options.words if not is_selector(each)]
     if not selectors:
+        if "=" not in rest[0]:
+            parse_selector(rest[0])  # says what is wrong with it
         raise ConfigurationError(f"kconf {answer.command} needs a resource, such as topic:NAME")
     kinds = {each.type for each in selectors}
     if len(kinds) > 1:

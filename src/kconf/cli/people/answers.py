@@ -71,6 +71,7 @@ class Answer:
         self.facts: dict[str, Any] = {}
         self.items: list[Item] = []
         self.notes: list[str] = []
+        self.advice: list[str] = []
         self.trouble: KconfError | None = None
         self.status = DONE
 
@@ -105,6 +106,8 @@ class Answer:
                 print(note, file=sys.stderr)
             if self.trouble is not None:
                 print(f"kconf: {self.trouble}", file=sys.stderr)
+            for each in self.advice:
+                print(each, file=sys.stderr)
         return self.exit_code()
 
     def _tell_json(self) -> None:
@@ -116,7 +119,7 @@ class Answer:
             "command": self.command,
             **self.facts,
             "items": self.items,
-            "notes": self.notes,
+            "notes": [*self.notes, *self.advice],
             "error": None if trouble is None else error_name(trouble),
             "message": None if trouble is None else str(trouble),
         }
@@ -201,6 +204,10 @@ def command(name: str, verb: Verb) -> Callable[[argparse.Namespace], int]:
             answer.trouble = error
         except KeyboardInterrupt:
             answer.trouble = Stopped("interrupted", INTERRUPTED)
+        if answer.failed or answer.trouble is not None:
+            from kconf.cli.people.advice import advice
+
+            answer.advice = advice(options, answer.failed, answer.trouble)
         return answer.tell()
 
     return run

@@ -26,6 +26,8 @@ examples:
   kconf describe broker:default 'broker:*'
   kconf describe topic:orders -C 'prod-*' --output json
 """
+NOTHING = "sets nothing itself; --all tells what it inherits"
+NO_KEY = "has no such key; --all tells those it has"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -67,8 +69,8 @@ def _describe(
         shown = [each for each in entries if options.all or options.key or _is_own(resource, each)]
         for entry in shown:
             answer.add(context=where, **_fields(resource, entry))
-        if not shown and not options.key:
-            answer.notes.append(f"{resource} sets nothing itself; --all tells what it inherits")
+        if not shown:
+            answer.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:

@@ -77,7 +77,7 @@ def parse_selector(word: str) -> Selector:
     kind_word, colon, name = ("broker:default" if word == BROKERS else word).partition(":")
     kind = TYPES.get(kind_word)
     if kind is None or not colon:
-        raise ConfigurationError(f"{word!r} names no resource; write {', '.join(f'{each}:NAME' for each in TYPES)}")
+        raise ConfigurationError(_no_resource(word))
     if not name:
         raise ConfigurationError(f"{word!r} has no name behind the colon")
     if name.startswith("@"):
@@ -88,6 +88,18 @@ def parse_selector(word: str) -> Selector:
     if is_glob(name):
         return Selector(word, kind, (), name)
     return Selector(word, kind, (_checked(kind, name),))
+
+
+def _no_resource(word: str) -> str:
+    """What is wrong with it, and what it may have been meant for."""
+    from difflib import get_close_matches
+
+    kind, colon, name = word.partition(":")
+    near = get_close_matches(kind, TYPES, 1) if colon else []
+    if near:
+        return f"{kind!r} is no kind of resource; did you mean {near[0]}:{name}?"
+    first = "topic:NAME" if colon or word in TYPES else f"topic:{word}"
+    return f"{word!r} names no resource; write {', '.join([first, *(f'{each}:NAME' for each in list(TYPES)[1:])])}"
 
 
 def parse_selectors(words: Iterable[str]) -> list[Selector]:

@@ -60,13 +60,18 @@ def raw_value(key: Key | None, text: str) -> str:
         return text
     if text.strip() == _as_another(key.name):
         return "-2"
-    if not any(character.isdigit() for character in text) and text.strip() != "unlimited":
+    if not _is_amount(text) and text.strip() != "unlimited":
         raise ConfigurationError(f"{key.name}: {text!r} is no number{_units_of(key.name)}")
     try:
         return render(key.type, read_amount(key, text))
     except BadValue as error:
         said = str(error)
         raise ConfigurationError(said if key.name in said else f"{key.name}: {said}") from None
+
+
+def _is_amount(text: str) -> bool:
+    """Whether it could be a number with a unit: `1MB/s` could not."""
+    return any(each.isdigit() for each in text) and all(each.isalnum() or each in " ._+-" for each in text)
 
 
 def _units_of(name: str) -> str:

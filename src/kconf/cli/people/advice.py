@@ -1,0 +1,58 @@
+"""What to try next where a command failed: our words behind the server's.
+
+An error says what happened, and stays as the server said it. What a person may have meant is told in a line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from kconf.errors import ConnectionFailed, KconfError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kconf.cli.people.answers import Item
+
+NO_CLUSTER = "no cluster was named: -b HOST:PORT names one, and kconf context add keeps its name"
+
+
+def advice(options: argparse.Namespace, failed: Iterable[Item], trouble: KconfError | None) -> list[str]:
+    """Each piece once."""
+    found = [each for item in failed for each in _for_item(item)]
+    if isinstance(trouble, ConnectionFailed) and not _names_a_cluster(options):
+        found.append(NO_CLUSTER)
+    return list(dict.fromkeys(found))
+
+
+def _for_item(item: Item) -> Iterator[str]:
+    if item["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
+        yield "kconf topic list tells which topics there are"
+    if item["error"] == "INVALID_CONFIG":
+        for key in filter(None, (item.get("key"), *(item.get("configs") or ()))):
+            yield from _for_key(str(item.get("resource")).partition(":")[0], key)
+
+
+def _for_key(word: str, key: str) -> Iterator[str]:
+    """The key that is meant, where one that nobody knows is almost it."""
+    from kconf.cli.people.catalogue import known_key
+    from kconf.cli.people.selectors import BROKERS, TYPES
+    from kconf.cli.people.units import keys_for
+
+    kind = TYPES.get("broker" if word == BROKERS else word)
+    if kind is None or known_key(kind, key) is not None:
+        return
+    near = get_close_matches(key, keys_for(kind), 1, 0.8)
+    if near:
+        yield f"{key}: did you mean {near[0]}?"
+
+
+def _names_a_cluster(options: argparse.Namespace) -> bool:
+    if getattr(options, "bootstrap_server", None) or getattr(options, "context", None):
+        return True
+    from kconf.client.contexts import load_contexts
+
+    return bool(os.environ.get("KCONF_CONTEXT") or load_contexts().current)
