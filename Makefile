@@ -27,7 +27,7 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, and Delta Lake's jars into Spark's cache
+install: $(VENV)/.all ## put the package with all extras into .venv, Delta Lake's jars too
 	@if command -v java >/dev/null; then $(BIN)/python -m kconf.spark.session; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -46,7 +46,7 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## tell a story on a real server, and leave it running; STORE=zookeeper: on three
+run: $(RUNS_ON) ## tell a story on a server, leave it running; STORE=zookeeper: on 3
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
 
 check: $(VENV)/.tools ## style, types, layers
@@ -79,5 +79,5 @@ bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
 docs: $(VENV)/.tools ## the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-clean: ## remove what was built here (not the lab's jars, not the demo's store)
+clean: ## remove what was built here, but not the lab's jars and .run
 	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import fcntl
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,8 @@ class Servers:
         assert process.stdout is not None
         ready = process.stdout.readline()
         if not ready:
+            if is_taken(listen):
+                print("make run LISTEN=127.0.0.1:0 takes a free port", file=sys.stderr)
             raise NotStarted(process.wait())
         print(ready, end="")
         self.addresses.append(ready.partition("listening on ")[2].split()[0])
@@ -87,6 +90,15 @@ def _zookeeper() -> Iterator[str]:
             zookeeper.stop()
 
 
+def is_taken(listen: str) -> bool:
+    """Whether somebody answers there already."""
+    host, _, port = listen.rpartition(":")
+    with socket.socket() as line:
+        return line.connect_ex((host, int(port))) == 0
+
+
 def _addresses(listen: str, count: int) -> Sequence[str]:
     host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal():
+        sys.exit(f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092")
     return [f"{host}:{int(port) + place if int(port) else 0}" for place in range(count)]

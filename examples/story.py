@@ -20,7 +20,7 @@ PASSWORD = "demo"  # for a server that listens on loopback only
 MECHANISM = Mechanism.SCRAM_SHA_512
 STORY = (
     (
-        "Topics are made; the answer tells partitions, replication and every config (KIP-525)",
+        "Topics are made; the answer tells partitions, replicas, every config (KIP-525)",
         "python -m examples.plain {address}",
     ),
     (

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from examples.story import STORY
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.demo", "--listen", "127.0.0.1:0", "--store"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -137,6 +139,34 @@ def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -
 
     assert second.returncode == 1
     assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
+
+
+def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", f"127.0.0.1:{port}")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; --listen HOST:0 takes a free port",
+        "make run LISTEN=127.0.0.1:0 takes a free port",
+    ]
+
+
+@pytest.mark.parametrize("listen", ["9092", "localhost", ":9092", "localhost:http"])
+def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
+    done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
+
+    sentence = f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
+
+
+def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert [title for title, *_ in STORY if len(title) > 80] == []
+    assert len(listed.splitlines()) > 8
+    assert [line for line in listed.splitlines() if len(line) > 80] == []
 
 
 def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def test_frames_come_out_whole_however_they_were_cut() -> None:
     ("data", "says"),
     [
         (b"\x15\x03\x03\x00\x02\x02\x46", "speaks TLS"),
-        (b"HTTP/1.1 400", "a web server answers here"), (b"SSH-2.0-OpenSSH", "is it Kafka"),
+        (b"HTTP/1.1 400", "a web server answers here"),
+        (b"SSH-2.0-OpenSSH", "is it Kafka"),
         (b"\xff\xff\xff\xff", "is it Kafka"),
         (b"\x00\x00\x00\x02ab", "is it Kafka"),
     ],
