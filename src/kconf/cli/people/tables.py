@@ -81,9 +81,9 @@ def clean(text: str) -> str:
 
 
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> list[int]:
-    """The widest columns give way until all fit: first between words, then within them.
+    """The widest columns give way until all fit: sentences first, then names behind their dots, then words.
 
-    Headings stay whole, and so do numbers and dates.
+    Headings stay whole, and so do numbers and dates; a date's time goes below it before a word is broken.
     """
     room = width - len(_GAP) * (len(widths) - 1)
     if sum(widths) <= room:
@@ -96,7 +96,18 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> 
         for column, word, number in zip(columns, whole, numbers, strict=True)
     ]
     words = [max(text_width(column[0]), word) for column, word in zip(columns, whole, strict=True)]
-    return _spread(columns, widths, _narrowed(_narrowed(widths, words, room), least, room), room)
+    narrowed = widths
+    for stage in (list(map(_least_of_sentences, columns, widths)), words, least):
+        narrowed = _narrowed(narrowed, stage, room)
+    return _spread(columns, widths, narrowed, room)
+
+
+def _least_of_sentences(column: Sequence[str], width: int) -> int:
+    """The widest word of a column of sentences, which are broken anywhere; all of another column."""
+    heading, *cells = column
+    if not any(" " in cell and _LETTER.search(cell) for cell in cells):
+        return width
+    return max(text_width(heading), *(text_width(word) for cell in cells for word in cell.split()))
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:

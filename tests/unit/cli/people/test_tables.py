@@ -32,3 +32,13 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(cells: list[list
     kept = "".join("".join(lines[1:]).split())
     wanted = {each for row in cells for cell in row for each in cell if each.isprintable() and not each.isspace()}
     assert wanted <= set(kept)
+
+
+def test_sentences_give_way_before_names_and_times_do() -> None:
+    rows = [["2026-11-15 12:36:33", "topic:payments.card", "the auditors look back two weeks"]]
+
+    assert table(["TIME", "RESOURCE", "REASON"], rows, width=60) == [
+        "TIME                 RESOURCE             REASON",
+        "2026-11-15 12:36:33  topic:payments.card  the auditors look",
+        "                                          back two weeks",
+    ]
