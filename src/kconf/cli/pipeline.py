@@ -125,8 +125,9 @@ def run_compact(options: argparse.Namespace) -> int:
     with _lake(options) as lake:
         from kconf.spark.runner import compact
 
-        compact(lake, _say)
+        removed, added = compact(lake, _say)
     _say("")
+    print(f"{removed} files became {added}" if removed else "there was nothing to make fewer of")
     return 0
 
 
@@ -140,6 +141,7 @@ def run_vacuum(options: argparse.Namespace) -> int:
 
         vacuum(lake, options.hours, _say)
     _say("")
+    print(f"what no version of the last {options.hours} hours needs is gone")
     return 0
 
 

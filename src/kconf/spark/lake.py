@@ -157,10 +157,12 @@ class Lake:
         finally:
             self.spark.conf.unset(name)
 
-    def compact(self, table: Table) -> None:
-        """Many small files become few."""
-        if self.exists(table):
-            self.spark.sql(f"OPTIMIZE {self.sql_name(table)}")
+    def compact(self, table: Table) -> tuple[int, int]:
+        """Many small files become few: how many became how many."""
+        if not self.exists(table):
+            return 0, 0
+        (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
+        return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
         """Remove files that no version of the last hours needs."""

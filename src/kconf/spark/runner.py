@@ -6,7 +6,7 @@ next run takes up where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from kconf.errors import KconfError
 from kconf.spark import bronze, gold, silver
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake, LakeBusy, LakeError, first_line, local
-from kconf.spark.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES
+from kconf.spark.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES, Table
 from kconf.version import __version__
 
 Say = Callable[[str], None]
@@ -50,13 +50,13 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
     with lake.locked(), told_plainly(lake):
         last = last_run(lake)
         summary = Summary(read=read(lake, sources, say))
-        if not any(summary.read.counts.values()) and last is not None and last["inputs"] == inputs.fingerprints:
+        if not any(summary.read.counts.values()) and _is_up_to_date(lake, inputs, last):
             return summary
         say("history …")
         silver.update(lake)
         gold.write(lake, inputs, say)
         say("the run …")
-        summary.number = finish(lake, inputs, summary.read, started, last)
+        summary.number = finish(lake, inputs.fingerprints, summary.read, started, last)
     return summary
 
 
@@ -64,11 +64,11 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
     """Build history and gold anew from bronze."""
     inputs.check()
     started = datetime.now(UTC)
-    with lake.locked(), told_plainly(lake):
+    with told_plainly(lake), _there(lake, BRONZE).locked():
         say("history …")
         silver.rebuild(lake)
         gold.write(lake, inputs, say)
-        return Summary(finish(lake, inputs, bronze.Read(), started, last_run(lake)))
+        return Summary(finish(lake, inputs.fingerprints, bronze.Read(), started, last_run(lake)))
 
 
 def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
@@ -93,10 +93,22 @@ def last_run(lake: Lake) -> dict[str, Any] | None:
     return rows[0].asDict() if rows else None
 
 
-def finish(lake: Lake, inputs: Inputs, brought: bronze.Read, started: datetime, last: dict[str, Any] | None) -> int:
+def versions(lake: Lake) -> dict[str, int]:
+    """The version that each table has now."""
+    found = {table.name: lake.version(table) for table in (*BRONZE, HISTORY, *GOLD)}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def _is_up_to_date(lake: Lake, inputs: Inputs, last: dict[str, Any] | None) -> bool:
+    """Whether nothing has come since the last run: neither other inputs, nor what a run read that then died."""
+    return last is not None and last["inputs"] == inputs.fingerprints and last["versions"] == versions(lake)
+
+
+def finish(
+    lake: Lake, inputs: Mapping[str, str], brought: bronze.Read, started: datetime, last: dict[str, Any] | None
+) -> int:
     """Write the row that says which versions of the tables belong together."""
     number = last["run"] + 1 if last is not None else 1
-    tables = (*BRONZE, HISTORY, *GOLD)
     row = {
         "run": number,
         "started": started.isoformat(),
@@ -104,27 +116,53 @@ def finish(lake: Lake, inputs: Inputs, brought: bronze.Read, started: datetime, 
         "kconf": __version__,
         "round": lake.note(HISTORY).get("round", 0),
         **brought.counts,
-        "inputs": inputs.fingerprints,
-        "versions": {table.name: version for table in tables if (version := lake.version(table)) is not None},
+        "inputs": inputs,
+        "versions": versions(lake),
     }
     lake.append(RUNS, local(lake.spark, [row], RUNS.ddl))
     return number
 
 
-def compact(lake: Lake, say: Say) -> None:
-    """Many small files become few."""
-    with lake.locked(), told_plainly(lake):
+def compact(lake: Lake, say: Say) -> tuple[int, int]:
+    """Many small files become few: how many became how many."""
+    removed = added = 0
+    with _settled(lake):
         for table in TABLES.values():
             say(f"{table.name} …")
-            lake.compact(table)
+            less, more = lake.compact(table)
+            removed, added = removed + less, added + more
+    return removed, added
 
 
 def vacuum(lake: Lake, hours: int, say: Say) -> None:
     """Remove files that no version of the last hours needs."""
-    with lake.locked(), told_plainly(lake):
+    with _settled(lake):
         for table in TABLES.values():
             say(f"{table.name} …")
             lake.vacuum(table, hours)
+
+
+@contextmanager
+def _settled(lake: Lake) -> Iterator[None]:
+    """A lake that is as its last run left it, for work on its files; the versions they come to are those of a run too.
+
+    Look-ups read the versions that the last run names. Where a run has died since, theirs are not the newest: their
+    files would be taken for old ones, and what the dead run wrote for finished.
+    """
+    started = datetime.now(UTC)
+    with told_plainly(lake), _there(lake, [RUNS]).locked():
+        last = last_run(lake)
+        if last is None or last["versions"] != versions(lake):
+            raise LakeError(f"The last run on {lake.uri} did not finish; run the pipeline again first.")
+        yield
+        finish(lake, last["inputs"], bronze.Read(), started, last)
+
+
+def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
+    """The lake, if it has one of these tables: work on what is not there would make a lake."""
+    if not any(map(lake.exists, tables)):
+        raise LakeError(f"There is no lake in {lake.uri} on which a run of the pipeline got that far.")
+    return lake
 
 
 @contextmanager

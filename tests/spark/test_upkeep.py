@@ -1,0 +1,200 @@
+"""Looking after a lake: compact, vacuum and rebuild change its files, and no answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake import DeltaTable
+
+from kconf.spark import runner
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake, LakeError
+from kconf.spark.reading import Tables
+from kconf.spark.runner import Sources
+from kconf.spark.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
+from tests.spark.journals import journals
+from tests.spark.oracle import comparable, fold, lines_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOTHING = Inputs()
+HOURS = 168
+
+
+class World:
+    """A lake over an archive that grows."""
+
+    def __init__(self, place: Path, spark: SparkSession) -> None:
+        self.place = place
+        self.lake = Lake(str(place / "lake"), spark)
+        (self.journal,) = journals(1, 0)
+
+    @property
+    def sources(self) -> Sources:
+        return Sources([str(self.place / "archive")])
+
+    def grow(self) -> None:
+        """One more file in the archive."""
+        home = self.place / "archive" / "c"
+        home.mkdir(parents=True, exist_ok=True)
+        number = len(list(home.iterdir()))
+        (home / f"{number}.jsonl").write_text("".join(f"{each}\n" for each in lines_of(self.journal.grow(12))))
+
+    def run(self) -> int | None:
+        return runner.run(self.lake, self.sources, NOTHING, lambda _: None).number
+
+    def path(self, table: Table) -> Path:
+        return self.place / "lake" / table.path
+
+    def answers(self) -> Mapping[str, Any]:
+        """Every row that anyone can ask for."""
+        tables = Tables(self.lake.uri)
+        named = {name: table for name, table in TABLES.items() if table is not RUNS}
+        return {name: sorted(map(repr, tables.rows(table))) for name, table in named.items()}
+
+    def history(self) -> list[dict[str, Any]]:
+        return [row.asDict() for row in self.lake.read(HISTORY).collect()]
+
+    def files(self, table: Table) -> int:
+        """The files that a look-up reads."""
+        version = dict(Tables(self.lake.uri).run["versions"])[table.name]
+        return len(DeltaTable(self.path(table), version=version).file_uris())
+
+    def on_disk(self, table: Table) -> int:
+        return len(list(self.path(table).rglob("*.parquet"))) - len(list(self.path(table).glob("_delta_log/*.parquet")))
+
+    def age(self, days: int) -> None:
+        """Let that much time pass for the files, and for what the tables' logs say of them."""
+        span = days * 86_400
+        for file in (self.place / "lake").rglob("*"):
+            if file.suffix == ".crc":  # of the logs that are to be written anew; a log needs none
+                file.unlink()
+            elif file.parent.name == "_delta_log" and file.suffix == ".json":
+                stamp = r'("(?:deletionTimestamp|modificationTime|timestamp)":)(\d+)'
+                file.write_text(re.sub(stamp, lambda m: f"{m[1]}{int(m[2]) - span * 1000}", file.read_text()))
+        for file in (self.place / "lake").rglob("*"):
+            os.utime(file, (file.stat().st_atime - span, file.stat().st_mtime - span))
+
+
+@pytest.fixture(scope="module")
+def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Two runs: the tables have several files, and versions that nobody needs any more."""
+    world = World(tmp_path_factory.mktemp("upkeep"), spark)
+    for number in (1, 2):
+        world.grow()
+        assert world.run() == number
+    return world
+
+
+def test_files_are_looked_after_and_no_answer_changes(grown: World) -> None:
+    """In the order in which a timer does it: compact, then what is old goes."""
+    before, many = grown.answers(), grown.files(JOURNAL)
+
+    removed, added = runner.compact(grown.lake, lambda _: None)
+
+    assert grown.answers() == before
+    assert many > 1
+    assert grown.files(JOURNAL) == 1
+    assert removed > added >= 1
+    assert grown.run() is None, "the tables are as a run left them: there is nothing to do"
+
+    kept = grown.on_disk(JOURNAL)
+    runner.vacuum(grown.lake, HOURS, lambda _: None)
+    assert grown.on_disk(JOURNAL) == kept, "they are younger than the hours given"
+
+    grown.age(days=8)
+    runner.vacuum(grown.lake, HOURS, lambda _: None)
+
+    assert grown.answers() == before
+    assert grown.run() is None
+    for table in (JOURNAL, HISTORY):
+        assert grown.on_disk(table) == grown.files(table)
+    with pytest.raises(Exception, match=r"not found|No such file"):
+        DeltaTable(grown.path(JOURNAL), version=1).to_pyarrow_table()
+
+
+def test_what_is_built_anew_answers_the_same(grown: World) -> None:
+    before, run = grown.answers(), Tables(grown.lake.uri).run["run"]
+
+    summary = runner.rebuild(grown.lake, NOTHING, lambda _: None)
+
+    assert summary.number == run + 1
+    assert grown.answers() == before
+
+
+def test_what_a_run_read_and_left_is_taken_up_by_the_next_also_without_news(grown: World) -> None:
+    """And until then nobody touches the files: those that look-ups read are not the newest."""
+    before = grown.answers()
+    grown.grow()
+    runner.read(grown.lake, grown.sources, lambda _: None)  # all that a run does that is killed then
+
+    for work in (runner.compact, lambda lake, say: runner.vacuum(lake, HOURS, say)):
+        with pytest.raises(LakeError, match="did not finish; run the pipeline again first"):
+            work(grown.lake, lambda _: None)
+    assert grown.answers() == before
+
+    assert grown.run() is not None
+    assert comparable(grown.history()) == comparable(fold(grown.journal.lines))
+
+
+@pytest.mark.parametrize("verb", ["compact", "vacuum", "rebuild"])
+def test_a_lake_that_is_not_there_is_told_and_not_made(spark: SparkSession, tmp_path: Path, verb: str) -> None:
+    lake = Lake(str(tmp_path / "typo"), spark)
+    words: dict[str, tuple[Any, ...]] = {"compact": (), "vacuum": (HOURS,), "rebuild": (NOTHING,)}
+
+    with pytest.raises(LakeError, match=r"There is no lake in .*typo on which a run of the pipeline got that far\."):
+        getattr(runner, verb)(lake, *words[verb], lambda _: None)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("hours", ["0", "-5", "167"])
+def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str) -> None:
+    done = kconf("vacuum", "--lake", tmp_path / "lake", "--hours", hours)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "kconf: readers and a run that is under way may need files of the last week: --hours 168 or more\n"
+    )
+    assert not (tmp_path / "lake").exists()
+
+
+def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp_path: Path) -> None:
+    """The first is stopped in its work, so that it has the lake for as long as the second tries."""
+    before, run = grown.answers(), Tables(grown.lake.uri).run["run"]
+    words = ("--lake", grown.lake.uri, "--log", str(tmp_path / "spark.log"))
+    command = [sys.executable, "-m", "kconf", "pipeline", "compact", *words]
+    piped = subprocess.PIPE
+    with subprocess.Popen(command, stdout=piped, stderr=piped, text=True, start_new_session=True) as first:
+        assert first.stderr is not None
+        assert "journal …\n" in iter(first.stderr.readline, "")
+        os.killpg(first.pid, signal.SIGSTOP)
+        try:
+            second = kconf("rebuild", *words)
+        finally:
+            os.killpg(first.pid, signal.SIGCONT)
+        said, _ = first.communicate(timeout=280)
+
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr.splitlines()[-1] == (
+        f"kconf: Another run of the pipeline is at work on {grown.lake.uri}; try again later."
+    )
+    assert first.returncode == 0
+    assert re.fullmatch(r"\d+ files became \d+\n", said)
+    assert grown.answers() == before
+    told = kconf("status", "--lake", grown.lake.uri).stdout.splitlines()
+    assert told[0].startswith(f"run {run + 1}, finished ")
+    assert re.search(rf"^{JOURNAL.path} +\d+ +{len(grown.journal.lines)} +1 +\d+$", "\n".join(told), re.MULTILINE)
+
+
+def kconf(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", "pipeline", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
