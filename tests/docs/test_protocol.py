@@ -20,7 +20,8 @@ _NAMED = re.compile(r"`(tests/[\w/]+\.py)?::(\w+)`")
 @cache
 def functions_of(path: str) -> frozenset[str]:
     tree = ast.parse((ROOT / path).read_text("utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    nodes = [each for node in tree.body for each in (node.body if isinstance(node, ast.ClassDef) else [node])]
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
 
 
 def named() -> list[tuple[str, str]]:
@@ -45,6 +46,21 @@ def test_every_test_of_a_kip_is_on_the_page(path: str) -> None:
     own = {name for name in functions_of(f"tests/kips/{path}") if name.startswith("test_")}
 
     assert own - {name for _, name in named()} == set()
+
+
+def test_every_sentence_of_every_kip_has_a_status_and_a_test() -> None:
+    tables = PAGE.partition("## The KIPs, sentence by sentence")[2].split("\n### ")[1:]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in "".join(tables).splitlines()
+        if line[:2] == "| "
+    ]
+    told = [row for row in rows if row[0] != "section"]
+
+    assert [title.partition(",")[0] for title in tables] == ["KIP-21", "KIP-133", "KIP-248", "KIP-339", "KIP-525"]
+    assert len(told) > 100
+    assert [row for row in told if len(row) != 4 or not _NAMED.search(row[3])] == []
+    assert [row for row in told if not re.match("done|as Kafka", row[2])] == []
 
 
 @pytest.mark.parametrize("part", protocol_table.PARTS)
