@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kconf.cli.main import parser
+import pytest
+
+from kconf.cli.main import COMMANDS, parser
+from kconf.cli.people.helping import ends_of
 from tests.cli.screens import GOLDEN, screens
 
+ROOT = Path(__file__).parents[2]
 TELL = "look at it by eye, and write it down with: python -m tests.cli.screens"
 
 
@@ -34,6 +39,41 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
         yield from leaves(verb)
     if not below and parser.add_help:
         yield parser
+
+
+def test_the_help_of_every_command_and_verb_is_whole() -> None:
+    """Like a manual's page: synopsis, description, options, examples, exit codes, see also."""
+    for each in leaves(parser()):
+        text = each.format_help()
+        parts = (
+            "usage: ",
+            f"\n{(each.description or '?').split()[0]} ",
+            "-h, --help",
+            "examples:",
+            "exit codes: 0 ",
+            "see also: ",
+        )
+        places = [text.find(part) for part in parts]
+        assert places == sorted(places), (each.prog, places)
+        assert -1 not in places, (each.prog, places)
+
+
+def test_what_help_says_to_read_is_there() -> None:
+    ends = [ends_of(each)[1] for each in leaves(parser())]
+    pages = {page for end in ends for page in re.findall(r"docs/[\w/-]+\.md", end)}
+    commands = {name for end in ends for name in re.findall(r"kconf ([\w-]+)", end)}
+
+    assert len(pages) > 10
+    assert {page for page in pages if not (ROOT / page).is_file()} == set()
+    assert commands - set(COMMANDS) == set()
+
+
+def test_sentences_of_help_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples are commands, and stay on their line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [(each.prog, line) for each in leaves(parser()) for line in each.format_help().splitlines()]
+
+    assert [line for line in lines if len(line[1]) > 80 and not line[1].startswith("  ")] == []
 
 
 def test_the_help_of_every_command_and_verb_has_examples_of_it() -> None:

@@ -57,6 +57,7 @@ def _cell(text: str) -> str:
 
 def cli_page() -> str:
     from kconf.cli.main import parser
+    from kconf.cli.people.helping import ends_of
 
     top, *commands = _commands(parser())
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n", *_overview(top)]
@@ -66,6 +67,7 @@ def cli_page() -> str:
         parts += [row for action in command._actions for row in _action_rows(action)]
         if command.epilog:
             parts.append(f"\n```text\n{command.epilog.strip()}\n```\n")
+        parts.append("\n" + "  \n".join(ends_of(command)) + "\n")
     return "".join(parts)
 
 

@@ -28,7 +28,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="look at an archive of changes, or bring it up to date",
         description="Look at an archive of changes, or bring it up to date.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     words = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, about, run in (

@@ -20,7 +20,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="copy a store consistently, also while a server uses it",
         description="Copy a store consistently, also while a server uses it.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("file", metavar="FILE", type=Path, help="where the copy goes")
     command.add_argument(

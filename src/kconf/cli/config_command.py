@@ -44,7 +44,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="KIP-248's command: every value with its source",
         description="Change configs for topics, clients, users, brokers dynamically.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = command.add_argument

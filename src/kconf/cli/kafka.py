@@ -21,7 +21,8 @@ examples:
       --added-config producer_byte_rate=1048576 --broker-list localhost:9092
   kconf kafka --shell --broker-list localhost:9092
 
-Exit code: 0 done; 1 not done, with InvalidEntity or InvalidEntityConfig where KIP-21 says so; 2 asked for wrongly.
+What is not done has the error InvalidEntity or InvalidEntityConfig where KIP-21 says so.
+
 In the shell, `help` lists the commands; commands that come from a file (`kconf kafka --shell … < file`) stop at the
 first error, unless --keep-going is given.
 """
@@ -33,7 +34,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="KIP-21's interface to topics and clients, with a shell",
         description="Alter and describe the configs of topics and clients.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     action = command.add_mutually_exclusive_group(required=True)

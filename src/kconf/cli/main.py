@@ -9,7 +9,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
-from kconf.cli.people.helping import share_examples
+from kconf.cli.people.helping import Help, ends_of, share_examples
 from kconf.errors import KconfError
 from kconf.version import __version__
 
@@ -95,7 +95,15 @@ class _Parser(argparse.ArgumentParser):
     """Options are written out: --allow must not be taken for --allow-data-loss."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})
+        super().__init__(*args, **{"allow_abbrev": False, **options, "formatter_class": Help})
+
+    def format_help(self) -> str:
+        from shutil import get_terminal_size
+        from textwrap import fill
+
+        width = get_terminal_size().columns - 2
+        ends = [fill(each, width, subsequent_indent="  ", break_on_hyphens=False) for each in ends_of(self)]
+        return "\n".join([super().format_help(), *ends, ""])
 
     def error(self, message: str) -> NoReturn:
         import re

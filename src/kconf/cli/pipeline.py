@@ -38,7 +38,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="make tables of archives, snapshots and live clusters",
         description="Make tables of archives, snapshots and live clusters, with Spark.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run = _verb(verbs, "run", "read what is new, and bring all tables up to date", run_run)

@@ -35,7 +35,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="check a file of rules, or try it on a cluster",
         description="Check a file of rules, or try it on a cluster.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = verbs.add_parser(

@@ -32,7 +32,7 @@ examples:
   kconf quota load quotas.yaml --dry-run
 
 Quotas: producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate of users and clients,
-connection_creation_rate of addresses. Exit code: 0 done; 1 something failed; 2 asked for wrongly; 4 unreachable.
+connection_creation_rate of addresses.
 """
 
 
@@ -42,7 +42,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="list, explain and change quotas, one or ten thousand",
         description="List, explain and change the quotas of users, client ids and addresses.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)

@@ -38,7 +38,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="KIP-248's tool for the SCRAM credentials of users",
         description="Add, list and delete the SCRAM credentials of users.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = command.add_argument

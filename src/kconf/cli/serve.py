@@ -33,7 +33,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="run a server that any Kafka client can administer",
         description="Run a server that speaks Kafka's protocol for configuration.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
     add(

@@ -30,7 +30,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="copy all state into an empty store",
         description="Copy all state into an empty store, all or nothing.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     copy.add_argument("source", metavar="FROM", help="URL of the store that has the state")
     copy.add_argument("target", metavar="TO", help="URL of an empty or new one")

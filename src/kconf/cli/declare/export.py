@@ -33,7 +33,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="write a cluster as files that declare it",
         description="Write a cluster, or some of it, as files that declare it.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker, quota, user, acl, …")
     parser.add_argument("--to", metavar="DIR", help="where the files go")

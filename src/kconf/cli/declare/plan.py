@@ -25,7 +25,7 @@ examples:
   kconf plan -f clusters/prod --out prod.plan
   kconf plan -f clusters/prod --prune --output json
 
-Exit code 3: there are differences. The files: docs/how-to/declare.md.
+The files: docs/how-to/declare.md.
 """,
     "apply": """\
 examples:
@@ -44,7 +44,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what stands between files and a cluster",
         description="Tell what stands between files and a cluster: what means the same is no difference.",
         epilog=EXAMPLES["plan"],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_files(plan, required=True)
     plan.add_argument("--out", metavar="PLAN", help="write the plan there, for `kconf apply PLAN`")
@@ -56,7 +55,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="make a cluster what files say, or do what a plan says",
         description="Make a cluster what files say, or do what a plan says. The plan is shown and asked about.",
         epilog=EXAMPLES["apply"],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")
     add_files(apply, required=False)

@@ -28,7 +28,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="write down whole clusters, for the pipeline",
         description="Write the configuration of whole clusters, one file each, as the pipeline reads it.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", metavar="DIR|URI", required=True, help="a directory, or a file:// URI of one")
     add_target(parser, several=True)

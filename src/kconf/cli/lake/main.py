@@ -44,7 +44,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="ask the pipeline's tables: history, drift, report, …",
         description="Ask the tables that `kconf pipeline run` keeps.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     words = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     made = {name: _word(words, name) for name in WORDS}

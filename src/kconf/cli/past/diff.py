@@ -26,8 +26,6 @@ examples:
   kconf diff --from 2026-11-14 --to now topic:orders
   kconf diff --from 2h
   kconf diff -f clusters/prod
-
-Exit code 3: there are differences.
 """
 
 
@@ -37,7 +35,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what differs between clusters, times, files",
         description="Tell what differs between two clusters, two times, or files and a cluster.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")

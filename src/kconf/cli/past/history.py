@@ -49,7 +49,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what was changed, when, by whom and why",
         description="Tell what was changed, when, by whom and why; the oldest first.",
         epilog=EXAMPLES["history"],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(history)
     history.add_argument("--since", metavar="TIME", help="from then on: 2026-11-15, 2026-11-15T09:30, 09:30, 2h")
@@ -63,7 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="who set what is set now",
         description="Tell of everything that is set now who set it, when and why.",
         epilog=EXAMPLES["blame"],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(blame)
     add_target(blame)

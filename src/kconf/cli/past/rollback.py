@@ -38,7 +38,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="set things back to what they were",
         description="Set things back to what they were at a time or a revision. The plan is shown and asked about.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(parser)
     parser.add_argument("--to", metavar="TIME|REVISION", required=True, help="2h, 09:30, 2026-11-15T09:30, or 4711")

@@ -45,7 +45,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="changes as they come",
         description="Tell changes as they come, until it is interrupted.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_past(parser)
     parser.add_argument("--key", metavar="KEY", action="append", help="of this key only; may be repeated")

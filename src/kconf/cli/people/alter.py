@@ -63,7 +63,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             help=brief,
             description=f"{about} One named resource changes at once; a pattern or a default is asked about first.",
             epilog=EXAMPLES[verb],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         parser.add_argument("words", metavar=f"RESOURCE… {form}…", nargs="+", help="what to change, and how")
         add_change(parser)

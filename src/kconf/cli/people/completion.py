@@ -62,7 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="completion for bash, zsh and fish, of names too",
         description="Print what a shell needs to complete kconf's command lines.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="shells", metavar="SHELL", required=True)
     for name, script in SCRIPTS.items():

@@ -34,7 +34,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="the clusters that you work with, by name",
         description="The clusters that you work with, by name.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = add_verb(verbs, "list", "all contexts", "List all contexts; * is the current one.", EXAMPLES)

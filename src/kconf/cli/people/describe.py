@@ -36,7 +36,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what is set at topics, brokers, groups, and where",
         description="Tell what is set at resources. With --all also what they inherit.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("resources", metavar="RESOURCE", nargs="+", help="topic:NAME, topic:GLOB, broker:1, …")
     parser.add_argument("--all", action="store_true", help="what is inherited, too")

@@ -40,7 +40,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="what a key is: type, default, range, synonyms",
         description="Tell what a key is, wherever it may be set. No cluster is asked.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("keys", metavar="KEY", nargs="+", help="a key, or TYPE:KEY for one type of resource only")
     add_output(parser)

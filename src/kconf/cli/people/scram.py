@@ -48,7 +48,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="list, set and delete SCRAM credentials",
         description="List, set and delete SCRAM credentials, on a cluster or in a store that no server has open.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, verb, about in (

@@ -36,7 +36,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="these commands, one per line, with completion",
         description="Read commands, one per line, for one cluster.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--keep-going", action="store_true", help="in a script: go on behind an error")
     add_target(parser)

@@ -42,7 +42,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="list, create, delete and grow topics",
         description="List, create, delete and grow topics.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = add_verb(verbs, "list", "all topics, or some", "List topics.", EXAMPLES)
