@@ -1,0 +1,24 @@
+"""A figure in the README is one of docs/performance.md, which says how it was measured."""
+
+from __future__ import annotations
+
+import re
+
+from tests.docs.blocks import ROOT
+
+MEASURED = (ROOT / "docs/performance.md").read_text()
+FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def _figures(text: str) -> set[str]:
+    """Numbers of a table's cells, but for those in its first column, which name the work."""
+    rows = [line.strip("|").split("|")[1:] for line in text.splitlines() if line.startswith("|")][2:]
+    return {figure for row in rows for cell in row for figure in FIGURE.findall(cell)}
+
+
+def test_the_figures_of_the_readme_are_those_that_were_measured() -> None:
+    table = (ROOT / "README.md").read_text().partition("## How fast")[2].partition("\n## ")[0]
+    shown = _figures(table)
+
+    assert len(shown) >= 10
+    assert shown - set(FIGURE.findall(MEASURED)) == set()
