@@ -1,7 +1,8 @@
 """From a change to a page, by the commands that a person types: server, archive, pipeline, look-ups, report.
 
 Secrets are planted in every place that could carry one on: as values, as refused values, as the login of the look at
-the live cluster. They are in no file that any of it wrote, and in nothing that it said.
+the live cluster, in a declared file, and in a line of a foreign archive that is broken besides. They are in no file
+that any of it wrote, and in nothing that it said.
 """
 
 from __future__ import annotations
@@ -17,13 +18,25 @@ from pathlib import Path
 import pytest
 
 from kconf import Alteration, Mechanism, Op, QuotaEntity, Resource, SyncAdminClient, TopicWish, scram_upsertion
+from kconf.spark.reading import Tables
+from kconf.spark.schemas import DECLARED as DECLARED_TABLE
+from kconf.spark.schemas import QUARANTINE, SNAPSHOT
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
 
 MARK = "Tr0ub4dor"
-LOGIN, VALUE, REFUSED, SCRAM, UNKNOWN = (f"{MARK}-{word}" for word in ("login", "value", "refused", "scram", "unknown"))
+WORDS = ("login", "value", "refused", "scram", "unknown", "declared", "broken")
+SECRETS = LOGIN, VALUE, REFUSED, SCRAM, UNKNOWN, DECLARED, BROKEN = tuple(f"{MARK}-{word}" for word in WORDS)
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 KEYSTORE = "listener.name.sasl_plaintext.ssl.keystore.password"
+
+
+_DECLARED = f"""
+version: 1
+topics: {{orders: {{configs: {{retention.ms: 1d}}}}}}
+brokers: {{"1": {{my.own.token: {DECLARED}}}}}
+"""
+_FOREIGN = f'{{"cluster": "c", "key": "ssl.key.password", "before": null, "after": "{BROKEN}", "sens\n'
 
 
 @dataclass
@@ -59,12 +72,15 @@ def way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
         (place / "secret").mkdir(0o700)
         (place / "secret" / "config.yaml").touch(0o600)
         (place / "secret" / "config.yaml").write_text(_contexts(server.address("SASL_PLAINTEXT")))
-        (place / "declared.yaml").write_text("version: 1\ntopics: {orders: {configs: {retention.ms: 1d}}}\n")
+        (place / "declared.yaml").write_text(_DECLARED)
+        (place / "foreign" / "c").mkdir(parents=True)
+        (place / "foreign" / "c" / "1.jsonl").write_text(_FOREIGN)
         steps = [
             ("archive", "flush", "archive"),
+            ("snapshot", "--context", "prod", "--out", "snapshots"),
             (
-                *("pipeline", "run", "--archive", "archive", "--snapshot", "prod", "--declared", "declared.yaml"),
-                *("--lake", "lake", "--log", "spark.log"),
+                *("pipeline", "run", "--archive", "archive", "--archive", "foreign", "--snapshot", "prod"),
+                *("--snapshot", "snapshots", "--declared", "declared.yaml", "--lake", "lake", "--log", "spark.log"),
             ),
             ("lake", "report", "report.html", "--lake", "lake"),
         ]
@@ -122,9 +138,22 @@ def test_the_page_tells_it_too(way: Way) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("what", ["archive", "lake"])
+@pytest.mark.parametrize("what", ["archive", "snapshots", "lake"])
 def test_no_file_has_a_secret(way: Way, what: str) -> None:
-    assert_nowhere(way.place / what, [LOGIN, VALUE, REFUSED, SCRAM, UNKNOWN])
+    assert_nowhere(way.place / what, SECRETS)
+
+
+@pytest.mark.timeout(900)
+def test_what_had_the_secrets_was_read(way: Way) -> None:
+    """Else that they are nowhere would say nothing."""
+    tables = Tables(str(way.place / "lake"))
+
+    assert [row["line"] for row in tables.rows(QUARANTINE)] == ["[hidden]"]
+    keys = {(row["key"], row["value"]) for row in tables.rows(DECLARED_TABLE)}
+    assert ("my.own.token", None) in keys
+    assert {row["key"] for row in tables.rows(SNAPSHOT, ["sensitive"])} >= {KEYSTORE, "my.own.token"}
+    (file,) = (way.place / "snapshots").rglob("*.jsonl")
+    assert KEYSTORE in file.read_text()
 
 
 @pytest.mark.timeout(900)

@@ -10,6 +10,8 @@ from pyspark.sql import functions as F
 
 from kconf.engine.acls import key_of, pattern_of
 from kconf.engine.declared import SCOPES, THROTTLES, Declared, Scope
+from kconf.keys.broker import BROKER
+from kconf.keys.dynamic import base_name
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark.transforms.values import normalised
 
@@ -19,7 +21,7 @@ REPLICATION: Final = "replication_factor"
 
 
 def declared_rows(declared: Declared, cluster: str | None) -> Iterable[dict[str, Any]]:
-    """The rows of the table `declared`. A secret is not among them, only that there is one."""
+    """The rows of the table `declared`. A secret is not among them, only that there is one; so is an unknown key."""
 
     def row(
         resource: Resource, key: str, value: str | None, place: object, *, sensitive: bool = False
@@ -34,7 +36,8 @@ def declared_rows(declared: Declared, cluster: str | None) -> Iterable[dict[str,
                 yield row(Resource.topic(name), key, str(count), topic.place)
     for resource, values in declared.configs.items():
         for key, wanted in values.items():
-            yield row(resource, key, wanted.text, wanted.place, sensitive=wanted.text is None)
+            hidden = wanted.text is None or not _is_known(resource.type, key)
+            yield row(resource, key, None if hidden else wanted.text, wanted.place, sensitive=hidden)
     for entity, values in declared.quotas.items():
         for key, wanted in values.items():
             yield {**row(entity.resource, key, wanted.text, wanted.place), "entity": dict(entity.parts)}
@@ -43,6 +46,11 @@ def declared_rows(declared: Declared, cluster: str | None) -> Iterable[dict[str,
             yield row(Resource(ResourceType.SCRAM, user), mechanism.word, None, credential.place, sensitive=True)
     for binding, place in declared.acls.items():
         yield row(pattern_of(binding).resource, key_of(binding), "", place)
+
+
+def _is_known(kind: ResourceType, name: str) -> bool:
+    """A broker takes keys that nobody knows, and shows none of their values."""
+    return kind is not ResourceType.BROKER or base_name(name) in BROKER
 
 
 def actual(effective: DataFrame, current: DataFrame, topics: DataFrame) -> DataFrame:

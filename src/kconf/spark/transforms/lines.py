@@ -1,11 +1,12 @@
 """Lines of the archive, read and judged: changes, attempts, and what cannot be taken.
 
 A line is taken whole or not at all. What is wrong with it becomes its `fault`; a line with a secret that is not sealed
-is refused, and hidden, since nothing in the lake may hold one.
+is refused, and `hidden`, since nothing in the lake may hold one. So is one that cannot be read, and may have one.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -27,6 +28,7 @@ _REQUIRED_OF_ATTEMPTS: Final = (
 )
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets wherever they stand, behind a listener's name too."""
+_MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
 
 
 def _fields() -> str:
@@ -51,8 +53,9 @@ def read(lines: DataFrame) -> DataFrame:
             fault = fault.when(missing, f"the field {name} is missing")
     fault = fault.when(~F.col("attempt") & ~F.col("kind").isin(*_KINDS), "its kind is unknown")
     fault = fault.when(_unsealed(), "it holds a secret that is not sealed")
-    read = read.withColumn("fault", fault).withColumn("time", F.timestamp_millis("time"))
-    return read.drop("_corrupt", "format")
+    suspect = F.col("_corrupt").isNotNull() & F.col("value").rlike(_MAY_HAVE_ONE)
+    read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
+    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format")
 
 
 def _unsealed() -> Column:
@@ -76,9 +79,8 @@ def attempts(read: DataFrame) -> DataFrame:
 
 def quarantine(read: DataFrame) -> DataFrame:
     """The lines that cannot be taken."""
-    secret = F.col("fault") == "it holds a secret that is not sealed"
     return read.where(F.col("fault").isNotNull()).select(
-        F.when(secret, "[hidden]").otherwise(F.col("value")).alias("line"),
+        F.when(F.col("hidden"), "[hidden]").otherwise(F.col("value")).alias("line"),
         F.col("fault").alias("reason"),
         F.current_timestamp().alias("time"),
         "file",

@@ -1,0 +1,115 @@
+"""A disk that is full in the middle of a run: one sentence, the tables as they were, and the next run makes up for it.
+
+The disk is a real one that is small: a tmpfs in a mount namespace of its own. That needs no rights on the machine but
+those over oneself (`unshare --map-root-user`), touches nothing outside, and goes with the process that keeps it. A
+limit on the size of files would meet Spark's log and its spilt blocks too, and the kernel says another thing then.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from kconf.spark import runner
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake
+from kconf.spark.reading import Tables
+from kconf.spark.runner import Sources
+from kconf.spark.schemas import HISTORY, RUNS, TABLES
+from tests.spark.journals import journals
+from tests.spark.oracle import Line, comparable, fold, lines_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEEP = 'mount -t tmpfs -o size=64m tmpfs "$0" && echo mounted && exec cat'
+ROOM = 128 * 1024
+
+
+class SmallDisk:
+    """A directory that is a disk of its own to the commands that are run inside."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __enter__(self) -> Self:
+        self.place.mkdir()
+        command = ["unshare", "--map-root-user", "--mount", "sh", "-c", KEEP, str(self.place)]
+        self._keeper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._keeper.stdout is not None
+        assert self._keeper.stdout.readline() == "mounted\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._keeper.communicate(timeout=30)
+
+    @property
+    def seen(self) -> Path:
+        """The same directory, as it is seen from outside."""
+        return Path(f"/proc/{self._keeper.pid}/root{self.place}")
+
+    def run(self, *command: object) -> subprocess.CompletedProcess[str]:
+        inside = ["nsenter", f"--target={self._keeper.pid}", "--user", "--mount", "--preserve-credentials"]
+        words = [*inside, *map(str, command)]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=280)
+
+    def resize(self, size: int) -> None:
+        done = self.run("mount", "-o", f"remount,size={size}", self.place)
+        assert done.returncode == 0, done.stderr
+
+    @property
+    def used(self) -> int:
+        return shutil.disk_usage(self.seen).used
+
+
+def write(file: Path, lines: list[Line]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{each}\n" for each in lines_of(lines)))
+
+
+def answers(lake: Path, work: Path) -> dict[str, list[str]]:
+    """Every row that anyone can ask for, from a copy: a path through /proc is not one for every library."""
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(lake, work)
+    tables = Tables(str(work))
+    return {name: sorted(map(repr, tables.rows(table))) for name, table in TABLES.items() if table is not RUNS}
+
+
+def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+    (journal,) = journals(1, 20)
+    archive, first = tmp_path / "archive", tmp_path / "first"
+    write(archive / "c" / "0.jsonl", journal.lines)
+    with SmallDisk(tmp_path / "disk") as disk:
+        lake = tmp_path / "disk" / "lake"
+        runner.run(Lake(str(first), spark), Sources([str(archive)]), Inputs(), lambda _: None)
+        shutil.copytree(first, disk.seen / "lake")
+        before = answers(disk.seen / "lake", tmp_path / "copy")
+        noise = random.Random(1)
+        more = [{**line, "reason": noise.randbytes(400).hex()} for line in journal.grow(600)]
+        write(archive / "c" / "1.jsonl", more)
+        words = ("--archive", archive, "--lake", lake, "--log", tmp_path / "spark.log")
+        command = (sys.executable, "-m", "kconf", "pipeline", "run", *words)
+
+        disk.resize(disk.used + ROOM)
+        refused = disk.run(*command)
+
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.splitlines()[-1] == (
+            f"kconf: The disk is full: {lake} is as it was before the step that failed."
+        )
+        assert "Traceback" not in refused.stderr
+        assert answers(disk.seen / "lake", tmp_path / "copy") == before
+
+        disk.resize(64 * 1024 * 1024)
+        done = disk.run(*command)
+
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"run 2: {len(more)} changes")
+        answers(disk.seen / "lake", tmp_path / "copy")
+        history = Lake(str(tmp_path / "copy"), spark).read(HISTORY).collect()
+        everything = [*journal.lines[: -len(more)], *more]
+        assert comparable(row.asDict() for row in history) == comparable(fold(everything))
