@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from tests.spark.oracle import Line
 
-_TOPIC_KEYS = ("retention.ms", "cleanup.policy", "segment.bytes")
-_BROKER_KEYS = ("log.retention.ms", "log.cleaner.threads")
+_KEYS = {
+    "topic": ("retention.ms", "cleanup.policy", "segment.bytes"),
+    "broker": ("log.retention.ms", "log.cleaner.threads"),
+}
 _PRINCIPALS = ("User:alice", "User:bob", "User:carol")
 START = 1_700_000_000_000
 
 
 @dataclass
 class Journal:
-    """A cluster that changes at random. `tidy`: a deletion tells of each key, as kconf's own does."""
+    """A cluster that changes at random. `tidy`: a deletion tells of each key, as kconf's own does.
+
+    `values` are what the keys of each type of resource may be; without them a few keys with small numbers.
+    """
 
     cluster: str
     random: Random
@@ -26,6 +32,7 @@ class Journal:
     epoch: int = 1
     revision: int = 0
     time: int = START
+    values: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     lines: list[Line] = field(default_factory=list)
     _values: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
@@ -42,9 +49,19 @@ class Journal:
             self.epoch, self.revision = self.epoch + 1, 1
         step = self.random.choice((0, 1, 1000, 60_000))
         self.time += -step if self.skewed and self.random.random() < 0.2 else step
-        changes = self.random.choice(
-            (self._topic, self._config, self._config, self._config, self._broker, self._quota)
-        )()
+        kinds = [self._topic, self._config, self._config, self._config, self._broker, self._quota]
+        self._tell(self.random.choice(kinds if self.values is None else [*kinds, self._other])())
+
+    def create(self, name: str, **configs: str) -> list[Line]:
+        """The lines of a revision that makes a topic."""
+        self.revision += 1
+        first = len(self.lines)
+        topic = json.dumps({"id": name, "replicas": [[1]]}, separators=(",", ":"))
+        told = [self._change("topic", name, key, value, "set") for key, value in configs.items()]
+        self._tell([self._change("topic", name, "", topic, "create", kind="topic"), *told])
+        return self.lines[first:]
+
+    def _tell(self, changes: list[dict[str, Any]]) -> None:
         head = {
             "format": 1,
             "cluster": self.cluster,
@@ -68,12 +85,13 @@ class Journal:
         known = self._values.get(("topic", name), {})
         old = known.get("")
         if old is None:
-            topic = {"id": f"{self.random.getrandbits(64):x}", "replicas": [[1]]}
+            replicas = [[1]] if self.values is None else [[1, 2, 3][: self.random.randrange(1, 4)]]
+            topic = {"id": f"{self.random.getrandbits(64):x}", "replicas": replicas}
             made = json.dumps(topic, separators=(",", ":"))
-            keys = self.random.sample(_TOPIC_KEYS, self.random.randrange(3))
+            keys = self.random.sample(self._keys("topic"), self.random.randrange(3))
             return [
                 self._change("topic", name, "", made, "create", kind="topic"),
-                *(self._change("topic", name, key, self._value(), "set") for key in keys),
+                *(self._change("topic", name, key, self._value("topic", key), "set") for key in keys),
             ]
         if self.random.random() < 0.3:
             topic = json.loads(old)
@@ -91,11 +109,15 @@ class Journal:
         if not made:
             return self._topic()
         name = self.random.choice(made)
-        keys = self.random.sample(_TOPIC_KEYS, self.random.randrange(1, 3))
+        keys = self.random.sample(self._keys("topic"), self.random.randrange(1, 3))
         return [self._set_or_not("topic", name, key) for key in keys]
 
     def _broker(self) -> list[dict[str, Any]]:
-        return [self._set_or_not("broker", self.random.choice(("", "1")), self.random.choice(_BROKER_KEYS))]
+        return [self._set_or_not("broker", self.random.choice(("", "1")), self.random.choice(self._keys("broker")))]
+
+    def _other(self) -> list[dict[str, Any]]:
+        kind = self.random.choice(("group", "client-metrics"))
+        return [self._set_or_not(kind, self.random.choice(("a", "b")), self.random.choice(self._keys(kind)))]
 
     def _quota(self) -> list[dict[str, Any]]:
         entity = self.random.choice(({"user": "alice"}, {"user": None}, {"client-id": "app", "user": "alice"}))
@@ -105,10 +127,15 @@ class Journal:
     def _set_or_not(self, kind: str, name: str, key: str) -> dict[str, Any]:
         is_set = key in self._values.get((kind, name), {})
         gone = is_set and self.random.random() < 0.3
-        return self._change(kind, name, key, None if gone else self._value(), "delete" if gone else "set")
+        return self._change(kind, name, key, None if gone else self._value(kind, key), "delete" if gone else "set")
 
-    def _value(self) -> str:
-        return str(self.random.randrange(4) * 1000)
+    def _keys(self, kind: str) -> Sequence[str]:
+        return _KEYS[kind] if self.values is None else list(self.values[kind])
+
+    def _value(self, kind: str, key: str) -> str:
+        if self.values is None or kind not in self.values:
+            return str(self.random.randrange(4) * 1000)
+        return self.random.choice(self.values[kind][key])
 
     def _change(
         self, resource_type: str, name: str, key: str, after: str | None, op: str, *, kind: str = "config"
@@ -129,12 +156,14 @@ class Journal:
         }
 
 
-def journals(count: int, revisions: int, seed: int = 7) -> list[Journal]:
+def journals(
+    count: int, revisions: int, seed: int = 7, values: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+) -> list[Journal]:
     """Clusters with a journal each: tidy and untidy ones, with clocks that go on and clocks that go back."""
     random = Random(seed)
     made = []
     for number in range(count):
-        journal = Journal(f"c{number:03}", Random(random.random()), number % 2 == 0, number % 3 == 0)
+        journal = Journal(f"c{number:03}", Random(random.random()), number % 2 == 0, number % 3 == 0, values=values)
         journal.grow(revisions)
         made.append(journal)
     return made

@@ -203,11 +203,20 @@ def test_violations_are_those_that_the_policy_itself_finds(world: World) -> None
         )
         expected |= {(each.rule.id, str(each.rule.severity), name) for each in world.inputs.rules.judge(subject)}
 
-    told = world.rows("violations")
+    told = world.rows("violations", "open")
     assert {(row["rule"], row["severity"], row["resource_name"]) for row in told} == expected
     assert {"keep-a-day", "few-partitions", "compacted", "bytes"} <= {row["rule"] for row in told}
     (row,) = [row for row in told if row["rule"] == "keep-a-day"]
     assert (row["value"], row["owner"], row["principal"]) == ("60000", "shop", "User:ANONYMOUS")
+
+
+def test_violations_of_the_past_say_who_broke_and_who_mended_a_rule(world: World) -> None:
+    first, last = sorted(world.rows("violations", "rule = 'bytes'"), key=lambda row: row["revision"])
+
+    assert (first["reason"], first["until_reason"], first["ended"]) == ("try 1048576", "try 2097152", "mended")
+    assert (first["open"], last["open"], last["reason"], last["until"]) == (False, True, "try 1048576", None)
+    assert first["since"] <= first["until"] <= last["since"]
+    assert (first["cause"], first["changes"], last["changes"]) == ("itself", 1, 1)
 
 
 def test_drift_is_one_of_meaning(world: World) -> None:

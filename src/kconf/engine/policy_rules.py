@@ -65,6 +65,7 @@ class Operator(StrEnum):
 
 
 RELATIONS: Final = frozenset([Operator.AT_LEAST, Operator.AT_MOST, Operator.ABOVE, Operator.BELOW])
+_COMPARISONS: Final = RELATIONS | {Operator.MIN, Operator.MAX}
 ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
 
 
@@ -306,16 +307,12 @@ def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, 
         return True
     if value is None:
         return False
-    if operator in RELATIONS:
+    if operator in _COMPARISONS:
         try:
-            return _relates(condition, rule, subject)
-        except ValueError:
+            return _compares(condition, rule, subject, value)
+        except ValueError:  # nor can the other key that it is compared with, or follows
             return False
     match operator:
-        case Operator.MIN:
-            return amount(rule.key, value, subject.values) >= amount(rule.key, operands[0], subject.values)
-        case Operator.MAX:
-            return amount(rule.key, value, subject.values) <= amount(rule.key, operands[0], subject.values)
         case Operator.EQUALS | Operator.ONE_OF:
             return any(_same(value, each) for each in operands)
         case Operator.NOT_ONE_OF:
@@ -328,6 +325,13 @@ def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, 
             return isinstance(value, tuple) and set(operands).isdisjoint(value)
         case _:
             raise AssertionError(operator)
+
+
+def _compares(condition: Condition, rule: Rule, subject: Subject, value: Value) -> bool:
+    if condition.operator in RELATIONS:
+        return _relates(condition, rule, subject)
+    own, limit = (amount(rule.key, each, subject.values) for each in (value, condition.operands[0]))
+    return own >= limit if condition.operator is Operator.MIN else own <= limit
 
 
 def _relates(condition: Condition, rule: Rule, subject: Subject) -> bool:

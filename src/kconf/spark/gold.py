@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kconf.spark.inputs import USAGE, Inputs
@@ -30,12 +30,12 @@ from kconf.spark.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark.transforms import drift, effective, integrity, quotas, rules, snapshots
+from kconf.spark.transforms import backtest, drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
-from kconf.spark.transforms.topics import topics
+from kconf.spark.transforms.topics import owner_of, topics
 from kconf.spark.transforms.values import KEYS, keys
 
-_LATER: Final = (DRIFT, VIOLATIONS)  # made from other gold tables
+_LATER: Final = (DRIFT,)  # made from other gold tables
 _AT_ONCE: Final = 4  # planning is one thread's work, and most of the time of a small run
 
 
@@ -44,8 +44,8 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
     made = Gold(lake, inputs)
     try:
         made.prepare()
-        first = [table for table in GOLD if table not in _LATER]
-        for wave in (first, [table for table in _LATER if made.has_rows(table) or lake.exists(table)]):
+        wanted = [table for table in GOLD if made.has_rows(table) or lake.exists(table)]
+        for wave in ([each for each in wanted if each not in _LATER], [each for each in wanted if each in _LATER]):
             say(", ".join(table.name for table in wave) + " …")
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(lambda table: lake.overwrite(table, made.rows(table)), wave))
@@ -81,7 +81,9 @@ class Gold:
 
     def has_rows(self, table: Table) -> bool:
         """Whether there is anything to compare with: files that declare, or rules."""
-        return self.inputs.declarations is not None if table is DRIFT else bool(self.inputs.rules.rules)
+        if table is DRIFT:
+            return self.inputs.declarations is not None
+        return table is not VIOLATIONS or bool(self.inputs.rules.rules)
 
     def forget(self) -> None:
         for each in self._kept:
@@ -168,11 +170,12 @@ class Gold:
     def violations(self) -> DataFrame:
         if not self.inputs.rules.rules:
             return local(self.lake.spark, [], VIOLATIONS.ddl)
-        subjects = rules.subjects(self.lake.read(EFFECTIVE_CONFIG), self.lake.read(TOPICS), self.inputs.rules)
-        broken = rules.findings(subjects, self.inputs.rules)
-        key = ["cluster", "resource_type", "resource_name", "key"]
-        who = self.current.select(*key, "since", "principal")
-        return broken.join(who, key, "left").withColumn("open", F.lit(True))
+        judged = backtest.judged(self.history, self.lake.read(SNAPSHOT), self.keys, self.inputs.rules)
+        return backtest.breaches(judged).withColumn("owner", self._owner())
+
+    def _owner(self) -> Column:
+        is_topic = F.col("resource_type") == "topic"
+        return F.when(is_topic, owner_of(F.col("resource_name"), self.inputs.owner_map))
 
     def integrity(self) -> DataFrame:
         journal = self.lake.read(JOURNAL)

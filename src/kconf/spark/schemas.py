@@ -328,16 +328,29 @@ VIOLATIONS: Final = Table(
         *_columns("rule  string  the rule's id\nseverity  string  `error` or `warn`"),
         *_RESOURCE,
         *_columns("""
-            topic_id   string     of a topic: its id in that time
-            owner      string     the topic's owner by the owners' file
-            key        string     the key that the rule is about
-            value      string     the value that broke it; null: none, or sensitive
-            condition  string     what should have held
-            message    string     what the rule says
-            since      timestamp  from when it was broken
-            until      timestamp  when it held again, or the resource went; null: it is broken now
-            principal  string     who made the change that broke it
-            open       boolean    whether it is broken now
+            topic_id          string     of a topic: its id in that time, where it is known
+            owner             string     the topic's owner by the owners' file
+            key               string     the key that the rule is about
+            value             string     the value that broke it; null: none, or sensitive
+            condition         string     what should have held
+            message           string     what the rule says
+            assumed           boolean    it was inherited from a broker's file, or none, before any look showed that
+            since             timestamp  from when it was broken; where only looks tell, the first that showed it
+            epoch             bigint     the change that broke it: its epoch
+            revision          bigint     and revision
+            principal         string     who made that change; null where only looks tell
+            reason            string     why, where they said so
+            origin            string     how we know: as in `history`
+            cause             string     `itself`: the resource was changed; `inherited`: what it inherits was
+            changes           bigint     the changes in that time that the rule would have refused, or warned of
+            until             timestamp  when it ended; null: it is broken now
+            until_epoch       bigint     the change that ended it: its epoch
+            until_revision    bigint     and revision
+            until_principal   string     who made that change
+            until_reason      string     why, where they said so
+            until_origin      string     how we know
+            ended             string     `mended`, `changed` to another that breaks it too, `gone` with the resource
+            open              boolean    whether it is broken now
         """),
     ),
 )

@@ -88,6 +88,7 @@ def test_local_retention_may_be_that_of_the_whole() -> None:
     assert judge(subject({"local.retention.ms": "-2", "retention.ms": "3600000"})) == []
     assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "-1"}))) == ["r"]
     assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "604800000"}), ["retention.ms"])) == ["r"]
+    assert ids(judge(subject({"local.retention.ms": "-2", "retention.ms": "soon"}))) == ["r"]
 
 
 @pytest.mark.parametrize("condition", ["{min: 1}", "{equals: 1}", "{not_one_of: [1]}", "{at_most: partitions}"])

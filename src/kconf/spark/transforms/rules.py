@@ -1,7 +1,9 @@
 """The policy's rules, judged on whole tables: engine/policy_rules.py says what each word means.
 
-A subject is one row per resource: `values` (the values in force of the keys that rules look at), `overrides` (those of
-them that are set at the resource itself), a topic's `partitions` and `replication`.
+A subject is a resource as it was after a change: `values` (the values in force of the keys that rules look at),
+`overrides` (those of them that are set at the resource itself), a topic's `partitions` and `replication`. Of the change
+it knows the keys that it `touched`, whether it `created` the topic or `altered` anything at the resource; `assumed` are
+the keys whose value nobody could know at that time.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ from functools import reduce
 from operator import and_, or_
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kconf.engine.policy_regex import LONGEST
 from kconf.engine.policy_rules import (
     ABOUT_OVERRIDES,
+    FACTS,
     NAME,
     PARTITIONS,
     RELATIONS,
@@ -34,56 +37,47 @@ from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, trimmed, whole
 
 _INFINITE: Final = float("inf")
-FINDING: Final = "struct<rule:string,severity:string,key:string,value:string,condition:string,message:string>"
+_FINDING: Final = (
+    "struct<rule:string,severity:string,key:string,value:string,condition:string,message:string,"
+    "judged:boolean,assumed:boolean>"
+)
 
 
-def keys_of_rules(rules: Rules) -> set[str]:
-    """Every key that some rule looks at."""
-    return {name for rule in rules.rules for name in (rule.key.name, *rule.others, *rule.keys)}
+def keys_of_rules(rules: Rules) -> list[str]:
+    """Every key that some rule looks at, in order; what else is said of a topic is none."""
+    return sorted({name for rule in rules.rules for name in rule.keys} - set(FACTS))
 
 
-def subjects(effective: DataFrame, topics: DataFrame, rules: Rules) -> DataFrame:
-    """The resources that rules may be about, with what rules look at."""
-    wanted = effective.where(F.col("key").isin(*keys_of_rules(rules)))
-    own = ~F.col("source").isin("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG")
-    own = own & ((F.col("resource_type") != "topic") | (F.col("source") == "DYNAMIC_TOPIC_CONFIG"))
-    own = own | ((F.col("resource_type") == "broker") & (F.col("resource_name") == ""))
-    everyone = effective.select("cluster", "resource_type", "resource_name").distinct()
-    told = wanted.groupBy("cluster", "resource_type", "resource_name").agg(
-        F.map_from_entries(F.collect_list(F.struct("key", "value"))).alias("values"),
-        F.collect_set(F.when(own, F.col("key"))).alias("overrides"),
-    )
-    rows = everyone.join(told, ["cluster", "resource_type", "resource_name"], "left")
-    shapes = topics.where("exists").select(
-        *("cluster", F.lit("topic").alias("resource_type"), F.col("topic").alias("resource_name")),
-        *("partitions", "replication", "topic_id", "owner"),
-    )
-    rows = rows.join(shapes, ["cluster", "resource_type", "resource_name"], "left")
-    return rows.withColumn("overrides", F.coalesce("overrides", F.array().cast("array<string>")))
+def broken(rules: Rules) -> Column:
+    """The rules that do not hold on a subject, as an array, each with what it has to tell.
 
-
-def findings(subjects: DataFrame, rules: Rules) -> DataFrame:
-    """The rules that do not hold: one row per rule and resource."""
-    labelled = subjects.withColumn("labels", _labels(rules))
-    broken = F.filter(F.array(*(_finding(rule) for rule in rules.rules)), lambda each: each.isNotNull())
-    rows = labelled.withColumn("finding", F.explode(broken.cast(f"array<{FINDING}>")))
-    return rows.drop("values", "overrides", "labels").select("*", "finding.*").drop("finding")
+    `judged` says whether the rule is one of those that the change is judged by.
+    """
+    found = F.array(*(_finding(rule) for rule in rules.rules)).cast(f"array<{_FINDING}>")
+    return F.filter(found, lambda each: each.isNotNull())
 
 
 def _finding(rule: Rule) -> Column:
     """What a broken rule tells, or null."""
-    broken = F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
+    condition = F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
     shown = F.lit(None) if rule.key.sensitive else value_of(rule.key)
+    names = F.array(*(F.lit(name) for name in sorted(rule.keys)))
     told = F.struct(
         F.lit(rule.id).alias("rule"),
         F.lit(rule.severity.value).alias("severity"),
         F.lit(rule.key.name).alias("key"),
         F.substring(shown.cast("string"), 1, LONGEST).alias("value"),
-        broken.alias("condition"),
+        condition.alias("condition"),
         F.lit(rule.message).alias("message"),
+        (F.col("created") | F.arrays_overlap("touched", names) | (F.col("altered") & rule.always)).alias("judged"),
+        (F.arrays_overlap("assumed", names) & _is_about_values(rule)).alias("assumed"),
     )
     chosen = reduce(or_, (selects(each) for each in rule.selectors))
-    return F.when(chosen & broken.isNotNull(), told)
+    return F.when(chosen & condition.isNotNull(), told)
+
+
+def _is_about_values(rule: Rule) -> Column:
+    return F.lit(any(each.operator not in ABOUT_OVERRIDES for each in rule.conditions))
 
 
 def _said(condition: Condition) -> Column:
@@ -111,7 +105,7 @@ def _fits(name: Column, patterns: tuple[Pattern, ...]) -> Column:
     return (F.length(name) > LONGEST) | reduce(or_, (name.rlike(each.regex) for each in patterns))
 
 
-def _labels(rules: Rules) -> Column:
+def labels(rules: Rules) -> Column:
     """The labels of a resource; of several entries that fit, the later wins."""
     names = {name for each in rules.labelled for name, _ in each.labels}
     pairs = []
@@ -171,11 +165,13 @@ def _number(key: Key, raw: Column) -> Column:
 def _amount(key: Key) -> Column:
     """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
     number = _number(key, value_of(key))
+    number = F.when(~F.isnan(number), number)  # Spark holds it to be above everything
     if key.name in UNLIMITED:
         number = F.when(number == -1, F.lit(_INFINITE)).otherwise(number)
     if key.name in FOLLOWS:
-        total = whole(F.col("values")[FOLLOWS[key.name]]).cast("double")
-        follows = F.when(total.isNull() | (total == -1), F.lit(_INFINITE)).otherwise(total)
+        told = F.col("values")[FOLLOWS[key.name]]
+        total = whole(told).cast("double")
+        follows = F.when(told.isNull() | (total == -1), F.lit(_INFINITE)).otherwise(total)
         number = F.when(number == -2, follows).otherwise(number)
     return number
 

@@ -1,0 +1,78 @@
+"""Rules over the past: when each was broken, by whom and until when, and which changes it would have refused.
+
+Every state that a resource ever had is judged as the server's policy judges what a request would make of it
+(engine/policy_rules.py; tests/spark/test_backtest.py holds this to it).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kconf.engine.policy_rules import Rules
+from kconf.spark.transforms.history import RESOURCE
+from kconf.spark.transforms.rules import broken, labels
+from kconf.spark.transforms.states import states
+
+_TOLD: Final = ("severity", "key", "value", "condition", "message")
+
+
+def judged(history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules) -> DataFrame:
+    """One row per state and rule that did not hold in it."""
+    subjects = states(history, snapshot, keys, rules).withColumn("labels", labels(rules))
+    found = subjects.withColumn("found", F.explode(broken(rules)))
+    return found.select(
+        *(*RESOURCE, "topic_id", "number", "place", "time", "who", "by_itself", "next", "found.*"),
+    )
+
+
+def refusals(judged: DataFrame) -> DataFrame:
+    """The changes that a rule would have refused, or warned of."""
+    return judged.where("judged").select(*RESOURCE, "rule", *_TOLD, "time", "place.*", "who.*").drop("step")
+
+
+def breaches(judged: DataFrame) -> DataFrame:
+    """The intervals in which a rule was broken; another one begins where the value, or what it breaks, is another."""
+    by_rule = Window.partitionBy(*RESOURCE, "rule").orderBy("number")
+    told = F.struct("topic_id", "value", "condition")
+    last = F.lag(F.struct("number", told.alias("told"))).over(by_rule)
+    follows = F.coalesce(F.lead("number").over(by_rule) == F.col("number") + 1, F.lit(False))
+    rows = judged.select("*", told.alias("told"), last.alias("last"), follows.alias("follows"))
+    on = (F.col("last.number") == F.col("number") - 1) & _is_same("last.told", "told")
+    rows = rows.withColumn("run", F.sum(F.when(on, 0).otherwise(1)).over(by_rule))
+    first = F.min_by(F.struct("topic_id", *_TOLD, "time", "place", "who", "by_itself", "assumed"), "number")
+    end = F.max_by(F.struct("next", "follows", "topic_id"), "number")
+    runs = rows.groupBy(*RESOURCE, "rule", "run").agg(
+        first.alias("first"), end.alias("end"), F.count_if("judged").alias("changes")
+    )
+    return _shown(runs)
+
+
+def _is_same(one: str, other: str) -> Column:
+    """A topic whose id becomes known is the same topic."""
+    same = [F.col(f"{one}.{name}").eqNullSafe(F.col(f"{other}.{name}")) for name in ("value", "condition")]
+    topic = F.coalesce(F.col(f"{one}.topic_id") == F.col(f"{other}.topic_id"), F.lit(True))
+    return same[0] & same[1] & topic
+
+
+def _shown(runs: DataFrame) -> DataFrame:
+    after = F.col("end.next")
+    another = F.coalesce(after["topic_id"] != F.col("end.topic_id"), F.lit(False))
+    return runs.select(
+        *(*RESOURCE, "rule", "first.topic_id", *(f"first.{name}" for name in _TOLD), "changes", "first.assumed"),
+        F.col("first.time").alias("since"),
+        *(f"first.place.{name}" for name in ("epoch", "revision")),
+        *(f"first.who.{name}" for name in ("principal", "reason", "origin")),
+        F.when(F.col("first.by_itself"), "itself").otherwise("inherited").alias("cause"),
+        after["time"].alias("until"),
+        *(after["place"][name].alias(f"until_{name}") for name in ("epoch", "revision")),
+        *(after["who"][name].alias(f"until_{name}") for name in ("principal", "reason", "origin")),
+        F.when(after.isNull(), None)
+        .when(~after["exists"] | another, "gone")
+        .when(F.col("end.follows"), "changed")
+        .otherwise("mended")
+        .alias("ended"),
+        after.isNull().alias("open"),
+    )
