@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.spark import add_session, lake_at, say
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.spark.inputs import Inputs
-    from kconf.spark.lake import Lake
 
 _EXAMPLES = """\
 examples:
@@ -29,7 +26,6 @@ examples:
 
 What the tables hold: docs/reference/tables.md. `kconf lake` asks them.
 """
-_LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,8 +72,7 @@ def _verb(
     verb = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
     verb.add_argument("--lake", metavar="URI", required=True, help="where the tables are")
     if name != "status":
-        verb.add_argument("--master", metavar="M", default="local[*]", help="Spark's master (default: local[*])")
-        verb.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
+        add_session(verb)
     verb.set_defaults(run=run)
     return verb
 
@@ -90,11 +85,11 @@ def run_run(options: argparse.Namespace) -> int:
     clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
     places = [each for each in options.snapshot if _is_place(each)]
     inputs = _inputs(options)
-    with _lake(options) as lake:
+    with lake_at(options.lake, options, options.archive) as lake:
         from kconf.spark.runner import Sources, run
 
-        done = run(lake, Sources(options.archive, places, clusters), inputs, _say)
-    _say("")
+        done = run(lake, Sources(options.archive, places, clusters), inputs, say)
+    say("")
     if done.number is None:
         print("nothing new")
         return 0
@@ -111,21 +106,21 @@ def run_run(options: argparse.Namespace) -> int:
 
 def run_rebuild(options: argparse.Namespace) -> int:
     inputs = _inputs(options)
-    with _lake(options) as lake:
+    with lake_at(options.lake, options) as lake:
         from kconf.spark.runner import rebuild
 
-        done = rebuild(lake, inputs, _say)
-    _say("")
+        done = rebuild(lake, inputs, say)
+    say("")
     print(f"run {done.number}: history and gold tables made anew")
     return 0
 
 
 def run_compact(options: argparse.Namespace) -> int:
-    with _lake(options) as lake:
+    with lake_at(options.lake, options) as lake:
         from kconf.spark.runner import compact
 
-        removed, added = compact(lake, _say)
-    _say("")
+        removed, added = compact(lake, say)
+    say("")
     print(f"{removed} files became {added}" if removed else "there was nothing to make fewer of")
     return 0
 
@@ -135,11 +130,11 @@ def run_vacuum(options: argparse.Namespace) -> int:
         raise ConfigurationError(
             "readers and a run that is under way may need files of the last week: --hours 168 or more"
         )
-    with _lake(options) as lake:
+    with lake_at(options.lake, options) as lake:
         from kconf.spark.runner import vacuum
 
-        vacuum(lake, options.hours, _say)
-    _say("")
+        vacuum(lake, options.hours, say)
+    say("")
     print(f"what no version of the last {options.hours} hours needs is gone")
     return 0
 
@@ -151,21 +146,6 @@ def run_status(options: argparse.Namespace) -> int:
     for line in status(options.lake):
         print(line)
     return 0
-
-
-@contextmanager
-def _lake(options: argparse.Namespace) -> Iterator[Lake]:
-    """The lake with a session, which ends with it."""
-    _say("starting Spark …")
-    from kconf.spark.lake import Lake
-    from kconf.spark.session import start, stop
-
-    places = [options.lake, *getattr(options, "archive", ())]
-    session = start(options.master, log=options.log, quick=sum(map(_size, places)) < _LITTLE)
-    try:
-        yield Lake(options.lake, session)
-    finally:
-        stop(session)
 
 
 def _inputs(options: argparse.Namespace) -> Inputs:
@@ -189,17 +169,3 @@ def _cluster(text: str) -> dict[str, str]:
 
     load_contexts().named(text)
     return {"context": text}
-
-
-def _size(uri: str) -> int:
-    """Bytes of a local directory; none of what is elsewhere, or not there yet."""
-    place = Path(uri)
-    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
-
-
-def _say(words: str) -> None:
-    """Where the run is, on one line of a terminal; in a log a line each."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
-    elif words:
-        print(words, file=sys.stderr, flush=True)
