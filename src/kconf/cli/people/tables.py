@@ -14,6 +14,7 @@ from unicodedata import east_asian_width
 _GAP = "  "
 _LEAST = 8  # characters that a column keeps, however narrow the terminal
 _LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"\s*\S+\s*")
 _PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
 _CONTROL = {**dict.fromkeys(range(32), " "), **dict.fromkeys(range(127, 160), " ")}
 
@@ -133,11 +134,12 @@ def _spread(columns: Sequence[Sequence[str]], wanted: Sequence[int], narrowed: S
 
 
 def _wrapped(text: str, space: int) -> list[str]:
-    """Lines of at most so many columns, broken behind words, or behind a dot or the like within a name."""
+    """Lines of at most so many columns, broken behind words; one that is wider behind a dot or the like within it."""
     if text_width(text) <= space:
         return [text]
     lines = [""]
-    for part in _PART.findall(text):
+    words = _WORD.findall(text)
+    for part in [p for word in words for p in ([word] if text_width(word.rstrip()) <= space else _PART.findall(word))]:
         if lines[-1] and text_width(lines[-1] + part.rstrip()) > space:
             lines.append("")
         while text_width(part.rstrip()) > space:  # a word that is wider than all there is
