@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from unicodedata import east_asian_width
 
 _GAP = "  "
+_BELOW = "    "
+_MANY = 5  # columns, from which on a last one of sentences may stand below its row
 _LEAST = 8  # characters that a column keeps, however narrow the terminal
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*\S+\s*")
@@ -40,20 +42,41 @@ def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, colour: bool = False
 ) -> list[str]:
-    """The lines. Cells that do not fit go on below, in their column; nothing is cut off."""
+    """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row."""
     cells = [[clean(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
     widths = [max(map(text_width, column)) for column in columns]
+    below = 0
     if width is not None:
-        widths = _fitted(columns, widths, width)
-    lines = [_line(headings, widths)]
+        below = 1 if _wants_its_own_lines(columns, widths, width) else 0
+        kept = len(columns) - below
+        widths = _fitted(columns[:kept], widths[:kept], width)
+    lines = [_line(headings[: len(widths)], widths)]
     lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
     for row in cells:
-        wrapped = [_wrapped(cell, space) for cell, space in zip(row, widths, strict=True)]
-        for number in range(max(map(len, wrapped))):
-            line = _line([each[number] if number < len(each) else "" for each in wrapped], widths)
-            lines.append(f"\x1b[31m{line}\x1b[0m" if colour and any("! " in cell for cell in row) else line)
+        told = _lines_of(row[: len(widths)], widths)
+        if below and row[-1] and width is not None:
+            sentence = f"{headings[-1].lower()}: {row[-1]}"
+            told += [f"{_BELOW}{line}" for line in _wrapped(sentence, width - len(_BELOW))]
+        marked = colour and any("! " in cell for cell in row)
+        lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in told]
     return lines
+
+
+def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    wrapped = [_wrapped(cell, space) for cell, space in zip(row, widths, strict=True)]
+    return [
+        _line([each[number] if number < len(each) else "" for each in wrapped], widths)
+        for number in range(max(map(len, wrapped)))
+    ]
+
+
+def _wants_its_own_lines(columns: Sequence[Sequence[str]], widths: Sequence[int], width: int) -> bool:
+    """Whether the last column has sentences that few rows have, and names would be broken for their sake."""
+    least = sum(map(_least_of_sentences, columns, widths)) + len(_GAP) * (len(widths) - 1)
+    *_, last = columns
+    empty = sum(not cell for cell in last[1:])
+    return least > width and len(columns) > _MANY and empty > 0 and _least_of_sentences(last, widths[-1]) < widths[-1]
 
 
 def terminal_width() -> int | None:

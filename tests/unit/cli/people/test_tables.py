@@ -42,3 +42,20 @@ def test_sentences_give_way_before_names_and_times_do() -> None:
         "2026-11-15 12:36:33  topic:payments.card  the auditors look",
         "                                          back two weeks",
     ]
+
+
+def test_a_last_column_of_sentences_stands_below_its_row_where_names_would_be_broken_for_it() -> None:
+    headings = ["TIME", "REV", "RESOURCE", "KEY", "WHO", "REASON"]
+    rows = [
+        ["2026-11-15 12:36:33", "2", "topic:orders", "retention.ms", "User:ANONYMOUS", ""],
+        ["2026-11-15 12:36:34", "3", "topic:orders", "retention.ms", "User:ana", "the auditors look back two weeks"],
+    ]
+
+    assert table(headings, rows, width=72) == [
+        "TIME                 REV  RESOURCE      KEY           WHO",
+        "2026-11-15 12:36:33  2    topic:orders  retention.ms  User:ANONYMOUS",
+        "2026-11-15 12:36:34  3    topic:orders  retention.ms  User:ana",
+        "    reason: the auditors look back two weeks",
+    ]
+    assert table(headings, rows, width=120)[0].endswith("REASON")
+    assert all(len(line) <= 40 for line in table(headings, rows, width=40)[3:] if line.startswith("    "))
