@@ -59,6 +59,9 @@ format: $(VENV)/.tools ## put the code into its style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Whole files, in the order in which tests/support/workers.py puts them.
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+
 jdk:
 	@$(PYTHON) -m lab.java
 
@@ -66,11 +69,11 @@ browser:
 	@$(PYTHON) -m lab.browser
 
 test: jdk browser $(VENV)/.tools ## everything but the real Kafka
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) --ignore=tests/conformance $(ARGS)
 
 conformance: jdk $(VENV)/.tools ## hold kconf against the real Kafka
 	$(BIN)/python -m lab.jars
-	$(BIN)/python -m pytest tests/conformance $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) tests/conformance $(ARGS)
 
 bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

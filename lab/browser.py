@@ -8,6 +8,7 @@ object that ends in a zero byte.
 from __future__ import annotations
 
 import base64
+import contextlib
 import itertools
 import json
 import os
@@ -98,7 +99,8 @@ class Browser:
         """One command, and its answer; what happens meanwhile is kept in `events`."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": words, **({"sessionId": session} if session else {})}
-        os.write(self._out, json.dumps(message).encode() + b"\0")
+        with contextlib.suppress(BrokenPipeError):  # it has ended: reading tells
+            os.write(self._out, json.dumps(message).encode() + b"\0")
         while (answer := self.next()).get("id") != number:
             self.events.append(answer)
         if "error" in answer:

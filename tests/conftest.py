@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions"]
+pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.workers"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

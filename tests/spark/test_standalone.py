@@ -35,6 +35,7 @@ class Daemon:
             **LOOPBACK,
             "SPARK_HOME": str(HOME),
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
             "PYSPARK_PYTHON": sys.executable,
         }
         with log.open("wb") as noise:
