@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kconf.spark.lake import first_line
 from kconf.spark.schemas import HISTORY, JOURNAL
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
@@ -102,6 +103,21 @@ def test_a_cluster_that_does_not_answer_leaves_the_tables_as_they_were(tmp_path:
     assert cluster in done.stderr.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()
     assert len(lines) > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("[DIVIDE] no.\n== SQL ==\nselect", "[DIVIDE] no."),
+        (
+            "[X] Failed: Traceback (most recent call last):\n  File a.py, line 1\nImportError: no b\n\n SQLSTATE: 1",
+            "ImportError: no b",
+        ),
+        ("", "ValueError"),
+    ],
+)
+def test_of_what_spark_says_one_line_is_told(said: str, sentence: str) -> None:
+    assert first_line(ValueError(said)) == sentence
 
 
 def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:

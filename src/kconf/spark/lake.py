@@ -213,5 +213,9 @@ def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> D
 
 
 def first_line(error: Exception) -> str:
-    """What an error of Spark says, without its plan and its stack."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """What an error of Spark says, without its plan and its stack; of one in Python code, what that raised."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
+    if lines and "Traceback (most recent call last)" in lines[0] and raised:
+        return raised[-1]
+    return lines[0].strip() if lines else type(error).__name__
