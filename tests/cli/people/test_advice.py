@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.people.advice import NO_CLUSTER, advice
+from kconf.cli.people.advice import NO_CLUSTER, NO_LOGIN, NO_TLS, advice
 from kconf.errors import ConnectionFailed
 from tests.cli.conftest import run_program
 from tests.cli.people.stories import People, a_name
+from tests.support.process import KconfProcess
 
 
 @contextmanager
@@ -69,6 +70,20 @@ def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.Mo
     assert advice(argparse.Namespace(bootstrap_server="127.0.0.1:1", context=None), [], away) == []
     monkeypatch.setenv("KCONF_CONTEXT", "prod")
     assert advice(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
+
+
+def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:
+    properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    tls = tmp_path / "tls.properties"
+    tls.write_text("security.protocol=SSL\n")
+    with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SASL_PLAINTEXT"]) as server:
+        without = run_program("describe", "topic:x", "-b", server.address("SASL_PLAINTEXT"), "--timeout", "20")
+        encrypted = run_program(
+            "describe", "topic:x", "-b", server.address("PLAINTEXT"), "--command-config", str(tls), "--timeout", "20"
+        )
+
+    assert (without.status, without.err.splitlines()[-1]) == (4, NO_LOGIN)
+    assert (encrypted.status, encrypted.err.splitlines()[-1]) == (4, NO_TLS)
 
 
 def test_a_name_without_its_kind_is_taken_for_a_topics(people: People) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from kconf.errors import ConnectionFailed, KconfError
+from kconf.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, KconfError
 
 if TYPE_CHECKING:
     import argparse
@@ -20,12 +20,26 @@ if TYPE_CHECKING:
 NO_CLUSTER = "no cluster was named: -b HOST:PORT names one, and kconf context add keeps its name"
 
 
+NO_LOGIN = "does this listener expect a login? docs/how-to/contexts.md tells how to give one"
+NO_TLS = "does this listener speak TLS at all? without it security.protocol is PLAINTEXT or SASL_PLAINTEXT"
+
+
 def advice(options: argparse.Namespace, failed: Iterable[Item], trouble: KconfError | None) -> list[str]:
     """Each piece once."""
     found = [each for item in failed for each in _for_item(item)]
-    if isinstance(trouble, ConnectionFailed) and not _names_a_cluster(options):
-        found.append(NO_CLUSTER)
+    if isinstance(trouble, ConnectionFailed | AuthenticationFailed):
+        found += _for_line(options, trouble)
     return list(dict.fromkeys(found))
+
+
+def _for_line(options: argparse.Namespace, trouble: ConnectionFailed | AuthenticationFailed) -> Iterator[str]:
+    if isinstance(trouble, AuthenticationFailed):
+        if str(trouble).startswith("no TLS with"):
+            yield NO_TLS
+    elif not _names_a_cluster(options):
+        yield NO_CLUSTER
+    elif trouble.sent and not _has_login(options):
+        yield NO_LOGIN
 
 
 def _for_item(item: Item) -> Iterator[str]:
@@ -56,3 +70,17 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
     from kconf.client.contexts import load_contexts
 
     return bool(os.environ.get("KCONF_CONTEXT") or load_contexts().current)
+
+
+def _has_login(options: argparse.Namespace) -> bool:
+    """Whether anything was said of how to log in; also where a command has no such options."""
+    from kconf.cli.people.target import targets
+
+    if not hasattr(options, "command_config"):
+        return True
+    try:
+        return bool(options.command_config) or any(
+            each.context.properties or each.context.properties_file for each in targets(options)
+        )
+    except ConfigurationError:
+        return True
