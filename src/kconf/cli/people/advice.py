@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 NO_CLUSTER = "no cluster was named: -b HOST:PORT names one, and kconf context add keeps its name"
 
 
+TOPICS = "kconf topic list tells which topics there are"
 NO_LOGIN = "does this listener expect a login? docs/how-to/contexts.md tells how to give one"
 NO_TLS = "does this listener speak TLS at all? without it security.protocol is PLAINTEXT or SASL_PLAINTEXT"
 
 
 def advice(options: argparse.Namespace, failed: Iterable[Item], trouble: KconfError | None) -> list[str]:
-    """Each piece once."""
-    found = [each for item in failed for each in _for_item(item)]
+    """Each piece once; of ten thousand topics with one mistake the mistake is looked at once."""
+    wrong = dict.fromkeys(each for item in failed for each in _mistakes(item))
+    found = [each for word, key in wrong for each in (_for_key(word, key) if key else [TOPICS])]
     if isinstance(trouble, ConnectionFailed | AuthenticationFailed):
         found += _for_line(options, trouble)
     return list(dict.fromkeys(found))
@@ -42,12 +44,13 @@ def _for_line(options: argparse.Namespace, trouble: ConnectionFailed | Authentic
         yield NO_LOGIN
 
 
-def _for_item(item: Item) -> Iterator[str]:
+def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
+    """A kind of resource with a key that was refused there; without a key: there is no such topic."""
     if item["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
-        yield "kconf topic list tells which topics there are"
+        yield "topic", ""
     if item["error"] == "INVALID_CONFIG":
-        for key in filter(None, (item.get("key"), *(item.get("configs") or ()))):
-            yield from _for_key(str(item.get("resource")).partition(":")[0], key)
+        word = str(item.get("resource")).partition(":")[0]
+        yield from ((word, key) for key in (item.get("key"), *(item.get("configs") or ())) if key)
 
 
 def _for_key(word: str, key: str) -> Iterator[str]:
