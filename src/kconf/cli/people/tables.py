@@ -146,12 +146,16 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[in
 
 
 def _spread(columns: Sequence[Sequence[str]], wanted: Sequence[int], narrowed: Sequence[int], room: int) -> list[int]:
-    """What is left free where lines were broken goes to the columns that want most."""
+    """What is left free where lines were broken makes columns whole, and what then is left goes to the neediest."""
     spread = [
         max(text_width(line) for cell in column for line in _wrapped(cell, space))
         for column, space in zip(columns, narrowed, strict=True)
     ]
-    for number in sorted(range(len(spread)), key=lambda each: spread[each] - wanted[each]):
+    needy = sorted(range(len(spread)), key=lambda each: wanted[each] - spread[each])
+    for number in needy:
+        if wanted[number] - spread[number] <= room - sum(spread):
+            spread[number] = wanted[number]
+    for number in reversed(needy):
         spread[number] += max(0, min(room - sum(spread), wanted[number] - spread[number]))
     return spread
 
