@@ -59,6 +59,8 @@ def test_what_cannot_be_taken_is_kept_apart_with_its_reason(lake: Lake, tmp_path
     (tmp_path / "archive" / "c").mkdir(parents=True)
     text = "\n".join([*taken, "", *(line for line, _ in wrong.values())])
     (tmp_path / "archive" / "c" / "1.jsonl").write_text(text)
+    (tmp_path / "archive" / "c" / "2.jsonl").write_bytes(b"\xff\xfe\x00 no text at all")
+    wrong["no text"] = ("\ufffd\ufffd\0 no text at all", "this is no whole JSON object of the fields that a line has")
     brought = bronze.Read()
 
     bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), brought)

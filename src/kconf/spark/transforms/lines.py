@@ -36,7 +36,7 @@ def _fields() -> str:
     columns = {
         each.name: each.type for table in (JOURNAL, ATTEMPTS) for each in table.columns if each.name not in _OURS
     }
-    columns |= {"format": "int", "time": "bigint", "_corrupt": "string"}
+    columns |= {"format": "int", "time": "bigint", "os_user": "string", "_corrupt": "string"}
     return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
 
 
@@ -55,7 +55,9 @@ def read(lines: DataFrame) -> DataFrame:
     fault = fault.when(_unsealed(), "it holds a secret that is not sealed")
     suspect = F.col("_corrupt").isNotNull() & F.col("value").rlike(_MAY_HAVE_ONE)
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
-    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format")
+    hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
+    read = read.withColumn("host", hands)
+    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format", "os_user")
 
 
 def _unsealed() -> Column:
@@ -80,7 +82,7 @@ def attempts(read: DataFrame) -> DataFrame:
 def quarantine(read: DataFrame) -> DataFrame:
     """The lines that cannot be taken."""
     return read.where(F.col("fault").isNotNull()).select(
-        F.when(F.col("hidden"), "[hidden]").otherwise(F.col("value")).alias("line"),
+        F.when(F.col("hidden"), "[hidden]").otherwise(F.make_valid_utf8("value")).alias("line"),
         F.col("fault").alias("reason"),
         F.current_timestamp().alias("time"),
         "file",
