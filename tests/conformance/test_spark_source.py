@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+WHO = QuotaEntity.of({"user": "spark"})
+
+
 @pytest.fixture(params=["kafka_431", "kafka_392"])
 def broker(request: pytest.FixtureRequest) -> KafkaBroker:
     found: KafkaBroker = request.getfixturevalue(request.param)
     return found
 
 
-def _is_visible(admin: SyncAdminClient, topic: str) -> bool:
-    resource = Resource.topic(topic)
-    return admin.describe_configs([resource])[resource]["retention.ms"].source is Source.TOPIC and bool(
-        admin.describe_client_quotas()
+def _is_visible(admin: SyncAdminClient, topics: list[Resource]) -> bool:
+    """All of it: a broker that has not heard of a topic yet fails to describe it."""
+    found = admin.describe_configs(topics)
+    return (
+        not found.failures
+        and all(found[each]["retention.ms"].source is Source.TOPIC for each in topics)
+        and WHO in admin.describe_client_quotas()
     )
 
 
@@ -37,9 +43,9 @@ def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) 
             for place, name in enumerate(names)
         }
         admin.incremental_alter_configs(wishes).raise_for_failures()
-        admin.alter_client_quotas({QuotaEntity.of({"user": "spark"}): {"producer_byte_rate": 7.0}}).raise_for_failures()
+        admin.alter_client_quotas({WHO: {"producer_byte_rate": 7.0}}).raise_for_failures()
         try:
-            until(lambda: _is_visible(admin, names[-1]))  # a real broker answers from what has reached it
+            until(lambda: _is_visible(admin, list(wishes)))  # a real broker answers from what has reached it
             frame = spark.read.format("kconf").option("bootstrap.servers", broker.bootstrap).load()
             read = [row.asDict() for row in frame.collect()]
             listed = admin.list_topics(internal=True)
@@ -47,7 +53,7 @@ def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) 
             cluster = admin.describe_cluster().cluster_id
         finally:
             admin.delete_topics(names).raise_for_failures()
-            admin.alter_client_quotas({QuotaEntity.of({"user": "spark"}): {"producer_byte_rate": None}})
+            admin.alter_client_quotas({WHO: {"producer_byte_rate": None}})
 
     kinds = Counter(row["kind"] for row in read)
     assert (kinds["snapshot"], kinds["topic"]) == (1, len(listed))

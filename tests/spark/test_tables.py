@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,11 @@ from kconf.engine.policy_rules import Subject
 from kconf.engine.quota_ladder import StoredQuotas
 from kconf.model.entry import Source
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake
+from kconf.spark.lake import Lake, LakeError
 from kconf.spark.runner import Sources, run
 from kconf.spark.schemas import TABLES
 from tests.archive.reading import archiving, lines
+from tests.support.process import free_port
 from tests.support.secrets import assert_nowhere
 
 if TYPE_CHECKING:
@@ -278,6 +280,19 @@ def test_a_run_without_news_changes_nothing(world: World) -> None:
     done = run(world.lake, Sources([str(world.directory / "archive")]), world.inputs, print)
 
     assert done.number is None
+    assert {name: world.lake.version(table) for name, table in TABLES.items()} == before
+
+
+def test_a_cluster_that_is_away_leaves_the_tables_as_they_were(world: World) -> None:
+    """It is looked at first: of the archive that is given with it nothing is read."""
+    before = {name: world.lake.version(table) for name, table in TABLES.items()}
+    away = f"127.0.0.1:{free_port()}"
+    more = Sources([str(world.directory / "more")], clusters=[{"bootstrap.servers": away}])
+    shutil.copytree(world.directory / "archive", world.directory / "more")
+
+    with pytest.raises(LakeError, match=away):
+        run(world.lake, more, world.inputs, print)
+
     assert {name: world.lake.version(table) for name, table in TABLES.items()} == before
 
 
