@@ -116,7 +116,7 @@ acls:
     )
 
     assert differing(people, f"plan -f {furnished.files}") == [
-        (f"topic:{furnished.name}.new", None, "2 partitions, 1 replica, retention.ms=9d"),
+        (f"topic:{furnished.name}.new", None, "2 partitions, 1 replica, retention.ms=777600000"),
         (f"topic:{furnished.topic}", None, "5 partitions, 1 replica"),
         (f"topic:{furnished.topic}", "retention.ms", "2592000000"),
         (f'quota:{{"user":"{furnished.user}2"}}', "request_percentage", "12.5"),

@@ -8,7 +8,6 @@ from typing import Any
 
 from kconf.cli.people.danger import marked
 from kconf.cli.people.edits import HIDDEN, SOURCES, TOPIC, Edit
-from kconf.cli.people.units import shown_value
 from kconf.engine.acls import Pattern, binding_of
 from kconf.engine.declared_difference import Difference
 from kconf.errors import ErrorCode, Failure
@@ -47,7 +46,7 @@ def failures_of(found: Iterable[Difference]) -> dict[Resource, Failure]:
 def _topic_edit(each: Difference, configs: Mapping[str, str]) -> Edit:
     old, new = _shape(each.before), _shape(each.after)
     if configs:
-        new = ", ".join([new or "", *(f"{key}={shown_value(key, value)}" for key, value in configs.items())])
+        new = ", ".join([new or "", *(f"{key}={value}" for key, value in configs.items())])
     shape = json.loads(each.after or each.before or "{}")
     shown: dict[str, Any] = {"partitions": shape["partitions"], "replication_factor": shape["replication"]}
     if each.op == "create":

@@ -59,7 +59,10 @@ def _value(item: Item, name: str) -> str:
 
     if item[name] is None:
         return "(unset)" if item["key"] else "-"
-    return shown_value(item["key"] or "", item[name])
+    text: str = item[name]
+    for key, value in (item.get("configs") or {}).items():  # of a topic that is made
+        text = text.replace(f", {key}={value}", f", {key}={shown_value(key, value)}")
+    return shown_value(item["key"] or "", text)
 
 
 def _outcome(item: Item) -> str:

@@ -153,8 +153,6 @@ def create(options: argparse.Namespace, answer: Answer) -> None:
 
 def _creation_plan(admin: SyncAdminClient, wishes: Mapping[str, TopicWish], policy: str | None, answer: Answer) -> Plan:
     """The cluster says what it would make (KIP-525), and the policy judges that."""
-    from kconf.cli.people.units import shown_value
-
     tried = admin.create_topics(wishes.values(), validate_only=True)
     failures = {Resource.topic(name): failure for name, failure in tried.failures.items()}
     edits = []
@@ -164,7 +162,7 @@ def _creation_plan(admin: SyncAdminClient, wishes: Mapping[str, TopicWish], poli
         counts = (wish.partitions, wish.replication_factor)
         if made is not None and made.num_partitions is not None and made.replication_factor is not None:
             counts = (made.num_partitions, made.replication_factor)
-        configs = ", ".join(f"{key}={shown_value(key, value)}" for key, value in wish.configs)
+        configs = ", ".join(f"{key}={value}" for key, value in wish.configs)
         new = ", ".join(filter(None, (_shown(*counts), configs)))
         shown = {"partitions": counts[0], "replication_factor": counts[1], "configs": dict(wish.configs)}
         edits.append(Edit(resource, "", None, new, "create", None, new, kind=TOPIC, shown=shown))
