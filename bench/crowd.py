@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bench.load import BenchError
 from kconf import Alteration, Op, Resource, SyncAdminClient, TopicWish
-from lab.broker import KafkaBroker
+from lab.broker import AT_FULL_SPEED, KafkaBroker
 
 SIZE = 500  # topics in a request
 TOPICS = 10_000
@@ -28,7 +28,7 @@ class Crowd(NamedTuple):
 
 @contextmanager
 def crowd(count: int) -> Iterator[Crowd]:
-    with KafkaBroker() as broker:
+    with KafkaBroker(jvm_options=AT_FULL_SPEED) as broker:
         yield Crowd(broker.bootstrap, prepare(broker.bootstrap, count))
 
 

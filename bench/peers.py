@@ -22,7 +22,7 @@ from typing import Protocol, Self
 from bench import requests
 from bench.guard import Guard
 from bench.load import BenchError
-from lab.broker import KafkaBroker
+from lab.broker import AT_FULL_SPEED, KafkaBroker
 
 ROOT = Path(__file__).parents[1]
 KAFKA_VERSION = "4.3.1"
@@ -64,7 +64,7 @@ class Kafka:
 
     def __init__(self) -> None:
         self.start_seconds = 0.0
-        self._broker = KafkaBroker(KAFKA_VERSION)
+        self._broker = KafkaBroker(KAFKA_VERSION, jvm_options=AT_FULL_SPEED)
 
     def __enter__(self) -> Self:
         self._broker.start()

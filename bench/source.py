@@ -17,7 +17,7 @@ from bench import machine
 from bench.crowd import prepare
 from kconf import Resource, Source, SyncAdminClient
 from kconf.spark import session
-from lab.broker import KafkaBroker
+from lab.broker import AT_FULL_SPEED, KafkaBroker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +61,7 @@ def main() -> None:
     asked = parser.parse_args()
     print(f"{machine.describe()}; load average {os.getloadavg()[0]:.2f}")
     spark = session.start()
-    with KafkaBroker() as broker:
+    with KafkaBroker(jvm_options=AT_FULL_SPEED) as broker:
         prepare(broker.bootstrap, asked.topics)
         print(f"Kafka {broker.version}, {asked.topics} topics, no two with the same configuration")
         source(spark, broker.bootstrap, asked.topics)

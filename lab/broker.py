@@ -17,6 +17,9 @@ from lab.jars import classpath, java_command
 from lab.java import QUICK, LabError, compiled
 from lab.server import HOST, JavaServer, free_ports
 
+SHORT_LIVED = ("-Xmx1G", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # a test's: most of its life is its start
+AT_FULL_SPEED = ("-Xmx1G",)  # as Kafka is run: for who measures it
+
 
 class KafkaBroker(JavaServer):
     """A broker that has answered by the time `with` hands it over.
@@ -36,7 +39,7 @@ class KafkaBroker(JavaServer):
         zookeeper: str | None = None,
         elr_version: int = 0,
         format_args: Sequence[str] = (),
-        jvm_options: Sequence[str] = ("-Xmx1G",),
+        jvm_options: Sequence[str] = SHORT_LIVED,
         timeout: float = 120.0,
     ) -> None:
         super().__init__(f"Kafka {version}", timeout=timeout)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from lab.broker import KafkaBroker, new_cluster_id
+from lab.broker import SHORT_LIVED, KafkaBroker, new_cluster_id
 from lab.server import HOST, free_ports
 
 
@@ -15,7 +15,7 @@ class _Node(KafkaBroker):
     """A broker whose controllers are all nodes of its cluster."""
 
     def __init__(self, node_id: int, ports: tuple[int, int], voters: str, cluster_id: str, version: str) -> None:
-        super().__init__(version, node_id=node_id, jvm_options=("-Xmx512m",))
+        super().__init__(version, node_id=node_id, jvm_options=("-Xmx512m", *SHORT_LIVED[1:]))
         self.cluster_id = cluster_id
         self._ports = dict(zip(("PLAINTEXT", "CONTROLLER"), ports, strict=True))
         self._voters = voters
