@@ -1,166 +1,207 @@
-"""The pipeline's history beside DuckDB on the same files in one run, and what a new batch and the gold tables cost.
+"""The pipeline beside DuckDB on the same files in one run, and what a new batch, a run and the gold tables cost.
 
 A journal of so many events over 200,000 keys is made by Spark and written as the pipeline writes it. Then both make the
 history of it: Spark by the pipeline's own function into a Delta table, cold (first work of its session) and warm, and
-DuckDB by one query over the same Parquet files into Parquet. Both answers must agree. Then come new events, a run
-without any, and the gold tables. `python -m bench.pipeline --events 1000000`.
+DuckDB by one query over the same Parquet files into Parquet, before and after. All columns of all rows must agree.
+Then come new events, the gold tables, a run without anything new, and a look at a million keys against a journal of
+them. Each figure says how many cores others took meanwhile, and the most memory that its process had.
+`python -m bench.pipeline --events 1000000`.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from deltalake import DeltaTable
 
-from bench import machine
+from bench import duck, lakes, machine
 from kconf.spark import gold, session, silver
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import HISTORY, JOURNAL
+from kconf.spark.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, Table
 
-KEYS = ("retention.ms", "segment.bytes", "cleanup.policy", "min.insync.replicas", "max.message.bytes")
-CLUSTER = "bench-cluster"
-_COUNTED = (
-    "count(*), count(*) FILTER (WHERE open), sum(CAST(revision AS DECIMAL(38,0))), "
-    "sum(CAST(until_revision AS DECIMAL(38,0))), count(*) FILTER (WHERE ended = 'replaced'), count(DISTINCT value)"
-)
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-
-def events(lake: Lake, first: int, count: int, keys: int, number: int) -> DataFrame:
-    """Events in order; every tenth removes its key."""
-    rows = lake.spark.range(first, first + count).withColumn("slot", F.pmod(F.xxhash64("id"), F.lit(keys)))
-    key = F.element_at(F.array(*map(F.lit, KEYS)), (F.col("slot") % len(KEYS) + 1).cast("int"))
-    value = F.pmod(F.xxhash64("id", F.lit(1)), F.lit(1000)).cast("string")
-    return rows.select(
-        F.lit(CLUSTER).alias("cluster"),
-        *(F.lit(1).alias(name) for name in ("epoch", "lines")),
-        *(F.col("id").alias(name) for name in ("revision", "sequence", "request_id")),
-        F.lit(0).alias("line"),
-        F.timestamp_millis(F.lit(1_700_000_000_000) + F.col("id") * 100).alias("time"),
-        F.lit("kconf").alias("origin"),
-        F.concat(F.lit("User:u"), (F.col("id") % 50).cast("string")).alias("principal"),
-        *(F.lit(text).alias(name) for name, text in (("client_id", "admin"), ("host", "127.0.0.1"), ("op", "set"))),
-        F.lit("config").alias("kind"),
-        F.lit("topic").alias("resource_type"),
-        F.concat(F.lit("topic-"), F.floor(F.col("slot") / len(KEYS)).cast("string")).alias("resource_name"),
-        key.alias("key"),
-        F.when(F.col("id") % 10 != 0, value).alias("after"),
-        F.lit(False).alias("sensitive"),
-        F.lit(number).alias("round"),
-    )
+_KEYS = 200_000
+_LOOKED_AT = 1_100_000  # keys of which nine in ten are set
 
 
-def timed(work: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+class Place:
+    """A lake in a directory that goes, and the session that works on it."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
+        self.settings = dict(settings)
+        self.spark: SparkSession | None = None
+
+    @property
+    def lake(self) -> Lake:
+        if self.spark is None:
+            self.spark = session.start("local[2]", log=self.home / "spark.log", settings=self.settings)
+        return Lake(str(self.home / "lake"), self.spark)
+
+    @property
+    def pid(self) -> int:
+        return int(self.lake.spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+
+    def end(self) -> None:
+        """The next work is the first of its session."""
+        if self.spark is not None:
+            session.stop(self.spark)
+        self.spark = None
+
+    def files(self, table: Table) -> list[str]:
+        return DeltaTable(self.home / "lake" / table.path).file_uris()
+
+    def append(self, first: int, count: int, keys: int) -> None:
+        note = {"marks": {lakes.CLUSTER: [1, first + count - 1, 0]}}
+        number = silver.next_round(self.lake)
+        self.lake.append(JOURNAL, lakes.events(self.lake.spark, first, count, keys, number), note=note)
+
+    def spark_does(self, what: str, work: Callable[[], Any], beside: float | None = None) -> None:
+        """Time a piece of work. `beside` are DuckDB's seconds for the same."""
+        pid = self.pid
+        _forget_peak(pid)
+        began, others = time.perf_counter(), _others(pid)
+        work()
+        seconds = time.perf_counter() - began
+        ratio = f" ({seconds / beside:.1f} × DuckDB)" if beside else ""
+        taken = (_others(pid) - others) / seconds
+        print(f"{what:>45}: {seconds:7.2f} s{ratio}; {_peak(pid):.1f} GB; others {taken:.1f} cores", flush=True)
+
+    def duck_does(self, what: str, work: Callable[[], float]) -> float:
+        pid = self.pid
+        _forget_peak("self")
+        began, others = time.perf_counter(), _others(pid)
+        seconds = work()
+        taken = (_others(pid) - others) / (time.perf_counter() - began)
+        print(f"{what:>45}: {seconds:7.2f} s; {_peak('self'):.1f} GB; others {taken:.1f} cores", flush=True)
+        return seconds
 
 
-def append(lake: Lake, first: int, count: int, keys: int, number: int) -> None:
-    note = {"marks": {CLUSTER: [1, first + count - 1, 0]}}
-    lake.append(JOURNAL, events(lake, first, count, keys, number), note=note)
-
-
-def duck(files: str, target: Path) -> tuple[float, tuple[Any, ...]]:
-    """The same history by DuckDB: one window, one file of Parquet."""
-    base = duckdb.connect()
-    plain = "cluster kind resource_type resource_name key before sensitive epoch revision line origin op principal"
-    names = ", ".join([*plain.split(), "client_id, host, api, request_id, reason", "after AS value", "time AS since"])
-    query = f"""
-        COPY (
-          SELECT {names}, "next".time AS "until", "next".epoch AS until_epoch, "next".revision AS until_revision,
-            "next".line AS until_line, "next".principal AS until_principal, "next".reason AS until_reason,
-            CASE WHEN "next" IS NULL THEN NULL WHEN "next".after IS NULL THEN 'removed' ELSE 'replaced' END AS ended,
-            "next" IS NULL AS open
-          FROM (
-            SELECT *, lead({{'time': time, 'epoch': epoch, 'revision': revision, 'line': line, 'principal': principal,
-              'reason': reason, 'after': after}}) OVER (
-                PARTITION BY cluster, resource_type, resource_name, key ORDER BY epoch, revision, line) AS "next"
-            FROM read_parquet('{files}')
-          ) WHERE after IS NOT NULL
-        ) TO '{target}' (FORMAT parquet)"""
-    seconds = timed(lambda: base.execute(query))
-    counted = base.execute(f"SELECT {_COUNTED} FROM read_parquet('{target}')").fetchone()
-    assert counted is not None
-    return seconds, tuple(map(int, counted))
-
-
-def answer(lake: Lake) -> tuple[int, ...]:
-    lake.read(HISTORY).createOrReplaceTempView("bench_history")
-    return tuple(map(int, lake.spark.sql(f"SELECT {_COUNTED} FROM bench_history").collect()[0]))
-
-
-def peak(spark: Any) -> float:
-    """The most memory that the JVM had, in GB."""
-    status = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 / 1024 if found else 0.0
-
-
-def size(place: Path) -> int:
-    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file())
-
-
-def measure(count: int, keys: int, batches: list[int]) -> None:
-    place = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
-    spark = session.start("local[2]", log=place / "spark.log")
+@contextmanager
+def place(settings: Mapping[str, str]) -> Iterator[Place]:
+    made = Place(settings)
     try:
-        lake = Lake(str(place / "lake"), spark)
-        append(lake, 1, count, keys, 1)
-        session.stop(spark)  # so that the first history is the first work of its session
-        spark = session.start("local[2]", log=place / "spark.log")
-        lake = Lake(str(place / "lake"), spark)
-        cold, warm = timed(lambda: silver.rebuild(lake)), timed(lambda: silver.rebuild(lake))
-        theirs, expected = duck(f"{place}/lake/{JOURNAL.path}/*.parquet", place / "duck.parquet")
-        if answer(lake) != expected:
-            raise RuntimeError(f"the histories differ: {answer(lake)} and {expected}")
-        print(
-            f"{count:>12,} events: DuckDB {theirs:.2f} s, cold {cold:.2f} s ({cold / theirs:.1f}×), "
-            f"warm {warm:.2f} s ({warm / theirs:.1f}×), answers equal; peak {peak(spark):.1f} GB"
-        )
-        first = count + 1
-        for turn, more in enumerate(batches):
-            append(lake, first, more, keys, silver.next_round(lake))
-            first += more
-            print(
-                f"{more:>12,} new events: {timed(lambda: silver.update(lake)):.2f} s"
-                + (" (first)" if turn == 0 else "")
-            )
-        print(
-            f"  gold tables: {timed(lambda: gold.write(lake, Inputs(), lambda _: None)):.2f} s, "
-            f"again {timed(lambda: gold.write(lake, Inputs(), lambda _: None)):.2f} s; peak {peak(spark):.1f} GB"
-        )
-        (place / "archive").mkdir()
-        sources = Sources([str(place / "archive")])
-        run(lake, sources, Inputs(), lambda _: None)
-        print(f"  nothing new: {timed(lambda: run(lake, sources, Inputs(), lambda _: None)):.2f} s")
-        sizes = {table.name: size(place / "lake" / table.path) for table in (JOURNAL, HISTORY)}
-        print("  " + ", ".join(f"{name} {count:,} bytes" for name, count in sizes.items()))
+        yield made
     finally:
-        session.stop(spark)
-        shutil.rmtree(place, ignore_errors=True)
+        made.end()
+        shutil.rmtree(made.home, ignore_errors=True)
+
+
+def history(there: Place, count: int) -> None:
+    """The history of all events, by both."""
+    there.append(1, count, _KEYS)
+    there.end()
+    target, journal = there.home / "duck.parquet", f"{there.home}/lake/{JOURNAL.path}/*.parquet"
+    there.lake.read(JOURNAL)
+    first = there.duck_does(f"{count:,} events, DuckDB", lambda: duck.history(journal, target))
+    there.spark_does("the same, cold", lambda: silver.rebuild(there.lake), first)
+    second = there.duck_does("DuckDB again", lambda: duck.history(journal, target))
+    there.spark_does("warm", lambda: silver.rebuild(there.lake), second)
+    if not duck.same(there.files(HISTORY), target):
+        raise RuntimeError("the histories differ")
+    sizes = {"journal": there.files(JOURNAL), "history": there.files(HISTORY), "DuckDB's history": [str(target)]}
+    each = (f"{name} {sum(Path(file).stat().st_size for file in files):,}" for name, files in sizes.items())
+    print(f"{'':>45}  all rows equal; bytes: {', '.join(each)}", flush=True)
+
+
+def batches(there: Place, count: int, more: list[int]) -> None:
+    """New events into a history."""
+    first = count + 1
+    for turn, size in enumerate(more):
+        there.append(first, size, _KEYS)
+        first += size
+        there.spark_does(f"{size:,} new{' (the first)' if not turn else ''}", lambda: silver.update(there.lake))
+
+
+def tables(there: Place) -> None:
+    """The gold tables, and runs without anything new."""
+    for again in ("", " again"):
+        there.spark_does(f"gold tables{again}", lambda: gold.write(there.lake, Inputs(), lambda _: None))
+    (there.home / "archive").mkdir()
+    sources = Sources([str(there.home / "archive")])
+    run(there.lake, sources, Inputs(), lambda _: None)
+    for again in ("", " again"):
+        there.spark_does(f"nothing new{again}", lambda: run(there.lake, sources, Inputs(), lambda _: None))
+
+
+def integrity(there: Place) -> None:
+    """A look at a million keys that are set, against the journal of them."""
+    count = _LOOKED_AT + _LOOKED_AT // len(lakes.KEYS)
+    there.append(1, count, _LOOKED_AT)
+    silver.rebuild(there.lake)
+    there.lake.append(SNAPSHOT, lakes.looked(there.lake.spark, _LOOKED_AT, count))
+    facts = there.lake.read(SNAPSHOT).count()
+    there.end()
+    target, snapshot = there.home / "differences.parquet", f"{there.home}/lake/{SNAPSHOT.path}/*.parquet"
+    found = 0
+
+    def theirs() -> float:
+        nonlocal found
+        seconds, found = duck.differences(there.files(HISTORY), snapshot, target)
+        return seconds
+
+    def ours() -> None:
+        made = gold.Gold(there.lake, Inputs())
+        try:
+            there.lake.overwrite(INTEGRITY, made.integrity())
+        finally:
+            made.forget()
+
+    first = there.duck_does(f"integrity of {facts:,} facts, DuckDB", theirs)
+    there.spark_does("the same, cold", ours, first)
+    there.spark_does("warm", ours, there.duck_does("DuckDB again", theirs))
+    counted = there.lake.read(INTEGRITY).where("kind = 'differs'").count()
+    if counted != found:
+        raise RuntimeError(f"the differences differ: {counted} and {found}")
+    print(f"{'':>45}  {found:,} differences by both", flush=True)
+
+
+def _others(pid: int) -> float:
+    """Processor time of everybody but us and the JVM."""
+    return machine.busy_seconds() - time.process_time() - machine.cpu_seconds(pid)
+
+
+def _forget_peak(pid: int | str) -> None:
+    """From now on, the most memory of a process is that of what comes."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def _peak(pid: int | str) -> float:
+    """The most memory that a process had, in GB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 / 1024 if found else 0.0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The pipeline beside DuckDB.")
-    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 3_000_000, 10_000_000])
-    parser.add_argument("--keys", type=int, default=200_000)
-    parser.add_argument("--batches", type=int, nargs="*", default=[1_000, 1_000, 95_000])
+    parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
+    parser.add_argument("--batches", type=int, nargs="*", default=[1_000, 1_000, 1_000, 95_000])
+    parser.add_argument("--no-integrity", action="store_true", help="leave out the look at a million keys")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting of Spark")
     asked = parser.parse_args()
-    print(f"{machine.describe()}; load average {os.getloadavg()[0]:.2f}")
+    settings = dict(each.split("=", 1) for each in asked.set)
+    print(machine.describe())
     for count in asked.events:
-        measure(count, asked.keys, asked.batches)
+        with place(settings) as there:
+            history(there, count)
+            if asked.batches:
+                batches(there, count, asked.batches)
+                tables(there)
+    if not asked.no_integrity:
+        with place(settings) as there:
+            integrity(there)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ _JARS: Final = tuple(
     )
 )
 
+_JVM: Final = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"  # what Spark writes for wide tables is huge
 _QUICK_JVM: Final = "-XX:+UseSerialGC -Xms1g -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _QUICK: Final = {
     "spark.sql.codegen.wholeStage": "false",
@@ -125,7 +126,7 @@ def check_java() -> None:
 
 def _settings(master: str, quick: bool) -> dict[str, str]:
     local = master.startswith("local")
-    jvm = _QUICK_JVM if quick else "-XX:+UseParallelGC"
+    jvm = _QUICK_JVM if quick else _JVM
     settings = {
         "spark.master": master,
         "spark.app.name": "kconf pipeline",
@@ -134,10 +135,12 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "false",  # a text that is no number is no number, and no reason to stop
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {jvm}",
-        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC {_JVM}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # half the size of Spark's own, and ordered
+        "spark.sql.maxConcurrentOutputFileWriters": "4",  # else all is sorted by what a table is partitioned by
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",

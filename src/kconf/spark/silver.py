@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kconf.spark.lake import Lake, fit, local
@@ -29,7 +29,7 @@ from kconf.spark.transforms.history import (
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, and when a server's journal `began`."""
+`round`, when a server's journal `began`, and whether a `look` is among them."""
 
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
@@ -51,13 +51,14 @@ def update(lake: Lake) -> bool:
         return False
     if _would_have_been_told(lake, state, told):
         return rebuild(lake)
-    began = _merged(state["began"], told)
-    new = _events(journal, snapshot, began).persist(StorageLevel.DISK_ONLY)
+    began, looked = _merged(state["began"], told), any(row["look"] for row in told.values())
+    events = _events(journal, snapshot, began) if looked else journal_events(journal)
+    new = events.persist(StorageLevel.DISK_ONLY)
     try:
         late = _late(new, state, told)
         note = _note(told, state, began)
         if late is None:
-            lake.replace(HISTORY, "open", _fold(lake, new), note)
+            lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
         else:
             everything = _events(lake.read(JOURNAL), lake.read(SNAPSHOT), began)
             lake.merge(HISTORY, _fold_late(lake, new, late, everything), on=_SAME, note=note)
@@ -72,44 +73,53 @@ def rebuild(lake: Lake) -> bool:
     told = _told(journal, snapshot)
     if not told:
         return False
-    began = _merged({}, told)
-    events = _events(journal, snapshot, began)
-    if not snapshot.isEmpty():
-        events = seen_changes(events)
+    began, looked = _merged({}, told), any(row["look"] for row in told.values())
+    events = seen_changes(_events(journal, snapshot, began)) if looked else journal_events(journal)
     lake.overwrite(HISTORY, intervals(events), note=_note(told, {}, began))
     return True
 
 
 def _told(journal: DataFrame, snapshot: DataFrame) -> Told:
-    """What rows of bronze tell, in one pass."""
+    """What rows of bronze tell, in one pass.
+
+    Plain minima and maxima need no sort. So a place has of the line only a bound: the least or the greatest of its
+    epoch. An event may be taken for late because of it, and is folded all the same.
+    """
     looks = snapshot.where("kind <> 'snapshot'").select(
         "cluster",
-        F.struct(*(part.alias(name) for name, part in zip(ORDER, _looked(), strict=True))).alias("place"),
+        F.lit(0).cast("bigint").alias("epoch"),
+        F.unix_micros("taken").alias("revision"),
+        F.lit(0).alias("line"),
         F.col("taken").alias("time"),
-        F.lit(None).cast("timestamp").alias("numbered"),
-        F.col("round"),
+        "round",
+        F.lit(True).alias("look"),
     )
-    lines = journal.select(
-        "cluster", order().alias("place"), "time", F.when(F.col("epoch") > 0, F.col("time")).alias("numbered"), "round"
-    )
-    rows = lines.unionByName(looks).groupBy("cluster")
+    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"))
+    rows = lines.unionByName(looks).groupBy("cluster", "epoch")
     aggregated = rows.agg(
-        F.min("place").alias("first"),
-        F.max("place").alias("last"),
+        *(F.min(name).alias(f"first_{name}") for name in ("revision", "line")),
+        *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        F.unix_millis(F.min("numbered")).alias("began"),
-        F.max("round").alias("round"),
+        *(F.max(name).alias(name) for name in ("round", "look")),
     )
+    epochs: dict[str, list[Row]] = {}
+    for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
+        epochs.setdefault(row["cluster"], []).append(row)
+    return {cluster: _together(rows) for cluster, rows in epochs.items()}
+
+
+def _together(epochs: list[Row]) -> dict[str, Any]:
+    """What the epochs of one cluster tell."""
+    first, last = epochs[0], epochs[-1]
     return {
-        row["cluster"]: {**row.asDict(), "first": list(row["first"]), "last": list(row["last"])}
-        for row in aggregated.collect()
+        "first": [first["epoch"], first["first_revision"], first["first_line"]],
+        "last": [last["epoch"], last["last_revision"], last["last_line"]],
+        "earliest": min(row["earliest"] for row in epochs),
+        "latest": max(row["latest"] for row in epochs),
+        "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
+        **{name: max(row[name] for row in epochs) for name in ("round", "look")},
     }
-
-
-def _looked() -> tuple[Column, Column, Column]:
-    """The place of a look in the order: no server numbers it."""
-    return F.lit(0).cast("bigint"), F.unix_micros("taken"), F.lit(0)
 
 
 def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
@@ -136,12 +146,12 @@ def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> D
     return journal_events(journal).unionByName(snapshot_events(looks))
 
 
-def _fold(lake: Lake, new: DataFrame) -> DataFrame:
+def _fold(lake: Lake, new: DataFrame, looked: bool) -> DataFrame:
     """What takes the place of all open rows: those that nothing touches as they are, and what becomes of the others."""
     there = lake.read(HISTORY).where("open")
     touched = F.broadcast(new.select(*RESOURCE).distinct())
     untouched = there.join(touched, list(RESOURCE), "left_anti")
-    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched), HISTORY))
+    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, looked), HISTORY))
 
 
 def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, everything: DataFrame) -> DataFrame:
@@ -150,14 +160,14 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, everything: DataFram
     in_time = new.join(late, resource, "left_anti")
     touched = F.broadcast(in_time.select(*resource).distinct())
     again = everything.join(F.broadcast(late), resource, "left_semi")
-    rows = _touched(lake.read(HISTORY).where("open"), in_time, touched)
+    rows = _touched(lake.read(HISTORY).where("open"), in_time, touched, looked=True)
     return rows.unionByName(intervals(seen_changes(again)))
 
 
-def _touched(there: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
+def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, looked: bool) -> DataFrame:
     """Open rows are the events that began them: with the new events they make the rows of these resources."""
     fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
-    return intervals(seen_changes(fresh))
+    return intervals(seen_changes(fresh) if looked else fresh)
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:

@@ -24,6 +24,9 @@ EVENT: Final = (
     *("kind", "entity", "topic_id", "op", "before", "value", "is_set", "sensitive", "since", "origin"),
     *("not_before", "seen_at", "returned"),
 )
+_ENDING: Final = ("since", *ORDER, "principal", "reason", "origin")
+_NAMES: Final = (("spot", "spot"), ("cluster", "cluster"), ("topic", "resource_name"))
+_SORTED: Final = ("cluster", "resource_name", "resource_type", "key")
 _OWN_LEVEL: Final = {
     "topic": "DYNAMIC_TOPIC_CONFIG",
     "broker": "DYNAMIC_BROKER_CONFIG",
@@ -89,40 +92,47 @@ def order(*prefix: str) -> Column:
     return F.struct(*(F.col(".".join((*prefix, name))).alias(name) for name in ORDER))
 
 
-def intervals(events: DataFrame, topics: DataFrame | None = None) -> DataFrame:
+def intervals(events: DataFrame) -> DataFrame:
     """The rows of the history that events make.
 
-    `topics` are the events of topics where these are not among `events`; None: they are.
+    All lines about one name come to one place and are sorted there once: the windows and the topics' lives use that
+    order. The sort begins with a hash, since Spark compares by the first eight bytes where these differ.
     """
-    ordered = Window.partitionBy(*KEY).orderBy(*ORDER)
+    placed = _placed(events)
+    ordered = Window.partitionBy("spot", *_SORTED).orderBy(*ORDER)
     so_far = ordered.rowsBetween(Window.unboundedPreceding, 0)
-    ending = ("since", *ORDER, "principal", "reason", "origin", "before", "is_set")
-    rows = (
-        events.withColumn("since", F.max("since").over(so_far))
-        .withColumn("next", F.lead(F.struct(*ending)).over(ordered))
-        .withColumn("last", F.lag(F.struct("before", "is_set")).over(ordered))
-        .where("is_set")
-    )
-    rows = _within_topics(rows, topic_lives(events if topics is None else topics))
-    end, ended = F.col("end"), F.col("end").isNotNull()
-    told = (F.col("end.origin") != "snapshot") & ~F.col("cut")
-    slipped = ended & told & ~end["before"].eqNullSafe(F.col("value"))
+    rows = placed.select(
+        *(name for name in placed.columns if name != "since"),
+        F.max("since").over(so_far).alias("since"),
+        *(F.lead(name).over(ordered).alias(f"next_{name}") for name in (*_ENDING, "before", "is_set")),
+        *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ("before", "is_set")),
+    ).where("is_set")
+    rows = _within_topics(rows, topic_lives(placed))
+    ended = F.col("end_epoch").isNotNull()
+    told = (F.col("end_origin") != "snapshot") & ~F.col("cut")
+    slipped = ended & told & ~F.col("next_before").eqNullSafe(F.col("value"))
     return rows.select(
         *(name for name in HISTORY.names if name in set(EVENT) - {"returned"}),
-        F.when(ended, F.greatest(F.least(end["since"], F.col("next.since")), F.col("since"))).alias("until"),
-        *(end[name].alias(f"until_{name}") for name in (*ORDER, "principal", "reason", "origin")),
+        F.when(ended, F.greatest(F.least("end_since", "next_since"), "since")).alias("until"),
+        *(F.col(f"end_{name}").alias(f"until_{name}") for name in _ENDING if name != "since"),
         F.when(F.col("deleted"), "deleted")
-        .when(ended & end["is_set"], "replaced")
+        .when(ended & F.col("next_is_set"), "replaced")
         .when(ended, F.when(F.col("kind") == "topic", "deleted").otherwise("removed"))
         .alias("ended"),
         slipped.alias("slipped"),
-        F.when(slipped, end["before"]).alias("found"),
+        F.when(slipped, F.col("next_before")).alias("found"),
         # An open interval knows it: what was before it is not among the events any more.
-        F.coalesce("returned", F.col("last.is_set") & (F.col("last.before") == F.col("value")), F.lit(False)).alias(
+        F.coalesce("returned", F.col("last_is_set") & (F.col("last_before") == F.col("value")), F.lit(False)).alias(
             "returned"
         ),
         (~ended).alias("open"),
     )
+
+
+def _placed(events: DataFrame) -> DataFrame:
+    """The events where Spark can find all about one name together."""
+    spot = F.xxhash64("cluster", "resource_name")
+    return events.withColumn("spot", spot).repartition("spot", "cluster", "resource_name")
 
 
 def seen_changes(events: DataFrame) -> DataFrame:
@@ -152,13 +162,11 @@ def topic_lives(events: DataFrame) -> DataFrame:
     was, now = F.get_json_object("before", "$.id"), F.get_json_object("value", "$.id")
     looked = F.col("origin") == "snapshot"  # a look does not know what was before: see below
     other = ~looked & (F.col("before").isNull() | ~was.eqNullSafe(now))
-    nothing = (F.lit(None).cast("string").alias("before"), F.lit(False).alias("is_set"))
-    end = F.struct("since", *ORDER, "principal", "reason", "origin", *nothing)
     life = F.struct(
         order().alias("order"),
         F.when(F.col("is_set"), now).alias("id"),
         (~F.col("is_set") | other).alias("new"),
-        end.alias("end"),
+        F.struct(*_ENDING).alias("end"),
     )
     lives = F.array_sort(F.collect_list(life))
 
@@ -173,9 +181,9 @@ def topic_lives(events: DataFrame) -> DataFrame:
 
     return (
         events.where("kind = 'topic'")
-        .groupBy("cluster", F.col("resource_name").alias("topic"))
+        .groupBy("spot", "cluster", F.col("resource_name").alias("topic"))
         .agg(lives.alias("sorted"))
-        .select("cluster", "topic", F.transform("sorted", compared).alias("lives"))
+        .select("spot", "cluster", "topic", F.transform("sorted", compared).alias("lives"))
     )
 
 
@@ -184,30 +192,28 @@ def _within_topics(rows: DataFrame, lives: DataFrame) -> DataFrame:
 
     In steps, since Spark's optimiser writes out an expression wherever its column is used.
     """
-    named = (F.col("l.cluster") == F.col("e.cluster")) & (F.col("l.topic") == F.col("e.resource_name"))
-    joined = rows.alias("e").join(lives.alias("l"), named & (F.col("e.resource_type") == "topic"), "left")
+    named = [F.col(f"l.{theirs}") == F.col(f"e.{ours}") for theirs, ours in _NAMES]
+    joined = rows.alias("e").join(lives.alias("l"), [*named, F.col("e.resource_type") == "topic"], "left")
     found = joined.select("e.*", "lives", order("e").alias("own"))
     lived = F.filter("lives", lambda each: each["order"] <= F.col("own"))
     ends = F.filter("lives", lambda each: each["new"] & (each["order"] > F.col("own")))
     once = (F.size("lives") == 1) & (F.col("lives")[0]["order"] <= F.col("own"))  # most topics: no need to search
     found = found.select(
-        *(name for name in found.columns if name not in ("lives", "topic_id")),
+        *(name for name in found.columns if name not in ("lives", "own", "topic_id")),
         F.coalesce(
             "topic_id", F.when(once, F.col("lives")[0]["id"]).otherwise(F.get(lived, F.size(lived) - 1)["id"])
         ).alias("topic_id"),
         F.when((F.col("kind") == "config") & ~once, F.get(ends, F.lit(0))["end"]).alias("gone"),
     )
-    no_other = F.col("next").isNull() | (_order_of("gone") < _order_of("next"))
-    found = found.withColumn("cut", F.col("gone").isNotNull() & no_other)
-    with_it = ~F.col("next.is_set") & _is_same_revision("gone", "next")
-    found = found.withColumn("deleted", F.col("cut") | F.coalesce(with_it, F.lit(False)))
-    return found.withColumn("end", F.when(F.col("cut"), F.col("gone")).otherwise(F.col("next")))
-
-
-def _order_of(name: str) -> Column:
-    return F.struct(*(F.col(f"{name}.{each}") for each in ORDER))
-
-
-def _is_same_revision(one: str, other: str) -> Column:
-    same = [F.col(f"{one}.{name}") == F.col(f"{other}.{name}") for name in ("epoch", "revision")]
-    return same[0] & same[1]
+    following, gone = F.struct(*(f"next_{name}" for name in ORDER)), F.struct(*(f"gone.{name}" for name in ORDER))
+    found = found.withColumn("cut", F.col("gone").isNotNull() & (F.col("next_epoch").isNull() | (gone < following)))
+    same = [F.col(f"gone.{name}") == F.col(f"next_{name}") for name in ("epoch", "revision")]
+    with_it = ~F.col("next_is_set") & same[0] & same[1]
+    return found.select(
+        *(name for name in found.columns if name != "gone"),
+        (F.col("cut") | F.coalesce(with_it, F.lit(False))).alias("deleted"),
+        *(
+            F.when(F.col("cut"), F.col(f"gone.{name}")).otherwise(F.col(f"next_{name}")).alias(f"end_{name}")
+            for name in _ENDING
+        ),
+    )

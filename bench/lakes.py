@@ -1,0 +1,100 @@
+"""A journal as long as one likes, made by Spark: topics that are made, changed, deleted and made anew.
+
+Event n of a key comes as many events after the one before it as there are keys, so that it can tell what was before
+without looking: one of a hundred tells something else. One event of ten removes its key. Every two thousandth event
+deletes a topic, and the next makes it anew.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+KEYS = ("retention.ms", "segment.bytes", "min.insync.replicas", "max.message.bytes", "segment.ms")
+CLUSTER = "bench-cluster"
+_STEP = 7919  # a prime: the keys come in no order
+_BEGAN = 1_700_000_000_000
+_EVENT_MS = 100
+
+
+def events(spark: SparkSession, first: int, count: int, keys: int, round_: int) -> DataFrame:
+    """The events from `first` on, as rows of the table `journal`."""
+    topics, number = keys // len(KEYS), F.col("id")
+    made, turn = number <= topics, F.floor(number / 2000)
+    deletes, remakes = ~made & (number % 2000 == 0), ~made & (number % 2000 == 1)
+    slot = F.pmod(number * _STEP, F.lit(keys))
+    topic = F.when(made, number - 1).when(deletes | remakes, F.pmod(turn * _STEP, F.lit(topics)))
+    rows = spark.range(first, first + count).select(
+        number,
+        turn.alias("turn"),
+        slot.alias("slot"),
+        F.coalesce(topic, F.floor(slot / len(KEYS))).alias("topic"),
+        F.when(made, "make").when(deletes, "delete").when(remakes, "remake").alias("what"),
+    )
+    what, life = F.col("what"), F.floor(F.col("turn") / topics)
+    lies = F.pmod(F.xxhash64("id", F.lit(3)), F.lit(100)) == 0
+    before = F.when(what == "delete", _shape(life)).when(what.isNull(), _value(number - keys, topics))
+    after = (
+        F.when(what == "make", _shape(F.lit(0)))
+        .when(what == "remake", _shape(life + 1))
+        .when(what.isNull(), _value(number, topics))
+    )
+    texts = {"cluster": CLUSTER, "origin": "kconf", "client_id": "admin", "host": "127.0.0.1", "op": "set"}
+    texts |= {"resource_type": "topic", "api": "IncrementalAlterConfigs", "file": "segment.jsonl"}
+    return rows.select(
+        *(F.lit(text).alias(name) for name, text in texts.items()),
+        *(F.lit(1).alias(name) for name in ("epoch", "lines")),
+        *(number.alias(name) for name in ("revision", "sequence", "request_id")),
+        F.lit(0).alias("line"),
+        F.timestamp_millis(F.lit(_BEGAN) + number * _EVENT_MS).alias("time"),
+        F.concat(F.lit("User:u"), (number % 50).cast("string")).alias("principal"),
+        F.when(number % 3 == 0, F.concat(F.lit("ticket "), F.floor(number / 1000).cast("string"))).alias("reason"),
+        F.when(what.isNull(), "config").otherwise("topic").alias("kind"),
+        F.concat(F.lit("topic-"), F.col("topic").cast("string")).alias("resource_name"),
+        F.when(what.isNull(), _key()).otherwise("").alias("key"),
+        F.when(what.isNull() & lies, "1").otherwise(before).alias("before"),
+        after.alias("after"),
+        F.lit(False).alias("sensitive"),
+        F.lit(round_).alias("round"),
+    )
+
+
+def looked(spark: SparkSession, keys: int, events: int) -> DataFrame:
+    """A look at the cluster after so many events, as rows of `snapshot`: one value of a hundred is another."""
+    taken = _BEGAN + (events + 1000) * _EVENT_MS
+    slots = spark.range(keys).withColumn("slot", F.col("id")).withColumn("topic", F.floor(F.col("id") / len(KEYS)))
+    facts = slots.select(
+        F.lit("config").alias("kind"),
+        F.lit("topic").alias("resource_type"),
+        F.concat(F.lit("topic-"), F.col("topic").cast("string")).alias("resource_name"),
+        _key().alias("key"),
+        F.when(F.col("id") % 100 == 0, "7").otherwise(_last(keys, events)).alias("value"),
+        F.lit("DYNAMIC_TOPIC_CONFIG").alias("source"),
+    ).where("value IS NOT NULL")
+    head = spark.range(1).select(F.lit("snapshot").alias("kind"), F.lit(str(taken - 10)).alias("value"))
+    rows = facts.unionByName(head, allowMissingColumns=True)
+    common = {"cluster": F.lit(CLUSTER), "taken": F.timestamp_millis(F.lit(taken)), "round": F.lit(1)}
+    return rows.withColumns({**common, "sensitive": F.lit(False), "gone": F.lit(False)})
+
+
+def _last(keys: int, events: int) -> Column:
+    """What the last event of a slot set: the event n with n × _STEP ≡ slot."""
+    back = pow(_STEP, -1, keys)
+    first = F.pmod(F.col("slot") * back, F.lit(keys))
+    return _value(first + F.floor((F.lit(events) - first) / keys) * keys, keys // len(KEYS))
+
+
+def _key() -> Column:
+    return F.element_at(F.array(*map(F.lit, KEYS)), (F.col("slot") % len(KEYS) + 1).cast("int"))
+
+
+def _value(number: Column, topics: int) -> Column:
+    """What an event about a key sets it to; null: nothing."""
+    fresh = (F.pmod(F.xxhash64(number, F.lit(1)), F.lit(1000)) + 1000).cast("string")
+    return F.when((number > topics) & (F.pmod(F.xxhash64(number, F.lit(2)), F.lit(10)) != 0), fresh)
+
+
+def _shape(life: Column) -> Column:
+    """A topic as the journal writes it, with another id in every life."""
+    identity = F.hex(F.xxhash64("topic", life.cast("bigint")))
+    return F.concat(F.lit('{"id":"'), identity, F.lit('","replicas":[[1,2,3]]}'))
