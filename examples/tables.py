@@ -20,6 +20,7 @@ MAKE = (
 )
 ASK = (
     "kconf lake history topic:orders --key retention.ms",
+    "kconf lake blame topic:orders",
     "kconf lake drift",
     f"kconf lake report {RUN / 'report.html'}",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,10 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from kconf.engine.policy_rules import Rules
 from kconf.engine.policy_yaml import read_rules
 from kconf.keys.catalogue import kafka_43
+from kconf.spark.backtesting import Outcome, Span, backtest
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake, local
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import SNAPSHOT, VIOLATIONS
+from kconf.spark.schemas import RUNS, SNAPSHOT, TABLES, VIOLATIONS
 from kconf.spark.transforms.backtest import breaches, judged, refusals
 from kconf.spark.transforms.history import intervals, journal_events
 from kconf.spark.transforms.values import KEYS, keys
@@ -167,6 +169,29 @@ def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, 
         ("threads", "1", "2", at(0), None, "itself", 0, None, False, None),
     ]
     assert {row["origin"] for row in told} == {"snapshot"}
+    _tried_on_the_past(lake)
+
+
+def _tried_on_the_past(lake: Lake) -> None:
+    """Other rules on the same lake, by clusters and times; no table is written."""
+    before = {name: lake.version(table) for name, table in TABLES.items()}
+    rules = read_rules(LOOKED.replace("1h", "2s").replace("warn", "error"), kafka_43())
+    (versions,) = (row["versions"] for row in collected(lake.read(RUNS)))
+
+    def tried(limit: int = 9, **asked: Any) -> Outcome:
+        return backtest(lake, versions, rules, Span(**asked), limit, print)
+
+    everything = tried()
+    assert {row["rule"]: (row["findings"], row["resources"], row["open"]) for row in everything.rules} == {
+        "keep": (1, 1, 0),
+        "say-so": (3, 1, 1),
+        "threads": (1, 1, 1),
+    }
+    assert (everything.found, everything.refused, len(everything.findings)) == (5, 1, 5)
+    late = tried(since=at(25).replace(tzinfo=UTC), until=at(28).replace(tzinfo=UTC), limit=2)
+    assert ([row["findings"] for row in late.rules], late.refused, len(late.findings)) == ([1, 1, 1], 0, 2)
+    assert tried(clusters=["another"]).found == 0
+    assert {name: lake.version(table) for name, table in TABLES.items()} == before
 
 
 def test_a_file_that_nobody_had_looked_at_is_assumed_and_said_to_be(lake: Lake, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from kconf.spark.lake import Lake
 from kconf.spark.schemas import HISTORY, JOURNAL
 from kconf.spark.transforms import lines
 from kconf.spark.transforms.history import intervals, journal_events
-from tests.spark.journals import journals
+from tests.spark.journals import Journal, journals
 from tests.spark.oracle import Line, as_of, comparable, fold, lines_of, state
 
 
@@ -94,3 +94,18 @@ def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, s
 
     assert comparable(rows(lake.read(HISTORY))) == so_far
     assert lake.read(JOURNAL).count() == len(everything)
+
+
+def test_a_cluster_whose_id_begins_with_an_underscore_is_read_too(lake: Lake, tmp_path: Path) -> None:
+    """One of 64 ids does, and Spark passes over such directories where it looks for files itself."""
+    journal = Journal("_Qx9JkVxR0uF3yZb1LmNpw", Random(1))
+    archive = tmp_path / "archive"
+    write(archive / journal.cluster, "1", journal.create("orders"))
+
+    brought = bronze.Read()
+    bronze.read_archive(lake, str(archive), silver.next_round(lake), brought)
+    write(archive / journal.cluster, "2", journal.create("payments"))
+    bronze.read_archive(lake, str(archive), silver.next_round(lake), brought)
+
+    assert brought.journal == 2
+    assert {row["resource_name"] for row in lake.read(JOURNAL).collect()} == {"orders", "payments"}

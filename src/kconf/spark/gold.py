@@ -45,7 +45,8 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
     try:
         made.prepare()
         wanted = [table for table in GOLD if made.has_rows(table) or lake.exists(table)]
-        for wave in ([each for each in wanted if each not in _LATER], [each for each in wanted if each in _LATER]):
+        first, later = ([each for each in wanted if (each in _LATER) is late] for late in (False, True))
+        for wave in filter(None, (first, later)):
             say(", ".join(table.name for table in wave) + " …")
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(lambda table: lake.overwrite(table, made.rows(table)), wave))

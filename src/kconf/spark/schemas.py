@@ -59,7 +59,7 @@ _ENTITY = _columns("entity  map<string,string>  of a quota: type → name, null 
 _CALLER = _columns("""
     principal   string  who asked; null where only snapshots tell
     client_id   string  the client id of the request
-    host        string  where the request came from
+    host        string  from where; USER@MACHINE where the client itself recorded it
     api         string  by which request
     request_id  bigint  its number on its connection
     reason      string  why, where the caller said so

@@ -96,7 +96,7 @@ def history(options: argparse.Namespace, answer: Answer) -> None:
     since, until = map(read_moment, options.between) if options.between else (None, None)
     if since is not None and until is not None and since > until:
         raise ConfigurationError("the first time of --between is after the second")
-    answer.columns = [*_WHERE, *_VALUE, _time("since"), _time("until"), *_WHO, *_AFTER]
+    answer.columns = [*_WHERE, *_VALUE, time("since"), time("until"), *_WHO, *_AFTER]
     answer.hidden = frozenset(
         {"op", "client_id", "host", "origin", "ended", "until_principal", "until_reason", "revision"}
     )
@@ -117,7 +117,7 @@ def _state(options: argparse.Namespace, answer: Answer, at: datetime | None) -> 
     tables = _begin(options, answer)
     if at is not None:
         answer.facts["time"] = raw(at)
-    answer.columns = [*_WHERE, *_VALUE, _time("since"), *_WHO]
+    answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for row in tables.state(about(options, tables), at):
         answer.add(**_place(row), **_told(row))
@@ -128,7 +128,7 @@ def diff(options: argparse.Namespace, answer: Answer) -> None:
     tables = _begin(options, answer)
     before, after = read_moment(options.before), read_moment(options.after)
     answer.facts.update(before=raw(before), after=raw(after))
-    answer.columns = [*_WHERE, _amount("before"), _amount("after"), _time("since"), *_WHO]
+    answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for one, other in tables.diff(about(options, tables), before, after):
         last = other or one
@@ -146,9 +146,9 @@ def drift(options: argparse.Namespace, answer: Answer) -> None:
     answer.columns = [
         *_WHERE,
         Column("kind"),
-        *map(_amount, ("declared", "actual")),
+        *map(amount, ("declared", "actual")),
         Column("source"),
-        _time("since"),
+        time("since"),
         Column("principal", "WHO"),
         *map(Column, ("reason", "place")),
     ]
@@ -166,7 +166,7 @@ def compare(options: argparse.Namespace, answer: Answer) -> None:
     tables = _begin(options, answer)
     one, other = clusters(tables, (options.one, options.other))
     answer.facts.update(one=one, other=other)
-    answer.columns = [*_WHERE[1:], _amount("one", one), _amount("other", other)]
+    answer.columns = [*_WHERE[1:], amount("one", one), amount("other", other)]
     for left, right in tables.compare(one, other, options.ignore, about(options, tables)):
         row = left or right
         assert row is not None
@@ -187,9 +187,9 @@ def what_if(options: argparse.Namespace, answer: Answer) -> None:
     chosen = clusters(tables, options.cluster) or tables.clusters()
     answer.facts["wishes"] = wishes
     if options.list:
-        answer.columns = [Column("cluster"), *map(Column, ("resource", "key")), *map(_amount, ("before", "after"))]
+        answer.columns = [Column("cluster"), *map(Column, ("resource", "key")), *map(amount, ("before", "after"))]
     else:
-        answer.columns = [Column("cluster"), Column("key"), *map(_amount, ("before", "after"))]
+        answer.columns = [Column("cluster"), Column("key"), *map(amount, ("before", "after"))]
         answer.columns += map(Column, ("moved", "kept"))
     for shift in shifts(tables, chosen, wishes):
         common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
@@ -204,14 +204,14 @@ def what_if(options: argparse.Namespace, answer: Answer) -> None:
 # -- how rows are told -----------------------------------------------------------------------------------------------
 
 
-def _time(name: str) -> Column:
+def time(name: str) -> Column:
     def show(item: Item) -> str:
         return told(read_moment(item[name])) if item[name] else ""
 
     return Column(name, show=show)
 
 
-def _amount(name: str, title: str = "") -> Column:
+def amount(name: str, title: str = "") -> Column:
     """A value with its unit."""
 
     def show(item: Item) -> str:
@@ -222,9 +222,18 @@ def _amount(name: str, title: str = "") -> Column:
     return Column(name, title, show)
 
 
+def _person(item: Item) -> str:
+    """The principal and, where a client recorded it, whose hands those were."""
+    user, at, _ = (item["host"] or "").rpartition("@") if item["origin"] == "client" else ("", "", "")
+    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or ""
+
+
 _WHERE: Final = [Column("cluster"), Column("resource"), Column("key")]
-_VALUE: Final = [_amount("value")]
-_WHO: Final = [Column("principal", "WHO"), *map(Column, ("client_id", "host", "op", "reason", "origin", "revision"))]
+_VALUE: Final = [amount("value")]
+_WHO: Final = [
+    Column("principal", "WHO", _person),
+    *map(Column, ("client_id", "host", "op", "reason", "origin", "revision")),
+]
 _AFTER: Final = list(map(Column, ("ended", "until_principal", "until_reason")))
 
 

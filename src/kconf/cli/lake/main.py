@@ -22,9 +22,11 @@ examples:
   kconf lake drift                                    exit code 3: there is some
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
+  kconf lake backtest --policy new.yaml               exit code 3: a rule was broken
+  kconf lake backtest --policy new.yaml --between '30d ago' now --list --output csv
   kconf lake report report.html
 
-The lake is what `kconf pipeline run --lake` was given: --lake, or `lake` of the context. No Spark is started.
+The lake is what `kconf pipeline run --lake` was given: --lake, or `lake` of the context. Only `backtest` starts Spark.
 """
 WORDS: Final = {
     "history": "every value that something had: from when, until when, by whom and why",
@@ -34,6 +36,7 @@ WORDS: Final = {
     "drift": "where clusters differ from what is declared, with the change that made it so",
     "compare": "what is set otherwise in two clusters",
     "what-if": "whom another cluster default would concern",
+    "backtest": "what rules would have refused, and who broke them for how long, in all of the past",
     "report": "one page with plots: changes, by whom, drift, findings",
 }
 
@@ -70,6 +73,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="the value to try; may be repeated",
     )
     made["what-if"].add_argument("--list", action="store_true", help="name every topic that would be concerned")
+    _add_backtest(made["backtest"])
     made["report"].add_argument("file", metavar="FILE", help="where the page goes; - for stdout")
     made["report"].add_argument("--days", metavar="N", type=int, default=30, help="how far back (default: %(default)s)")
     for name, word in made.items():
@@ -79,7 +83,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
     word = words.add_parser(name, help=about, description=f"Tell {about}.")
-    module = "reporting" if name == "report" else "looking"
+    module = {"report": "reporting", "backtest": "backtest"}.get(name, "looking")
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
 
@@ -92,6 +96,20 @@ def _later(module: str, name: str) -> Verb:
         found(options, answer)
 
     return verb
+
+
+def _add_backtest(parser: argparse.ArgumentParser) -> None:
+    from pathlib import Path
+
+    from kconf.cli.spark import add_session
+
+    parser.add_argument("--policy", metavar="FILE", type=Path, required=True, help="the rules, as for policy.file")
+    parser.add_argument("--between", nargs=2, metavar="TIME", help="only what was so at some time between these two")
+    parser.add_argument("--list", action="store_true", help="tell each finding, not only how many a rule has")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=100, help="how many --list tells (default: %(default)s)"
+    )
+    add_session(parser)
 
 
 def _add_about(parser: argparse.ArgumentParser, name: str) -> None:

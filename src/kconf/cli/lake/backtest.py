@@ -1,0 +1,114 @@
+"""`kconf lake backtest`: what rules would have refused. The one word of `kconf lake` that needs Spark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from kconf.cli.lake.looking import amount, clusters, open_lake, time
+from kconf.cli.lake.naming import resource_text
+from kconf.cli.people.answers import DIFFERENT, Answer, Column, Item
+from kconf.cli.people.moments import raw, read_moment
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.spark.backtesting import Outcome
+
+_COUNTS = ("resources", "findings", "open", "assumed", "changes")
+_HIDDEN = frozenset(
+    {"says", "severity", "epoch", "revision", "origin", "cause", "assumed"}
+    | {f"until_{name}" for name in ("epoch", "revision", "reason", "origin")}
+)
+
+
+def backtest(options: argparse.Namespace, answer: Answer) -> None:
+    from kconf.cli.spark import lake_at, say
+    from kconf.spark.inputs import Inputs
+
+    if options.limit < 0:
+        raise ConfigurationError(f"--limit takes a number from 0, not {options.limit}")
+    rules = Inputs(policy=options.policy).rules
+    if not rules.rules:
+        raise ConfigurationError(f"{options.policy}: there is no rule to try")
+    since, until = map(read_moment, options.between) if options.between else (None, None)
+    if since is not None and until is not None and since > until:
+        raise ConfigurationError("the first time of --between is after the second")
+    tables = open_lake(options)
+    chosen = clusters(tables, options.cluster)
+    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
+    answer.facts.update(policy=str(options.policy), since=raw(since), until=raw(until))
+    with lake_at(tables.uri, options) as lake:
+        from kconf.spark import backtesting
+
+        versions = dict(tables.run["versions"])
+        limit = options.limit if options.list else 0
+        tested = backtesting.backtest(lake, versions, rules, backtesting.Span(chosen, since, until), limit, say)
+    say("")
+    _tell(tested, answer, findings=options.list)
+
+
+def _tell(tested: Outcome, answer: Answer, *, findings: bool) -> None:
+    answer.facts.update(findings=tested.found, refused=tested.refused)
+    if findings:
+        _tell_findings(tested, answer)
+    else:
+        _tell_rules(tested, answer)
+    errors = [row for row in tested.rules if row["severity"] == "error" and row["findings"]]
+    answer.status = DIFFERENT if errors or tested.refused else answer.status
+    changes = "1 change" if tested.refused == 1 else f"{tested.refused:,} changes"
+    answer.notes.append(f"{changes} would have been refused" if tested.refused else "no change would have been refused")
+    assumed = sum(row["assumed"] for row in tested.rules)
+    if assumed:
+        answer.notes.append(
+            f"{assumed:,} of the findings stand on what no look at the cluster had shown by then: a broker's file as "
+            "it was first seen, or else Kafka's default"
+        )
+
+
+def _tell_rules(tested: Outcome, answer: Answer) -> None:
+    answer.columns = [
+        *map(Column, ("rule", "severity", *_COUNTS)),
+        Column("who", show=_people),
+        time("first"),
+        time("last"),
+    ]
+    answer.columns.insert(-2, Column("people"))
+    answer.hidden = frozenset({"assumed", "people"})
+    for row in tested.rules:
+        answer.add(**{**row, "first": raw(row["first"]), "last": raw(row["last"])})
+
+
+def _people(item: Item) -> str:
+    names = [each or "(not known)" for each in item["who"]]
+    more = item["people"] - len(names)
+    return ", ".join([*names, *([f"{more} more"] if more else [])])
+
+
+def _tell_findings(tested: Outcome, answer: Answer) -> None:
+    ending = ("until_reason", "until_origin", "until_epoch", "until_revision")
+    answer.columns = [
+        *map(Column, ("cluster", "resource", "rule", "severity", "key")),
+        amount("value"),
+        Column("condition"),
+        Column("says"),
+        time("since"),
+        time("until"),
+        Column("principal", "WHO"),
+        *map(Column, ("reason", "cause", "changes", "ended")),
+        Column("until_principal", "BY"),
+        *map(Column, ending),
+        *map(Column, ("origin", "epoch", "revision", "assumed")),
+    ]
+    same = len({row["cluster"] for row in tested.findings}) == 1
+    answer.hidden = _HIDDEN | ({"cluster"} if same else set())
+    for row in tested.findings:
+        told: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
+        told |= {
+            "says": row["message"],
+            "resource": resource_text(row),
+            "since": raw(row["since"]),
+            "until": raw(row["until"]),
+        }
+        answer.add(**told)
+    if tested.found > len(tested.findings):
+        answer.notes.append(f"these are the first {len(tested.findings):,} of {tested.found:,}; --limit N shows more")
