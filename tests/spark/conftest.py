@@ -1,8 +1,7 @@
-"""One real Spark for all tests of the pipeline: a session takes seconds to start."""
+"""A lake for each test, and one page that tells of a whole lake. The Spark session is tests/support/sessions.py's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,19 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kconf.spark.lake import Lake
-from kconf.spark.session import start, stop
 from tests.spark.tables import fill, rendered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    log = tmp_path_factory.mktemp("spark") / "spark.log"
-    session = start("local[2]", log=log, quick=True)
-    yield session
-    stop(session)
 
 
 @pytest.fixture

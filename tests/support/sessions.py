@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    started = session.start("local[2]", log=tmp_path_factory.mktemp("spark") / "spark.log")
+    started = session.start("local[2]", log=tmp_path_factory.mktemp("spark") / "spark.log", quick=True)
     yield started
     session.stop(started)
