@@ -41,9 +41,11 @@ def states(history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rule
     own = changes(history, wanted, rules, kinds)
     if "broker" in kinds:
         own = own.unionByName(_seen_brokers(brokers, snapshot, history), allowMissingColumns=True)
-    resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
-    moved = resources.join(F.broadcast(versions), "cluster").withColumn("line", F.lit(0))
-    everything = own.withColumn("own", F.lit(True)).unionByName(moved, allowMissingColumns=True)
+    everything = own.withColumn("own", F.lit(True)).withColumn("version", F.lit(None).cast("int"))
+    if not versions.isEmpty():  # most clusters never change their defaults: no need to look for whom it concerns
+        resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
+        moved = resources.join(F.broadcast(versions), "cluster").withColumn("line", F.lit(0))
+        everything = everything.unionByName(moved, allowMissingColumns=True)
     return _with_values(_told(_folded(everything, names), names), F.broadcast(inherited), names)
 
 
