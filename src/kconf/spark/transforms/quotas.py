@@ -16,8 +16,10 @@ def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: Dat
         attempts.select("cluster", "principal", "client_id")
     )
     user = F.regexp_extract("principal", "^User:(.*)$", 1).alias("user")
-    callers = callers.where(F.col("principal").isNotNull()).distinct().select(
-        "cluster", user, F.coalesce("client_id", F.lit("")).alias("client_id")
+    callers = (
+        callers.where(F.col("principal").isNotNull())
+        .distinct()
+        .select("cluster", user, F.coalesce("client_id", F.lit("")).alias("client_id"))
     )
     quotas = current.where("resource_type = 'quota'")
     named = [F.coalesce(F.element_at("entity", F.lit(kind)), F.lit("")) for kind in (USER, CLIENT_ID)]
