@@ -111,7 +111,8 @@ def same(ours: list[str], theirs: Path) -> bool:
     """Whether the files hold the same rows, in whatever order."""
     base = duckdb.connect()
     told = f"SELECT count(*), sum(hash(row({_EVERY_COLUMN}))) FROM read_parquet(?, hive_partitioning=true)"
-    return base.execute(told, [ours]).fetchall() == base.execute(told, [[str(theirs)]]).fetchall()
+    mine, other = (base.execute(told, [files]).fetchall() for files in (ours, [str(theirs)]))
+    return bool(mine == other)
 
 
 def _timed(query: str) -> float:
