@@ -31,13 +31,16 @@ COPY (
       NOT is_set OR before IS NULL OR
         json_extract_string(before, '$.id') IS DISTINCT FROM json_extract_string(after, '$.id') AS new
     FROM ordered WHERE kind = 'topic'
+  ), lived AS (
+    SELECT cluster, resource_type, resource_name, list(lives ORDER BY place) AS all_lives FROM lives GROUP BY ALL
   ), placed AS (
-    SELECT o.*, l.id AS topic_id, CASE WHEN o.kind = 'config' AND g.epoch IS NOT NULL THEN g END AS gone
-    FROM (SELECT *, {{'e': epoch, 'r': revision, 'l': line}} AS place FROM ordered WHERE is_set) o
-    ASOF LEFT JOIN lives l ON o.resource_type = l.resource_type AND o.cluster = l.cluster
-      AND o.resource_name = l.resource_name AND o.place >= l.place
-    ASOF LEFT JOIN (SELECT * FROM lives WHERE new) g ON o.resource_type = g.resource_type AND o.cluster = g.cluster
-      AND o.resource_name = g.resource_name AND o.place < g.place
+    SELECT *, coalesce(len(all_lives) = 1 AND all_lives[1].place <= place, false) AS once,
+      CASE WHEN once THEN all_lives[1].id
+        ELSE list_filter(all_lives, lambda x: x.place <= place)[-1].id END AS topic_id,
+      CASE WHEN kind = 'config' AND NOT once THEN
+        list_filter(all_lives, lambda x: x.new AND x.place > place)[1] END AS gone
+    FROM (SELECT *, {{'e': epoch, 'r': revision, 'l': line}} AS place FROM ordered WHERE is_set)
+    LEFT JOIN lived USING (cluster, resource_type, resource_name)
   ), cut AS (
     SELECT *, gone IS NOT NULL AND (n_epoch IS NULL
       OR (gone.epoch, gone.revision, gone.line) < (n_epoch, n_revision, n_line)) AS is_cut

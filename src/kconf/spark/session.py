@@ -140,6 +140,7 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # half the size of Spark's own, and ordered
+        "spark.sql.codegen.cache.maxEntries": "4000",  # of the 100 that Spark keeps, a batch throws out its own
         "spark.sql.maxConcurrentOutputFileWriters": "4",  # else all is sorted by what a table is partitioned by
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
         "spark.databricks.delta.snapshotPartitions": "2",
