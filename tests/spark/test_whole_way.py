@@ -112,7 +112,6 @@ def _story(admin: SyncAdminClient) -> None:
     admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
 
 
-@pytest.mark.timeout(900)
 def test_the_tables_tell_the_story(way: Way) -> None:
     told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json").stdout)["items"]
     drift = json.loads(way.ask("drift", "--output", "json", status=3).stdout)["items"]
@@ -129,7 +128,6 @@ def test_the_tables_tell_the_story(way: Way) -> None:
     assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
 
 
-@pytest.mark.timeout(900)
 def test_the_page_tells_it_too(way: Way) -> None:
     page = (way.place / "report.html").read_text()
 
@@ -137,13 +135,11 @@ def test_the_page_tells_it_too(way: Way) -> None:
     assert "retention.ms: 1 values that drifted" in page
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("what", ["archive", "snapshots", "lake"])
 def test_no_file_has_a_secret(way: Way, what: str) -> None:
     assert_nowhere(way.place / what, SECRETS)
 
 
-@pytest.mark.timeout(900)
 def test_what_had_the_secrets_was_read(way: Way) -> None:
     """Else that they are nowhere would say nothing."""
     tables = Tables(str(way.place / "lake"))
@@ -156,7 +152,6 @@ def test_what_had_the_secrets_was_read(way: Way) -> None:
     assert KEYSTORE in file.read_text()
 
 
-@pytest.mark.timeout(900)
 def test_nothing_that_was_said_has_a_secret(way: Way) -> None:
     told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
     for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
