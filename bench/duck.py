@@ -70,11 +70,13 @@ COPY (
 _DIFFERENCES = """
 COPY (
   WITH looked AS (
-    SELECT cluster, kind, resource_type, resource_name, key, arg_max({{'value': value, 'source': source,
-      'sensitive': sensitive, 'gone': gone, 'taken': taken}}, taken) AS last
-    FROM read_parquet('{snapshot}') GROUP BY ALL HAVING NOT last.gone
+    FROM (
+      SELECT cluster, kind, resource_type, resource_name, key, arg_max({{'value': value, 'source': source,
+        'sensitive': sensitive, 'gone': gone, 'taken': taken}}, taken) AS fact
+      FROM read_parquet('{snapshot}') GROUP BY ALL
+    ) WHERE NOT fact.gone
   ), looks AS (
-    SELECT cluster, make_timestamptz(last.value::BIGINT * 1000) AS began, last.taken AS taken
+    SELECT cluster, make_timestamptz(fact.value::BIGINT * 1000) AS began, fact.taken AS taken
     FROM looked WHERE kind = 'snapshot'
   ), told AS (
     SELECT h.cluster, resource_type, resource_name, key, CASE WHEN NOT sensitive THEN
@@ -85,8 +87,8 @@ COPY (
     WHERE kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl') AND since <= taken
       AND ("until" IS NULL OR "until" >= began)
   ), seen AS (
-    SELECT cluster, resource_type, resource_name, key, last.value AS value, last.sensitive AS sensitive
-    FROM looked WHERE kind = 'config' AND last.source = 'DYNAMIC_TOPIC_CONFIG'
+    SELECT cluster, resource_type, resource_name, key, fact.value AS value, fact.sensitive AS sensitive
+    FROM looked WHERE kind = 'config' AND fact.source = 'DYNAMIC_TOPIC_CONFIG'
   )
   SELECT cluster, resource_type, resource_name, key, j.value AS expected, s.value AS found
   FROM told j FULL JOIN seen s USING (cluster, resource_type, resource_name, key)
