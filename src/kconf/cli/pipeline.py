@@ -85,7 +85,7 @@ def run_run(options: argparse.Namespace) -> int:
     clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
     places = [each for each in options.snapshot if _is_place(each)]
     inputs = _inputs(options)
-    with lake_at(options.lake, options, options.archive) as lake:
+    with lake_at(options.lake, options, (*options.archive, *places)) as lake:
         from kconf.spark.runner import Sources, run
 
         done = run(lake, Sources(options.archive, places, clusters), inputs, say)

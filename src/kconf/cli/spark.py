@@ -28,7 +28,7 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) ->
     from kconf.spark.lake import Lake
     from kconf.spark.session import start, stop
 
-    session = start(options.master, log=options.log, quick=sum(map(_size, (uri, *reads))) < _LITTLE)
+    session = start(options.master, log=options.log, quick=is_little(options.master, (uri, *reads)))
     try:
         yield Lake(uri, session)
     finally:
@@ -43,7 +43,15 @@ def say(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
 
-def _size(uri: str) -> int:
-    """Bytes of a local directory; none of what is elsewhere, or not there yet."""
-    place = Path(uri)
+def is_little(master: str, uris: Iterable[str]) -> bool:
+    """Whether the work is over before compiling would pay. Of what is elsewhere nobody knows how much it is."""
+    from kconf.spark.lake import local_path
+
+    places = [local_path(uri) for uri in uris]
+    sizes = (_size(place) for place in places if place is not None)
+    return master.startswith("local") and None not in places and sum(sizes) < _LITTLE
+
+
+def _size(place: Path) -> int:
+    """Bytes of a directory; none of one that is not there yet."""
     return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0
