@@ -93,8 +93,11 @@ def _zookeeper() -> Iterator[str]:
 def is_taken(listen: str) -> bool:
     """Whether somebody answers there already."""
     host, _, port = listen.rpartition(":")
-    with socket.socket() as line:
-        return line.connect_ex((host, int(port))) == 0
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
+    except (OSError, OverflowError):  # nobody, or no such place
+        return False
+    return True
 
 
 def _addresses(listen: str, count: int) -> Sequence[str]:

@@ -161,6 +161,15 @@ def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
 
 
+@pytest.mark.parametrize("listen", ["nowhere.invalid:9092", "127.0.0.1:99999", "[::1]:99999"])
+def test_a_place_that_there_is_not_is_told_in_a_sentence(listen: str, tmp_path: Path) -> None:
+    done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
+
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("kconf: ")
+
+
 def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
