@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kconf.client.tls import Tls
 
 
-class Options:
+class Options(ABC):
     """What an AdminClient is made from, of either kind."""
 
     def __init__(
@@ -74,9 +75,9 @@ class Options:
         client._start()
         return client
 
+    @abstractmethod
     def _start(self) -> None:
         """Make what the client works with; nothing is connected yet."""
-        raise NotImplementedError
 
     @property
     def settings(self) -> Settings:
