@@ -6,7 +6,7 @@ LISTEN ?= 127.0.0.1:9092
 STORE  ?= sqlite:///.run/kconf.db
 SHELL  := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install run check format test conformance bench docs jdk browser clean
+.PHONY: help install run check format test conformance bench docs jdk browser ready clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -27,8 +27,8 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, Delta Lake's jars too
-	@if command -v java >/dev/null; then $(BIN)/python -m kconf.spark.session; fi
+install: $(VENV)/.all ## put the package with all extras into .venv, and make Spark ready
+	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper]'
@@ -68,10 +68,14 @@ jdk:
 browser:
 	@$(PYTHON) -m lab.browser
 
-test: jdk browser $(VENV)/.tools ## everything but the real Kafka
+# Spark is started often there: with its classes archived, each start is quicker.
+ready: jdk $(VENV)/.tools
+	-@$(BIN)/kconf pipeline prepare
+
+test: ready browser ## everything but the real Kafka
 	$(BIN)/python -m pytest $(WORKERS) --ignore=tests/conformance $(ARGS)
 
-conformance: jdk $(VENV)/.tools ## hold kconf against the real Kafka
+conformance: ready ## hold kconf against the real Kafka
 	$(BIN)/python -m lab.jars
 	$(BIN)/python -m pytest $(WORKERS) tests/conformance $(ARGS)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from kconf.spark import runner
+from kconf.spark import preparing, runner
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake, LakeError
 from kconf.spark.reading import Tables
@@ -198,3 +198,12 @@ def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp
 def kconf(*words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kconf", "pipeline", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+
+
+def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
+    """Else classes that real runs load would be missing in the archive of them."""
+    preparing.rehearse(tmp_path, spark, lambda _: None)
+
+    lake = Lake(str(tmp_path / "lake"), spark)
+    assert [row["run"] for row in lake.read(RUNS).orderBy("run").collect()] == [1, 2]
+    assert {name for name, table in TABLES.items() if lake.read(table).isEmpty()} <= {"uneven", "integrity"}

@@ -13,7 +13,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _SPARK = "tests/spark"
-_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("command", "killed", "standalone", "whole_way")}
+_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("command", "killed", "prepared", "standalone", "whole_way")}
 """Files of tests/spark that start the pipeline as people do, with a JVM for each run."""
 _LONG = ("spark", "docs", "packaging", "adversity", "zookeeper", "archive")
 """Folders, the longest first."""

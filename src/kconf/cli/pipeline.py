@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ examples:
   kconf pipeline run --archive /var/lib/kconf/archive --lake /var/lib/kconf/lake
   kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
+  kconf pipeline prepare
   kconf pipeline status --lake lake
   kconf pipeline rebuild --lake lake --declared clusters/prod
   kconf pipeline compact --lake lake
@@ -60,6 +62,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         each.add_argument("--policy", metavar="FILE", type=Path, help="rules, as the server's policy.file")
         each.add_argument("--owners", metavar="FILE", type=Path, help="CSV of TOPIC,OWNER: a name, a glob or /regex/")
         each.add_argument("--usage", metavar="FILE", type=Path, help="CSV or Parquet of user, client_id, key, rate")
+    prepare = _verb(verbs, "prepare", "fetch jars and archive classes, once, so that runs start sooner", run_prepare)
+    prepare.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
     _verb(verbs, "status", "the last run, and what each table holds", run_status)
     _verb(verbs, "compact", "make few files of many", run_compact)
     vacuum = _verb(verbs, "vacuum", "remove files that no recent version needs", run_vacuum)
@@ -70,8 +74,9 @@ def _verb(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, run: object
 ) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-    verb.add_argument("--lake", metavar="URI", required=True, help="where the tables are")
-    if name != "status":
+    if name != "prepare":
+        verb.add_argument("--lake", metavar="URI", required=True, help="where the tables are")
+    if name not in ("prepare", "status"):
         add_session(verb)
     verb.set_defaults(run=run)
     return verb
@@ -101,7 +106,18 @@ def run_run(options: argparse.Namespace) -> int:
     )
     counts = ", ".join(f"{count} {what}{'' if count == 1 else 's'}{''.join(more)}" for count, what, *more in told)
     print(f"run {done.number}: {counts}, in {time.monotonic() - began:.1f} s")
+    _advise()
     return 0
+
+
+def _advise() -> None:
+    """Tell a person who waited how to wait less."""
+    from kconf.spark.session import archive, check_java
+
+    if sys.stderr.isatty():
+        file = archive(check_java())
+        if file is None or not file.is_file():
+            print("`kconf pipeline prepare`, once, makes every run start sooner.", file=sys.stderr)
 
 
 def run_rebuild(options: argparse.Namespace) -> int:
@@ -136,6 +152,17 @@ def run_vacuum(options: argparse.Namespace) -> int:
         vacuum(lake, options.hours, say)
     say("")
     print(f"what no version of the last {options.hours} hours needs is gone")
+    return 0
+
+
+def run_prepare(options: argparse.Namespace) -> int:
+    """Have the slow things done before anyone waits for them."""
+    say("starting Spark …")
+    from kconf.spark.preparing import prepare
+
+    file = prepare(options.log, say)
+    say("")
+    print(f"classes are archived in {file}, {file.stat().st_size // (1024 * 1024)} MB")
     return 0
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
+from kconf.spark import classes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +58,7 @@ _JARS: Final = tuple(
 _JVM: Final = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"  # what Spark writes for wide tables is huge
 _QUICK_JVM: Final = "-XX:+UseSerialGC -Xms1g -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _QUICK: Final = {
+    "spark.buffer.pageSize": "1m",  # else each sort and each aggregate takes 64 MB, and clears them, for a few rows
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -70,12 +72,17 @@ class SparkUnavailable(KconfError):
 
 
 def start(
-    master: str = LOCAL, *, log: Path | None = None, quick: bool = False, settings: dict[str, str] | None = None
+    master: str = LOCAL,
+    *,
+    log: Path | None = None,
+    quick: bool = False,
+    settings: dict[str, str] | None = None,
+    record: Path | None = None,
 ) -> SparkSession:
     """The one session of this process, started if need be. `settings` are Spark's own, and win over ours.
 
     `quick` is for little data: most of a short run is compiling, so that the JVM uses its first compiler only, and
-    Spark interprets its plans.
+    Spark interprets its plans. `record` is a file for an archive of all classes that the JVM will have loaded.
     """
     try:
         from pyspark import SparkConf, SparkContext
@@ -86,11 +93,12 @@ def start(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    check_java()
+    java = check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the first python3 of the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
-    conf = SparkConf(loadDefaults=False).setAll(list({**_settings(master, quick), **(settings or {})}.items()))
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list({**_settings(master, quick, _sharing(java, record)), **(settings or {})}.items()))
     with file.open("ab") as noise:
         try:
             gateway = launch_gateway(conf, {"stdout": noise, "stderr": noise})  # type: ignore[no-untyped-call]
@@ -108,8 +116,8 @@ def default_log() -> Path:
     return Path(state) / "kconf" / "spark.log"
 
 
-def check_java() -> None:
-    """Raise a sentence where no fitting Java is."""
+def check_java() -> str:
+    """What Java is and says of itself; raises a sentence where no fitting one is."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     need = f"The pipeline needs a Java {OLDEST_JAVA} or newer"
@@ -122,11 +130,30 @@ def check_java() -> None:
     release = re.search(r'version "(?:1\.)?(\d+)', told)
     if release is None or int(release[1]) < OLDEST_JAVA:
         raise SparkUnavailable(f"{need}, and {java} is {release[1] if release else 'none'}.")
+    return "\n".join([java, *(line for line in told.splitlines() if not line.startswith("Picked up "))])
 
 
-def _settings(master: str, quick: bool) -> dict[str, str]:
+def archive(java: str) -> Path | None:
+    """Where the archive of classes for this Java is, or would be; None: Delta Lake's jars are not here yet."""
+    import pyspark
+
+    if not brought():
+        return None
+    jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
+    return classes.place([*jars, *_jars()], [java, pyspark.__version__])
+
+
+def _sharing(java: str, record: Path | None) -> str:
+    """The options by which a JVM writes an archive of its classes, or takes them from one."""
+    if record is not None:
+        return classes.recorded(record)
+    file = archive(java)
+    return classes.used(file) if file is not None and file.is_file() else ""
+
+
+def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
     local = master.startswith("local")
-    jvm = _QUICK_JVM if quick else _JVM
+    jvm = f"{_QUICK_JVM if quick else _JVM} {sharing}"
     settings = {
         "spark.master": master,
         "spark.app.name": "kconf pipeline",
@@ -139,13 +166,14 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column asks the JVM four times where it is
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # half the size of Spark's own, and ordered
         "spark.sql.codegen.cache.maxEntries": "4000",  # of the 100 that Spark keeps, a batch throws out its own
         "spark.sql.maxConcurrentOutputFileWriters": "4",  # else all is sorted by what a table is partitioned by
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        **_delta(),
+        **_delta(local),
     }
     if local:
         settings |= {
@@ -157,15 +185,29 @@ def _settings(master: str, quick: bool) -> dict[str, str]:
     return settings | (_QUICK if quick else {})
 
 
-def _delta() -> dict[str, str]:
-    """Delta Lake's jars: those that Spark's resolver brought before, or the order to bring them."""
-    brought = [Path.home() / ".ivy2.5.2" / "jars" / name for name in _JARS]
-    if all(each.is_file() for each in brought):
-        return {"spark.jars": ",".join(map(str, brought))}
-    return {
-        "spark.jars.packages": f"io.delta:delta-spark_{_SPARK}_2.13:{_DELTA}",
-        "spark.jars.excludes": ",".join(_SHIPPED),
-    }
+def brought() -> bool:
+    """Whether Delta Lake's jars are here."""
+    return all(each.is_file() for each in _jars())
+
+
+def _jars() -> list[Path]:
+    """Delta Lake's jars, where Spark's resolver puts them."""
+    return [Path.home() / ".ivy2.5.2" / "jars" / name for name in _JARS]
+
+
+def _delta(local: bool) -> dict[str, str]:
+    """Delta Lake's jars: those that Spark's resolver brought before, or the order to bring them.
+
+    They are on the JVM's own class path, as an archive of classes needs them; other machines are sent them.
+    """
+    if not brought():
+        return {
+            "spark.jars.packages": f"io.delta:delta-spark_{_SPARK}_2.13:{_DELTA}",
+            "spark.jars.excludes": ",".join(_SHIPPED),
+        }
+    jars = list(map(str, _jars()))
+    sent = {} if local else {"spark.jars": ",".join(jars)}
+    return {"spark.driver.extraClassPath": os.pathsep.join(jars), **sent}
 
 
 def _memory() -> int:
@@ -199,8 +241,4 @@ def stop(session: Any) -> None:
     gateway.shutdown()
     if process is not None:
         process.stdin.close()
-        process.wait(timeout=30)
-
-
-if __name__ == "__main__":  # `make install`: have the jars brought before anyone waits for them
-    stop(start("local[1]"))
+        process.wait(timeout=300)  # a JVM that writes an archive of its classes takes its time

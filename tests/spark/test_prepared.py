@@ -1,0 +1,159 @@
+"""The archive of classes: by whom it is used is the JVM's own word, and none of its faults stops a start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconf.spark import classes
+from tests.spark.test_command import kconf
+
+MAKE = """
+import sys
+from pathlib import Path
+from kconf.spark import preparing, session
+preparing.make(session.archive(session.check_java()), Path(sys.argv[1]), print, lambda *_: None)
+"""
+START = """
+import sys
+from pathlib import Path
+from kconf.spark import session
+settings = {"spark.driver.extraClassPath": sys.argv[3]} if len(sys.argv) > 3 else None
+started = session.start("local[1]", log=Path(sys.argv[1]), quick=sys.argv[2] == "quick", settings=settings)
+print(started.conf.get("spark.driver.extraJavaOptions"))
+session.stop(started)
+"""
+FROM_ARCHIVE = "source: shared objects file (top)"
+
+
+def python(code: str, cache: Path, *words: object, **more: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "XDG_CACHE_HOME": str(cache), **more}
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def done(process: subprocess.Popen[str]) -> str:
+    try:
+        told, _ = process.communicate(timeout=850)
+    finally:
+        process.kill()
+    assert process.returncode == 0, told
+    return told
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache with an archive that two made at the same time: of the classes of a start, which is less to wait for."""
+    where = tmp_path_factory.mktemp("cache")
+    makers = [python(MAKE, where, where / f"{number}.log") for number in (1, 2)]
+    for each in makers:
+        done(each)
+    yield where
+    shutil.rmtree(where)
+
+
+def archive(cache: Path) -> Path:
+    (file,) = (cache / "kconf").iterdir()  # and nothing that a maker left
+    return file
+
+
+def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
+    """Start a session and end it: what its JVM says of the classes of Spark that it loaded."""
+    options = f"-Xlog:class+load:file={tmp_path}/%p.classes"
+    given = done(python(START, cache, tmp_path / "spark.log", *words, JAVA_TOOL_OPTIONS=options))
+    assert f"-XX:SharedArchiveFile={archive(cache)}" in given
+    logs = [each.read_text() for each in tmp_path.glob("*.classes")]
+    (ours,) = [each for each in logs if "org.apache.spark.SparkContext " in each]  # others are the launcher's
+    return [line for line in ours.splitlines() if " org.apache.spark." in line and "Lambda" not in line]
+
+
+@pytest.mark.parametrize("kind", ["quick", "full"])
+def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
+    """Made by a JVM that collects garbage one way, used by one that does it another way."""
+    said = loaded(cache, tmp_path, kind)
+
+    taken = [line for line in said if FROM_ARCHIVE in line]
+    assert len(taken) > 1000
+    assert len(taken) > len(said) * 0.9
+
+
+def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
+    """In the middle of a file that has its length and its head: without a look at all of it, the JVM would crash."""
+    shutil.copytree(cache, tmp_path / "cache")
+    file = archive(tmp_path / "cache")
+    file.chmod(0o600)
+    with file.open("r+b") as damaged:
+        for place in range(file.stat().st_size // 4, file.stat().st_size, file.stat().st_size // 50):
+            damaged.seek(place)
+            damaged.write(b"\xde\xad\xbe\xef" * 1000)
+
+    said = loaded(tmp_path / "cache", tmp_path, "quick")
+
+    assert len(said) > 1000
+    assert not [line for line in said if FROM_ARCHIVE in line]
+
+
+def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jar"
+    jars = os.pathsep.join(map(str, sorted((Path.home() / ".ivy2.5.2" / "jars").glob("io.delta_*.jar"))))
+    shutil.copy(jars.split(os.pathsep)[0], other)
+
+    said = loaded(cache, tmp_path, "quick", f"{other}{os.pathsep}{jars}")
+
+    assert len(said) > 1000
+    assert not [line for line in said if FROM_ARCHIVE in line]
+
+
+def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
+    file = archive(cache)
+    made = file.stat()
+
+    told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(cache)})
+
+    assert (told.returncode, told.stderr) == (0, "starting Spark …\n")
+    assert told.stdout == f"classes are archived in {file}, {made.st_size // (1024 * 1024)} MB\n"
+    assert (archive(cache), file.stat().st_mtime_ns) == (file, made.st_mtime_ns)
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [("file", "cannot be written: Not a directory."), ("a:b", "signs in it that an option of Java cannot hold")],
+)
+def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str, sentence: str) -> None:
+    (tmp_path / "file").touch()
+
+    told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(tmp_path / place)})
+
+    assert (told.returncode, told.stdout) == (1, "")
+    assert sentence in told.stderr.splitlines()[-1]
+
+
+def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive of other jars stays while it is in use, the one before of the same jars does not."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    jars, others, forgotten = (tmp_path / name for name in ("jars", "others", "forgotten"))
+    for each in (jars, others, forgotten):
+        each.mkdir()
+        (each / "a.jar").touch()
+
+    def made(place: Path) -> Path:
+        file = classes.place([place / "a.jar"], ["1"])
+        assert file is not None
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        return file
+
+    old, other, unused = map(made, (jars, others, forgotten))
+    for each in (other, unused):
+        os.utime(each, (0, 0))
+    classes.used(other)
+    (jars / "a.jar").write_text("another version")
+    new = made(jars)
+
+    assert sorted(classes.obsolete(new)) == sorted([old, unused])
