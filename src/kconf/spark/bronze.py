@@ -93,15 +93,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, stream: str, identity
     read = lines.read(batch).withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
     try:
         marks = _marks(lake)
-        is_change = F.col("fault").isNull() & ~F.col("attempt")
-        counts = read.groupBy("cluster").agg(
-            F.count_if(F.col("fault").isNotNull()).alias("bad"),
-            F.count_if(F.col("fault").isNull() & F.col("attempt")).alias("attempts"),
-            F.count_if(is_change).alias("changes"),
-            F.max(F.when(is_change, order())).alias("last"),
-            F.min(F.when(is_change, order())).alias("first"),
-        )
-        told = {row["cluster"]: row for row in counts.collect()}
+        told = {row["cluster"]: row for row in _counts(read).collect()}
         once = (stream, identity)
         if any(row["changes"] for row in told.values()):
             changes, count = _unknown(lake, lines.changes(read), marks, told)
@@ -117,6 +109,23 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, stream: str, identity
             brought.quarantined += sum(row["bad"] for row in told.values())
     finally:
         read.unpersist()
+
+
+def _counts(read: DataFrame) -> DataFrame:
+    """Per cluster how many lines of each kind came, the first and the last change, and how often the commonest came."""
+    good = F.col("fault").isNull()
+    grouped = read.groupBy(*_LINE).agg(
+        F.count_if(~good).alias("bad"),
+        F.count_if(good & F.col("attempt")).alias("attempts"),
+        F.count_if(good & ~F.col("attempt")).alias("changes"),
+    )
+    place = F.when(F.col("changes") > 0, order())
+    return grouped.groupBy("cluster").agg(
+        *(F.sum(name).alias(name) for name in ("bad", "attempts", "changes")),
+        F.max("changes").alias("times"),
+        F.min(place).alias("first"),
+        F.max(place).alias("last"),
+    )
 
 
 def _marks(lake: Lake) -> Marks:
@@ -138,7 +147,7 @@ def _unknown(lake: Lake, changes: DataFrame, marks: Marks, told: dict[str, Any])
     """The lines that the journal does not have, each once, and how many. Looked up only behind a cluster's mark."""
     keys = list(_LINE)
     total = sum(row["changes"] for row in told.values())
-    twice = not changes.groupBy(*keys).count().where("count > 1").isEmpty()
+    twice = any(row["times"] > 1 for row in told.values())
     if twice:
         changes = changes.dropDuplicates(keys)
     behind = [c for c, row in told.items() if row["first"] is not None and list(row["first"]) <= marks.get(c, [-1])]
