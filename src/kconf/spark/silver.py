@@ -3,14 +3,17 @@
 The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
 (`clocks`) and the time of the first line that a server numbered (`began`; later looks at such a cluster are no events,
 the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built anew.
+`built` is another with every rebuild.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kconf.spark.lake import Lake, fit, local
@@ -29,8 +32,10 @@ from kconf.spark.transforms.history import (
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, and whether a `look` is among them."""
+`round`, when a server's journal `began`, whether a `look` is among them, and the `count` of all."""
 
+_FEW: Final = 500_000  # events
+_TOGETHER: Final = 50_000  # events that are sorted at one place
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -46,7 +51,7 @@ def update(lake: Lake) -> bool:
         return rebuild(lake)
     journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
     snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])
-    told = _told(journal, snapshot)
+    told = _told(_lines(journal, snapshot).coalesce(1))  # in one place: there is nothing to shuffle
     if not told:
         return False
     if _would_have_been_told(lake, state, told):
@@ -58,7 +63,8 @@ def update(lake: Lake) -> bool:
         late = _late(new, state, told)
         note = _note(told, state, began)
         if late is None:
-            lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
+            with _sized(lake.spark, sum(row["count"] for row in told.values())):
+                lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
         else:
             everything = _events(lake.read(JOURNAL), lake.read(SNAPSHOT), began)
             lake.merge(HISTORY, _fold_late(lake, new, late, everything), on=_SAME, note=note)
@@ -67,24 +73,37 @@ def update(lake: Lake) -> bool:
     return True
 
 
+@contextmanager
+def _sized(spark: SparkSession, count: int) -> Iterator[None]:
+    """Few events are few rows at every step: Spark need not find that out, step by step, as it goes."""
+    if count > _FEW:
+        yield
+        return
+    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(1 + count // _TOGETHER)}
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            spark.conf.set(name, was)
+
+
 def rebuild(lake: Lake) -> bool:
     """Build the whole history from bronze, in one commit."""
     journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
-    told = _told(journal, snapshot)
+    told = _told(_lines(journal, snapshot))
     if not told:
         return False
     began, looked = _merged({}, told), any(row["look"] for row in told.values())
     events = seen_changes(_events(journal, snapshot, began)) if looked else journal_events(journal)
-    lake.overwrite(HISTORY, intervals(events), note=_note(told, {}, began))
+    lake.overwrite(HISTORY, intervals(events), note=_note(told, {"built": lake.version(HISTORY)}, began))
     return True
 
 
-def _told(journal: DataFrame, snapshot: DataFrame) -> Told:
-    """What rows of bronze tell, in one pass.
-
-    Plain minima and maxima need no sort. So a place has of the line only a bound: the least or the greatest of its
-    epoch. An event may be taken for late because of it, and is folded all the same.
-    """
+def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
+    """What rows of bronze tell of themselves."""
     looks = snapshot.where("kind <> 'snapshot'").select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
@@ -95,13 +114,23 @@ def _told(journal: DataFrame, snapshot: DataFrame) -> Told:
         F.lit(True).alias("look"),
     )
     lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"))
-    rows = lines.unionByName(looks).groupBy("cluster", "epoch")
+    return lines.unionByName(looks)
+
+
+def _told(lines: DataFrame) -> Told:
+    """What they tell together, in one pass.
+
+    Plain minima and maxima need no sort. So a place has of the line only a bound: the least or the greatest of its
+    epoch. An event may be taken for late because of it, and is folded all the same.
+    """
+    rows = lines.groupBy("cluster", "epoch")
     aggregated = rows.agg(
         *(F.min(name).alias(f"first_{name}") for name in ("revision", "line")),
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
         *(F.max(name).alias(name) for name in ("round", "look")),
+        F.count("*").alias("count"),
     )
     epochs: dict[str, list[Row]] = {}
     for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
@@ -119,6 +148,7 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
         **{name: max(row[name] for row in epochs) for name in ("round", "look")},
+        "count": sum(row["count"] for row in epochs),
     }
 
 
@@ -193,4 +223,4 @@ def _note(told: Told, state: dict[str, Any], began: dict[str, int]) -> dict[str,
         marks[cluster] = max(row["last"], marks.get(cluster, row["last"]))
         clocks[cluster] = max(row["latest"], clocks.get(cluster, row["latest"]))
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
-    return {"round": last, "marks": marks, "clocks": clocks, "began": began}
+    return {"round": last, "marks": marks, "clocks": clocks, "began": began, "built": state.get("built")}
