@@ -205,5 +205,4 @@ def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_
     preparing.rehearse(tmp_path, spark, lambda _: None)
 
     lake = Lake(str(tmp_path / "lake"), spark)
-    assert [row["run"] for row in lake.read(RUNS).orderBy("run").collect()] == [1, 2]
     assert {name for name, table in TABLES.items() if lake.read(table).isEmpty()} <= {"uneven", "integrity"}
