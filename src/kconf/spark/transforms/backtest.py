@@ -13,19 +13,35 @@ from pyspark.sql import functions as F
 
 from kconf.engine.policy_rules import Rules
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.rules import broken, labels
-from kconf.spark.transforms.states import states
+from kconf.spark.transforms.rules import broken
+from kconf.spark.transforms.states import PLACE, WHO, Some, states
 
 _TOLD: Final = ("severity", "key", "value", "condition", "message")
+_NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 
 
-def judged(history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules) -> DataFrame:
-    """One row per state and rule that did not hold in it."""
-    subjects = states(history, snapshot, keys, rules).withColumn("labels", labels(rules))
-    found = subjects.withColumn("found", F.explode(broken(rules)))
-    return found.select(
-        *(*RESOURCE, "topic_id", "number", "place", "time", "who", "by_itself", "next", "found.*"),
+def judged(
+    history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
+) -> DataFrame:
+    """One row per state and rule that did not hold in it, with what ended the state as `next`."""
+    ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE)
+    rows = broken(states(history, snapshot, keys, rules, some), rules).select(
+        *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", "found"),
+        *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ("exists", "topic_id")),
+        *(F.lead(name).over(ordered).alias(f"next_{name}") for name in _NEXT),
+        F.row_number().over(ordered).alias("number"),
     )
+    another = ~F.coalesce("last_exists", F.lit(False)) | (F.col("last_topic_id") != F.col("topic_id"))
+    created = F.col("altered") & F.col("reshaped") & F.coalesce(another, F.lit(False))
+    after = F.struct(*(F.col(f"next_{name}").alias(name) for name in _NEXT))
+    rows = rows.where("found IS NOT NULL").select(
+        *("spot", *RESOURCE, "topic_id", "number", F.struct(*PLACE).alias("place"), "time"),
+        *(F.struct(*WHO).alias("who"), F.col("own").alias("by_itself"), created.alias("created")),
+        F.when(F.col("next_epoch").isNotNull(), after).alias("next"),
+        F.explode("found").alias("found"),
+    )
+    rows = rows.where("found IS NOT NULL").select(*(name for name in rows.columns if name != "found"), "found.*")
+    return rows.withColumn("judged", F.col("created") | F.col("judged")).drop("created")
 
 
 def refusals(judged: DataFrame) -> DataFrame:
@@ -35,7 +51,7 @@ def refusals(judged: DataFrame) -> DataFrame:
 
 def breaches(judged: DataFrame) -> DataFrame:
     """The intervals in which a rule was broken; another one begins where the value, or what it breaks, is another."""
-    by_rule = Window.partitionBy(*RESOURCE, "rule").orderBy("number")
+    by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
     told = F.struct("topic_id", "value", "condition")
     last = F.lag(F.struct("number", told.alias("told"))).over(by_rule)
     follows = F.coalesce(F.lead("number").over(by_rule) == F.col("number") + 1, F.lit(False))
@@ -44,7 +60,7 @@ def breaches(judged: DataFrame) -> DataFrame:
     rows = rows.withColumn("run", F.sum(F.when(on, 0).otherwise(1)).over(by_rule))
     first = F.min_by(F.struct("topic_id", *_TOLD, "time", "place", "who", "by_itself", "assumed"), "number")
     end = F.max_by(F.struct("next", "follows", "topic_id"), "number")
-    runs = rows.groupBy(*RESOURCE, "rule", "run").agg(
+    runs = rows.groupBy("spot", *RESOURCE, "rule", "run").agg(
         first.alias("first"), end.alias("end"), F.count_if("judged").alias("changes")
     )
     return _shown(runs)
@@ -64,11 +80,10 @@ def _shown(runs: DataFrame) -> DataFrame:
         *(*RESOURCE, "rule", "first.topic_id", *(f"first.{name}" for name in _TOLD), "changes", "first.assumed"),
         F.col("first.time").alias("since"),
         *(f"first.place.{name}" for name in ("epoch", "revision")),
-        *(f"first.who.{name}" for name in ("principal", "reason", "origin")),
+        *(f"first.who.{name}" for name in WHO),
         F.when(F.col("first.by_itself"), "itself").otherwise("inherited").alias("cause"),
         after["time"].alias("until"),
-        *(after["place"][name].alias(f"until_{name}") for name in ("epoch", "revision")),
-        *(after["who"][name].alias(f"until_{name}") for name in ("principal", "reason", "origin")),
+        *(after[name].alias(f"until_{name}") for name in ("epoch", "revision", *WHO)),
         F.when(after.isNull(), None)
         .when(~after["exists"] | another, "gone")
         .when(F.col("end.follows"), "changed")

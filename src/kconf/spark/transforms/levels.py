@@ -9,6 +9,7 @@ A place in the order is epoch, revision and `step`: 1 for what a look showed aft
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -117,11 +118,16 @@ def versions(levels: DataFrame) -> DataFrame:
 
 
 def by_version(
-    clusters: DataFrame, levels: DataFrame, versions: DataFrame, brokers: DataFrame, keys: DataFrame
+    clusters: DataFrame,
+    levels: DataFrame,
+    versions: DataFrame,
+    brokers: DataFrame,
+    keys: DataFrame,
+    names: Sequence[str],
 ) -> DataFrame:
-    """What is inherited in each version: (cluster, version, resource_type, seat, seen, inherited).
+    """What is inherited in each version: (cluster, version, resource_type, seat, seen, inherited_0, …).
 
-    `seat` is the broker where the resource is one, else empty; `inherited` has the value and the level of each key.
+    `seat` is the broker where the resource is one, else empty; of each key by its number the value and the level.
     """
     first = clusters.select("cluster", F.lit(0).alias("version"), F.lit(None).alias("place"))
     moments = first.unionByName(versions.select("cluster", "version", "place"))
@@ -131,14 +137,15 @@ def by_version(
     everyone = moments.withColumn("cluster", _named())
     there = brokers.join(F.broadcast(moments), "cluster").withColumn("cluster", _named())
     ladders = inherited(everyone, then, there, keys)
-    told = F.map_from_entries(F.collect_list(F.struct("key", F.struct("value", "source"))))
-    by_seat = ladders.groupBy("cluster", "resource_type", "broker").agg(told.alias("inherited"))
+    own = [F.when(F.col("key") == name, F.struct("value", "source")) for name in names]
+    told = [F.max(each).alias(f"inherited_{number}") for number, each in enumerate(own)]
+    by_seat = ladders.groupBy("cluster", "resource_type", "broker").agg(F.count("*"), *told)
     by_seat = by_seat.select(
         F.regexp_extract("cluster", r"(?s)^(.*)\n", 1).alias("cluster"),
         F.substring_index("cluster", "\n", -1).cast("int").alias("version"),
         "resource_type",
         "broker",
-        "inherited",
+        *(f"inherited_{number}" for number, _ in enumerate(names)),
     )
     seat = F.when(F.col("resource_type") == "broker", F.col("broker")).otherwise("").alias("seat")
     seen = brokers.select("cluster", "broker", "seen")

@@ -1,18 +1,19 @@
 """The policy's rules, judged on whole tables: engine/policy_rules.py says what each word means.
 
-A subject is a resource as it was after a change: `values` (the values in force of the keys that rules look at),
-`overrides` (those of them that are set at the resource itself), a topic's `partitions` and `replication`. Of the change
-it knows the keys that it `touched`, whether it `created` the topic or `altered` anything at the resource; `assumed` are
-the keys whose value nobody could know at that time.
+A subject is a resource as it was after a change: of each key that rules look at, the value in force (`values`) and
+whether it is set at the resource itself (`overrides`); a topic's `partitions` and `replication`. Of the change it knows
+whether it `touched` a key, or `altered` anything at the resource; `assumed` says of which keys nobody could know the
+value at that time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Final
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kconf.engine.policy_regex import LONGEST
@@ -48,32 +49,44 @@ def keys_of_rules(rules: Rules) -> list[str]:
     return sorted({name for rule in rules.rules for name in rule.keys} - set(FACTS))
 
 
-def broken(rules: Rules) -> Column:
-    """The rules that do not hold on a subject, as an array, each with what it has to tell.
+def broken(subjects: DataFrame, rules: Rules) -> DataFrame:
+    """Subjects with `found`: what each rule that does not hold has to tell, null among them; null where all hold.
 
-    `judged` says whether the rule is one of those that the change is judged by.
+    `judged` says whether the rule is one of those that the change is judged by; of one that makes the topic all are.
     """
-    found = F.array(*(_finding(rule) for rule in rules.rules)).cast(f"array<{_FINDING}>")
-    return F.filter(found, lambda each: each.isNotNull())
+    numbered = [(rule, f"broken_{number}") for number, rule in enumerate(rules.rules)]
+    rows = subjects.withColumn("labels", labels(rules))
+    rows = rows.select("*", *(_broken(rule).alias(name) for rule, name in numbered))
+    found = F.array(*(_finding(rule, name) for rule, name in numbered)).cast(f"array<{_FINDING}>")
+    any_of_them = F.coalesce(*(name for _, name in numbered))
+    return rows.withColumn("found", F.when(any_of_them.isNotNull(), found))
 
 
-def _finding(rule: Rule) -> Column:
+def _broken(rule: Rule) -> Column:
+    """The first condition that does not hold, or null."""
+    chosen = reduce(or_, (selects(each) for each in rule.selectors))
+    return F.when(
+        F.col("exists") & chosen, F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
+    )
+
+
+def _finding(rule: Rule, said: str) -> Column:
     """What a broken rule tells, or null."""
-    condition = F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
     shown = F.lit(None) if rule.key.sensitive else value_of(rule.key)
-    names = F.array(*(F.lit(name) for name in sorted(rule.keys)))
+    values = sorted(rule.keys - set(FACTS))
+    touched = [F.col("touched")[name] for name in [*values, *(rule.keys & {PARTITIONS.name})]]
+    assumed = reduce(or_, (F.col("assumed")[name] for name in values), F.lit(False))
     told = F.struct(
         F.lit(rule.id).alias("rule"),
         F.lit(rule.severity.value).alias("severity"),
         F.lit(rule.key.name).alias("key"),
         F.substring(shown.cast("string"), 1, LONGEST).alias("value"),
-        condition.alias("condition"),
+        F.col(said).alias("condition"),
         F.lit(rule.message).alias("message"),
-        (F.col("created") | F.arrays_overlap("touched", names) | (F.col("altered") & rule.always)).alias("judged"),
-        (F.arrays_overlap("assumed", names) & _is_about_values(rule)).alias("assumed"),
+        reduce(or_, touched, F.col("altered") & rule.always).alias("judged"),
+        (assumed & _is_about_values(rule)).alias("assumed"),
     )
-    chosen = reduce(or_, (selects(each) for each in rule.selectors))
-    return F.when(chosen & condition.isNotNull(), told)
+    return F.when(F.col(said).isNotNull(), told)
 
 
 def _is_about_values(rule: Rule) -> Column:
@@ -106,17 +119,19 @@ def _fits(name: Column, patterns: tuple[Pattern, ...]) -> Column:
 
 
 def labels(rules: Rules) -> Column:
-    """The labels of a resource; of several entries that fit, the later wins."""
-    names = {name for each in rules.labelled for name, _ in each.labels}
-    pairs = []
-    for name in sorted(names):
-        found = F.lit(None).cast("string")
-        for each in rules.labelled:
-            for label, value in each.labels:
-                if label == name:
-                    found = F.when(selects(each.selector), F.lit(value)).otherwise(found)
-        pairs += [F.lit(name), found]
-    return F.create_map(*pairs) if pairs else F.lit(None).cast("map<string,string>")
+    """The labels of a resource that any selector asks for; of several entries that fit, the later wins."""
+    asked = {name for rule in rules.rules for each in rule.selectors for name, _ in each.labels}
+    found = dict.fromkeys(sorted(asked), F.lit(None).cast("string"))
+    for each in rules.labelled:
+        for name, value in each.labels:
+            if name in asked:
+                found[name] = F.when(selects(each.selector), F.lit(value)).otherwise(found[name])
+    return fields([column.alias(name) for name, column in found.items()])
+
+
+def fields(columns: Sequence[Column]) -> Column:
+    """A struct of them; there may be none."""
+    return F.struct(*columns) if columns else F.struct(F.lit(None).alias("none"))
 
 
 # -- what ------------------------------------------------------------------------------------------------------------
@@ -135,7 +150,7 @@ def holds(condition: Condition, rule: Rule) -> Column:
     """Whether a condition holds. No value breaks nothing; a text that cannot be read breaks every condition."""
     operator, operands, key = condition.operator, condition.operands, rule.key
     if operator in ABOUT_OVERRIDES:
-        is_set = F.array_contains("overrides", key.name)
+        is_set = F.col("overrides")[key.name]
         return is_set if operator is Operator.REQUIRED else ~is_set
     raw = value_of(key)
     if operator in RELATIONS:

@@ -1,11 +1,15 @@
 """What every resource was after each change: the subjects of rules, over all of the past.
 
 The lines of one revision hold together, so there is one state per resource and revision, and one wherever what it
-inherits becomes another. `next` is what ended the state: null for what holds now.
+inherits becomes another. A state in which the resource does not exist is one too: it ends the one before it.
+
+Millions of rows pass through here: they are moved and sorted once, by a hash first, since Spark compares by the first
+eight bytes where these differ, and the windows carry plain columns, since they copy all of a struct for every row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 from typing import Final
@@ -16,19 +20,23 @@ from pyspark.sql import functions as F
 from kconf.engine.policy_rules import PARTITIONS, Rules
 from kconf.spark.transforms import levels as ladder
 from kconf.spark.transforms.history import RESOURCE, partitions_of
-from kconf.spark.transforms.rules import keys_of_rules
+from kconf.spark.transforms.rules import fields, keys_of_rules
 from kconf.spark.transforms.values import normalised
 
-_WHO: Final = ("principal", "reason", "origin")
-_ORDER: Final = ("place", "line")
-_CHANGE: Final = (
-    "array<struct<place:struct<epoch:bigint,revision:bigint,step:int>,line:int,is_set:boolean,value:string,"
-    "time:timestamp,principal:string,reason:string,origin:string,not_before:timestamp,count:int>>"
-)
+WHO: Final = ("principal", "reason", "origin")
+PLACE: Final = ("epoch", "revision", "step")
+_UNSET, _WITHOUT_VALUE, _WITH_VALUE = 0, 1, 2
+_COUNTS: Final = ("partitions", "replication")
 
 
-def states(history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules) -> DataFrame:
-    """The states of all resources that rules may be about."""
+Some = Callable[[DataFrame], DataFrame]
+"""Leaves of rows about resources those that are asked for."""
+
+
+def states(
+    history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
+) -> DataFrame:
+    """The states of all resources that rules may be about, or of some of them."""
     names = keys_of_rules(rules)
     kinds = sorted({kind.word for rule in rules.rules for kind in rule.types})
     brokers = _small(ladder.brokers(history, snapshot))
@@ -36,15 +44,17 @@ def states(history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rule
     versions = ladder.versions(levels)
     wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
     clusters = history.select("cluster").union(snapshot.select("cluster")).distinct()
-    inherited = _small(ladder.by_version(clusters, levels, versions, brokers, wanted))
+    inherited = _small(ladder.by_version(clusters, levels, versions, brokers, wanted, names))
 
-    own = changes(history, wanted, rules, kinds)
+    own = changes(some(history) if some else history, wanted, rules, kinds)
     if "broker" in kinds:
-        own = own.unionByName(_seen_brokers(brokers, snapshot, history), allowMissingColumns=True)
+        seen = _seen_brokers(brokers, snapshot, history)
+        own = own.unionByName(some(seen) if some else seen, allowMissingColumns=True)
     everything = own.withColumn("own", F.lit(True)).withColumn("version", F.lit(None).cast("int"))
     if not versions.isEmpty():  # most clusters never change their defaults: no need to look for whom it concerns
         resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
-        moved = resources.join(F.broadcast(versions), "cluster").withColumn("line", F.lit(0))
+        moved = resources.join(F.broadcast(versions), "cluster").select("*", "place.*").drop("place")
+        moved = moved.withColumns({"line": F.lit(0), "own": F.lit(False)})
         everything = everything.unionByName(moved, allowMissingColumns=True)
     return _with_values(_told(_folded(everything, names), names), F.broadcast(inherited), names)
 
@@ -62,27 +72,33 @@ def changes(history: DataFrame, keys: DataFrame, rules: Rules, kinds: list[str])
         rows = rows.where(~topic | (key == "") | key.isin(*keys_of_rules(rules)))
     types = keys.select("resource_type", "key", "type", "distinct")
     rows = rows.join(F.broadcast(types), ["resource_type", "key"], "left")
+    replaced, done = F.col("ended") == "replaced", F.col("done")
+    alone = F.col("open") | (topic & replaced)  # what replaces it tells
+    both = F.when(alone, F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
+    rows = rows.select(*(name for name in rows.columns if name != "kind"), F.explode(both).alias("done"))
     text = F.when(F.col("type").isNull(), F.col("value")).otherwise(
         normalised(F.col("value"), F.col("type"), F.col("distinct"))
     )
-    text = F.when(~F.col("sensitive"), text)
-    begun = F.struct(
-        ladder.place(), "line", F.lit(True), text, "since", *_WHO, F.col("not_before"), F.lit(1).alias("count")
+    shape = ~done & topic & (key == "")
+    known = F.when(~done, F.col("not_before").isNotNull()).otherwise(F.lit(False))
+    told = {name: _either(name) for name in ("epoch", "revision", "line", *WHO)}
+    return rows.select(
+        *(*RESOURCE, "key", "topic_id"),
+        *(column.alias(name) for name, column in told.items()),
+        F.lit(0).alias("step"),
+        F.when(~done, F.lit(True)).when(~replaced, F.lit(False)).alias("is_set"),
+        F.when(~done & ~F.col("sensitive"), text).alias("value"),
+        F.when(done, F.col("until")).otherwise(F.col("since")).alias("time"),
+        ((told["origin"] != "snapshot") | known).alias("known"),
+        F.when(done, -1).otherwise(1).alias("count"),
+        F.when(shape, partitions_of("value")).alias("partitions"),
+        F.when(shape, replication_of("value")).alias("replication"),
     )
-    replaced = F.col("ended") == "replaced"
-    done = F.struct(
-        ladder.place("until_"),
-        "until_line",
-        F.when(~replaced, F.lit(False)),
-        F.lit(None).cast("string"),
-        "until",
-        *(f"until_{name}" for name in _WHO),
-        F.lit(None).cast("timestamp"),
-        F.lit(-1),
-    )
-    both = F.when(F.col("open") | (topic & replaced), F.array(begun).cast(_CHANGE))
-    both = both.otherwise(F.concat(F.array(begun).cast(_CHANGE), F.array(done).cast(_CHANGE)))
-    return rows.select(*RESOURCE, "key", "topic_id", F.inline(both))
+
+
+def _either(name: str) -> Column:
+    """Of what began an interval, or of what ended it."""
+    return F.when(F.col("done"), F.col(f"until_{name}")).otherwise(F.col(name))
 
 
 def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -> DataFrame:
@@ -98,8 +114,10 @@ def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -
         F.inline(F.when(F.col("now"), F.array(seen)).otherwise(F.array(seen, gone))),
     )
     places = ladder.placed(rows.select("cluster", "time").distinct(), history)
-    return rows.join(F.broadcast(places), ["cluster", "time"]).select(
-        "*", F.lit(0).alias("line"), F.lit("snapshot").alias("origin")
+    return (
+        rows.join(F.broadcast(places), ["cluster", "time"])
+        .select("*", "place.*", F.lit(0).alias("line"), F.lit("snapshot").alias("origin"))
+        .drop("place")
     )
 
 
@@ -116,71 +134,62 @@ def _relevant(levels: DataFrame, brokers: DataFrame, keys: DataFrame, names: lis
 
 
 def _folded(events: DataFrame, names: list[str]) -> DataFrame:
-    """The last word on everything after each revision."""
-    ordered = Window.partitionBy(*RESOURCE).orderBy(*_ORDER)
-    so_far = ordered.rowsBetween(Window.unboundedPreceding, 0)
-    own, key = F.coalesce("own", F.lit(False)), F.col("key")
-    said = F.struct("is_set", "value", "place")
+    """The last word on everything after each revision; `at` tells the places of one resource apart.
 
-    def last(condition: Column, what: Column) -> Column:
-        return F.last(F.when(condition, what), ignorenulls=True).over(so_far)
-
-    told = own & F.col("is_set").isNotNull()
+    Of one place, what is inherited comes first: so its last row is of the resource itself, if any is.
+    """
+    told, key = F.col("own") & F.col("is_set").isNotNull(), F.col("key")
+    said = F.when(~F.col("is_set"), _UNSET).when(F.col("value").isNull(), _WITHOUT_VALUE).otherwise(_WITH_VALUE)
     rows = events.select(
-        *RESOURCE,
-        "place",
-        F.max("time").over(so_far).alias("time"),
-        last(own, F.struct(*_WHO, "not_before", "place")).alias("changed"),
-        F.struct(*_WHO).alias("moved"),
-        last(told & (key == ""), F.struct("is_set", "value", "place", "topic_id")).alias("shape"),
-        *(last(told & (key == name), said).alias(f"own_{number}") for number, name in enumerate(names)),
-        F.sum(F.when(own, F.col("count"))).over(so_far).alias("count"),
-        F.last("version", ignorenulls=True).over(so_far).alias("version"),
-        F.lead("place").over(ordered).alias("following"),
+        F.xxhash64(*RESOURCE).alias("spot"),
+        F.xxhash64(*PLACE).alias("at"),
+        *(*RESOURCE, *PLACE, "own", "line", "time", *WHO, "known", "version", "value"),
+        F.when(told, key).alias("key"),
+        F.when(told, said).alias("said"),
+        *(F.when(told & (key == ""), F.col(name)).alias(name) for name in ("topic_id", "partitions", "replication")),
+        F.when(F.col("own"), F.col("count")).alias("count"),
     )
-    return rows.where(~F.col("following").eqNullSafe(F.col("place"))).drop("following")
+    ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE, "own", "line")
+    so_far = ordered.rowsBetween(Window.unboundedPreceding, 0)
+
+    def last(name: str, what: Column) -> Column:
+        return F.last(F.when(key == name, what), ignorenulls=True).over(so_far)
+
+    return rows.select(
+        *("spot", "at", *RESOURCE, *PLACE, "own", *WHO, "known"),
+        F.max("time").over(so_far).alias("time"),
+        last("", F.col("said")).alias("shaped"),
+        last("", F.col("at")).alias("shaped_at"),
+        last("", F.coalesce("topic_id", F.lit(""))).alias("topic_id"),
+        *(last("", F.coalesce(name, F.lit(-1))).alias(name) for name in ("partitions", "replication")),
+        *(last(name, F.col("said")).alias(f"said_{number}") for number, name in enumerate(names)),
+        *(last(name, F.col("at")).alias(f"at_{number}") for number, name in enumerate(names)),
+        *(last(name, F.col("value")).alias(f"value_{number}") for number, name in enumerate(names)),
+        F.sum("count").over(so_far).alias("count"),
+        F.last("version", ignorenulls=True).over(so_far).alias("version"),
+        F.lead("at").over(ordered).alias("following"),
+    ).where("NOT following <=> at")
 
 
 def _told(rows: DataFrame, names: list[str]) -> DataFrame:
     """What rules want to know of a state and of the change that made it, beside the values."""
-    at = F.col("place")
     topic = F.col("resource_type") == "topic"
-    own = [F.coalesce(F.col(f"own_{number}.is_set"), F.lit(False)) for number, _ in enumerate(names)]
-    has_shape = F.coalesce("shape.is_set", F.lit(False))
-    there = F.when(topic, reduce(or_, own, has_shape)).otherwise(F.col("count") > 0)
-    altered = F.coalesce(F.col("changed.place") == at, F.lit(False))
-    known = (F.col("changed.origin") != "snapshot") | F.col("changed.not_before").isNotNull()
-    rows = rows.select(
-        *(*RESOURCE, "place", "time", F.coalesce("version", F.lit(0)).alias("version"), there.alias("exists")),
-        F.when(has_shape, F.col("shape.topic_id")).alias("topic_id"),
-        *("shape", *(f"own_{number}" for number, _ in enumerate(names))),
-        F.when(altered, F.struct(*(f"changed.{name}" for name in _WHO))).otherwise(F.col("moved")).alias("who"),
-        altered.alias("by_itself"),
-        (altered & F.coalesce(known, F.lit(False))).alias("altered"),
+    is_shaped = F.coalesce(F.col("shaped") != _UNSET, F.lit(False))
+    there = F.when(topic, reduce(or_, (_is_set(number) for number, _ in enumerate(names)), is_shaped))
+    return rows.withColumns(
+        {
+            "version": F.coalesce("version", F.lit(0)),
+            "exists": there.otherwise(F.col("count") > 0),
+            "topic_id": F.when(is_shaped & (F.col("topic_id") != ""), F.col("topic_id")),
+            "altered": F.col("own") & F.coalesce("known", F.lit(False)),
+            "reshaped": topic & F.coalesce(F.col("shaped_at") == F.col("at"), F.lit(False)),
+            **{each: F.when(topic & is_shaped & (F.col(each) >= 0), F.col(each)) for each in _COUNTS},
+        }
     )
-    ordered = Window.partitionBy(*RESOURCE).orderBy("place")
-    before = F.lag(F.struct("exists", "topic_id")).over(ordered).alias("before")
-    after = F.lead(F.struct("place", "time", "who", "exists", "topic_id")).over(ordered).alias("next")
-    rows = rows.select("*", before, after, F.row_number().over(ordered).alias("number"))
-    shaped = F.coalesce(F.col("shape.place") == at, F.lit(False))
-    another = ~F.coalesce("before.exists", F.lit(False)) | (F.col("before.topic_id") != F.col("topic_id"))
-    touched = [
-        *(F.when(F.col(f"own_{number}.place") == at, F.lit(name)) for number, name in enumerate(names)),
-        F.when(shaped & topic, F.lit(PARTITIONS.name)),
-    ]
-    nothing = F.array().cast("array<string>")
-    shape = "shape.value"
-    replicas = F.json_array_length(F.get_json_object(shape, "$.replicas[0]"))
-    return rows.where("exists").select(
-        *(*RESOURCE, "number", "place", "time", "version", "topic_id", "who", "by_itself", "altered", "next"),
-        *(f"own_{number}" for number, _ in enumerate(names)),
-        F.when(topic & has_shape, partitions_of(shape)).alias("partitions"),
-        F.when(topic & has_shape, F.coalesce(F.get_json_object(shape, "$.replication").cast("int"), replicas)).alias(
-            "replication"
-        ),
-        (F.col("altered") & topic & shaped & F.coalesce(another, F.lit(False))).alias("created"),
-        F.when(F.col("altered"), F.array_compact(F.array(*touched))).otherwise(nothing).alias("touched"),
-    )
+
+
+def _is_set(number: int) -> Column:
+    return F.coalesce(F.col(f"said_{number}") != _UNSET, F.lit(False))
 
 
 def _with_values(rows: DataFrame, inherited: DataFrame, names: list[str]) -> DataFrame:
@@ -189,20 +198,26 @@ def _with_values(rows: DataFrame, inherited: DataFrame, names: list[str]) -> Dat
     rows = rows.withColumn("seat", F.when(broker, name).otherwise(""))
     rows = rows.join(inherited, ["cluster", "version", "resource_type", "seat"], "left")
     unseen = F.col("seen").isNull() | (F.col("time") < F.col("seen"))
-    values, overrides, assumed = [], [], []
+    values, overrides, touched, assumed = [], [], [], []
     for number, key in enumerate(names):
-        is_set, below = F.coalesce(F.col(f"own_{number}.is_set"), F.lit(False)), F.col("inherited")[key]
+        is_set, below = _is_set(number), F.col(f"inherited_{number}")
         here = is_set & ~(broker & (name != ""))
-        values.append(F.when(here, F.col(f"own_{number}.value")).otherwise(below["value"]).alias(key))
-        overrides.append(F.when(is_set, F.lit(key)))
-        weak = below["source"].isin(ladder.STATIC, ladder.BUILT_IN)
-        assumed.append(F.when(unseen & ~here & weak, F.lit(key)))
+        own = F.when(F.col(f"said_{number}") == _WITH_VALUE, F.col(f"value_{number}"))
+        values.append(F.when(here, own).otherwise(below["value"]).alias(key))
+        overrides.append(is_set.alias(key))
+        at_once = F.coalesce(F.col(f"at_{number}") == F.col("at"), F.lit(False))
+        touched.append((F.col("altered") & at_once).alias(key))
+        weak = F.coalesce(below["source"].isin(ladder.STATIC, ladder.BUILT_IN), F.lit(False))
+        assumed.append((unseen & ~here & weak).alias(key))
+    touched.append((F.col("altered") & F.col("reshaped")).alias(PARTITIONS.name))
     return rows.select(
-        *(*RESOURCE, "number", "place", "time", "topic_id", "who", "by_itself", "altered", "created", "touched"),
-        *("next", "partitions", "replication", F.struct(*values or [F.lit(None).alias("none")]).alias("values")),
-        *(_names(each).alias(word) for each, word in ((overrides, "overrides"), (assumed, "assumed"))),
+        *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", *_COUNTS),
+        *(fields(each).alias(word) for each, word in ((values, "values"), (overrides, "overrides"))),
+        *(fields(each).alias(word) for each, word in ((touched, "touched"), (assumed, "assumed"))),
     )
 
 
-def _names(found: list[Column]) -> Column:
-    return F.array_compact(F.array(*found)) if found else F.array().cast("array<string>")
+def replication_of(topic: str) -> Column:
+    """How many replicas a topic's first partition has, as the journal or a snapshot writes it."""
+    counted = F.get_json_object(topic, "$.replication").cast("int")
+    return F.coalesce(counted, F.json_array_length(F.get_json_object(topic, "$.replicas[0]")))

@@ -57,9 +57,10 @@ def items(text: Column) -> Column:
 
 
 def whole(text: Column) -> Column:
-    """A whole number, or null."""
-    digits = trimmed(text)
-    return F.when(digits.rlike(r"^[+-]?[0-9]{1,19}$"), digits.cast("bigint"))
+    """A whole number, or null. Most are written as Spark itself writes them, and need no regular expression."""
+    number, digits = text.cast("bigint"), trimmed(text)
+    plain = F.when(number.cast("string") == text, number)
+    return F.coalesce(plain, F.when(digits.rlike(r"^[+-]?[0-9]{1,19}$"), digits.cast("bigint")))
 
 
 def normalised(text: Column, kind: Column, distinct: Column) -> Column:
