@@ -61,6 +61,13 @@ class Journal:
         self._tell([self._change("topic", name, "", topic, "create", kind="topic"), *told])
         return self.lines[first:]
 
+    def set(self, kind: str, name: str, key: str, value: str) -> list[Line]:
+        """The lines of a revision that sets a key."""
+        self.revision += 1
+        first = len(self.lines)
+        self._tell([self._change(kind, name, key, value, "set")])
+        return self.lines[first:]
+
     def _tell(self, changes: list[dict[str, Any]]) -> None:
         head = {
             "format": 1,

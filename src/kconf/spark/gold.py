@@ -1,4 +1,4 @@
-"""The tables that answer: each is made from bronze and silver, and overwritten in one commit."""
+"""The tables that answer: each is made from bronze and silver, and written in one commit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.spark import violations
 from kconf.spark.inputs import USAGE, Inputs
 from kconf.spark.lake import Lake, LakeError, local
 from kconf.spark.schemas import (
@@ -30,9 +31,9 @@ from kconf.spark.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark.transforms import backtest, drift, effective, integrity, quotas, snapshots
+from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
-from kconf.spark.transforms.topics import owner_of, topics
+from kconf.spark.transforms.topics import topics
 from kconf.spark.transforms.values import KEYS, keys
 
 _LATER: Final = (DRIFT,)  # made from other gold tables
@@ -49,7 +50,7 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
         for wave in filter(None, (first, later)):
             say(", ".join(table.name for table in wave) + " …")
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                list(pool.map(lambda table: lake.overwrite(table, made.rows(table)), wave))
+                list(pool.map(made.write, wave))
     finally:
         made.forget()
 
@@ -61,6 +62,13 @@ class Gold:
         self.lake, self.inputs = lake, inputs
         self._kept: list[DataFrame] = []
 
+    def write(self, table: Table) -> None:
+        """Make a table anew; the violations are kept."""
+        if table is VIOLATIONS:
+            violations.update(self.lake, self.inputs)
+        else:
+            self.lake.overwrite(table, self.rows(table))
+
     def rows(self, table: Table) -> DataFrame:
         makers = {
             TOPICS: self.topics,
@@ -68,7 +76,6 @@ class Gold:
             EFFECTIVE_QUOTA: self.quotas,
             DRIFT: self.drift,
             UNEVEN: lambda: effective.uneven(self.inherited),
-            VIOLATIONS: self.violations,
             ACTIVITY: lambda: activity(self.lake.read(JOURNAL), self.lake.read(ATTEMPTS), self.history),
             INTEGRITY: self.integrity,
         }
@@ -167,16 +174,6 @@ class Gold:
         self.lake.overwrite(DECLARED, rows)
         there = drift.actual(self.lake.read(EFFECTIVE_CONFIG), self.current, self.lake.read(TOPICS))
         return drift.drift(rows, there, self.current, self.clusters, self.keys, drift.owned(declared))
-
-    def violations(self) -> DataFrame:
-        if not self.inputs.rules.rules:
-            return local(self.lake.spark, [], VIOLATIONS.ddl)
-        judged = backtest.judged(self.history, self.lake.read(SNAPSHOT), self.keys, self.inputs.rules)
-        return backtest.breaches(judged).withColumn("owner", self._owner())
-
-    def _owner(self) -> Column:
-        is_topic = F.col("resource_type") == "topic"
-        return F.when(is_topic, owner_of(F.col("resource_name"), self.inputs.owner_map))
 
     def integrity(self) -> DataFrame:
         journal = self.lake.read(JOURNAL)

@@ -1,0 +1,97 @@
+"""Keeping the violations: what nothing new is about is taken over, and only the rest is judged again.
+
+The commits of the table say what it was made from: the round of the history and which building of it, and a fingerprint
+of rules, owners, keys and kconf's version. Where another than the round is not the same, all of the past is judged.
+Else a resource is judged again when new rows of bronze are about it, and a whole cluster when one of them is about a
+broker, since all may inherit from it, or is older than a look at its brokers: that look stands elsewhere in the order
+then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake, fit, local
+from kconf.spark.schemas import HISTORY, JOURNAL, SNAPSHOT, VIOLATIONS
+from kconf.spark.transforms import backtest
+from kconf.spark.transforms.history import RESOURCE
+from kconf.spark.transforms.rules import keys_of_rules
+from kconf.spark.transforms.topics import owner_of
+from kconf.spark.transforms.values import KEYS, keys
+from kconf.version import __version__
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of all resources: those that are named, and all of some clusters."""
+
+    named: DataFrame
+    clusters: list[str]
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_semi")
+        whole = F.col("cluster").isin(*self.clusters)
+        return found.where(~whole).unionByName(rows.where(whole)) if self.clusters else found
+
+    def others(self, rows: DataFrame) -> DataFrame:
+        found = rows.join(F.broadcast(self.named), list(RESOURCE), "left_anti")
+        return found.where(~F.col("cluster").isin(*self.clusters)) if self.clusters else found
+
+
+def update(lake: Lake, inputs: Inputs) -> None:
+    """Bring the table up to date with the history, in one commit."""
+    if not inputs.rules.rules:
+        lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={})
+        return
+    note, last = _made_from(lake, inputs), lake.note(VIOLATIONS)
+    if any(last.get(name, "") != note[name] for name in ("built", "given")):
+        lake.overwrite(VIOLATIONS, judged(lake, inputs), note={**note, "kept": False})
+        return
+    part = _changed(lake, last["round"], inputs)
+    if part is not None:
+        kept = part.others(lake.read(VIOLATIONS))
+        rows = fit(kept, VIOLATIONS).unionByName(fit(judged(lake, inputs, part), VIOLATIONS))
+        lake.overwrite(VIOLATIONS, rows, note={**note, "kept": True})
+
+
+def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
+    """The rows of all resources, or of a part of them."""
+    wanted = set(keys_of_rules(inputs.rules))
+    definitions = local(lake.spark, (row for row in keys(inputs.catalogue) if row["key"] in wanted), KEYS)
+    history, snapshot = lake.read(HISTORY), lake.read(SNAPSHOT)
+    states = backtest.judged(history, snapshot, definitions, inputs.rules, part.of if part is not None else None)
+    is_topic = F.col("resource_type") == "topic"
+    owner = F.when(is_topic, owner_of(F.col("resource_name"), inputs.owner_map))
+    return backtest.breaches(states).withColumn("owner", owner)
+
+
+def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
+    """What the rows come from; where all of it is the same, so are they."""
+    state, files = lake.note(HISTORY), inputs.fingerprints
+    given = [__version__, files["policy"], files["owners"], *keys(inputs.catalogue)]
+    fingerprint = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
+    return {"round": state.get("round", 0), "built": state.get("built"), "given": fingerprint}
+
+
+def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
+    """The resources that must be judged again, since what bronze got after that round may concern them."""
+    snapshot = lake.read(SNAPSHOT)
+    fresh = F.col("round") > since
+    lines = lake.read(JOURNAL).where(fresh).select(*RESOURCE, "time")
+    looks = snapshot.where(fresh & (F.col("kind") != "snapshot")).select(*RESOURCE, F.col("taken").alias("time"))
+    kinds = {"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)}
+    news = lines.unionByName(looks)
+    named = news.where(F.col("resource_type").isin(*kinds)).select(*RESOURCE).distinct().localCheckpoint()
+    brokers = snapshot.where("resource_type = 'broker'").groupBy("cluster").agg(F.max("taken").alias("looked"))
+    first = news.groupBy("cluster").agg(F.min("time").alias("first"))
+    clusters = named.where("resource_type = 'broker'").select("cluster").distinct()
+    clusters = clusters.union(first.join(brokers, "cluster").where("first <= looked").select("cluster")).distinct()
+    whole = [row["cluster"] for row in clusters.collect()]
+    return Part(named, whole) if whole or not named.isEmpty() else None

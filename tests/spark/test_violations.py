@@ -1,0 +1,137 @@
+"""The violations as they are kept from run to run, held to all of the past judged anew: every column of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kconf.spark import bronze, silver, violations
+from kconf.spark.inputs import Inputs
+from kconf.spark.lake import Lake, fit
+from kconf.spark.schemas import JOURNAL, VIOLATIONS
+from tests.spark.journals import Journal, journals
+from tests.spark.oracle import Line
+from tests.spark.test_backtest import VALUES
+from tests.spark.test_history import journal_of
+from tests.spark.test_snapshots import CLUSTER, MINUTE, START, config, snapshot, topic
+
+RULES = """
+labels:
+  topic:t1: {tier: gold}
+rules:
+  - {id: small, selector: topic, key: retention.ms, condition: {min: 500, max: 2500}}
+  - {id: few, selector: {type: topic, labels: {tier: gold}}, key: partitions, condition: {max: 2}, always: true}
+  - {id: threads, selector: broker, key: log.cleaner.threads, condition: {max: 4, not_one_of: [1]}}
+"""
+MARK = "taken over"
+
+
+class World:
+    """A lake whose history goes on, with or without the violations."""
+
+    def __init__(self, spark: SparkSession, place: Path) -> None:
+        self.lake, self.place, self.turn = Lake(str(place / "lake"), spark), place, 0
+        (place / "rules.yaml").write_text(RULES)
+        (place / "owners.csv").write_text("t1,search\n*,shop\n")
+        self.inputs = Inputs(policy=place / "rules.yaml", owners=place / "owners.csv")
+
+    def go_on(self, given: Iterable[Line], *looks: tuple[int, list[dict[str, Any]]]) -> None:
+        """All that a run does before the gold tables, but that it reads no archive."""
+        number, self.turn = silver.next_round(self.lake), self.turn + 1
+        lines = journal_of(self.lake.spark, self.place / f"archive-{self.turn}", given)
+        self.lake.append(JOURNAL, lines.withColumn("round", F.lit(number)), note={"marks": {}})
+        for minute, facts in looks:
+            snapshot(self.place / "looks", minute, facts)
+            bronze.read_snapshots(self.lake, str(self.place / "looks"), number, bronze.Read())
+        silver.update(self.lake)
+
+    def update(self) -> bool:
+        """Whether rows were taken over; what is there then must be what judging everything gives."""
+        violations.update(self.lake, self.inputs)
+        assert rows(self.lake.read(VIOLATIONS)) == rows(fit(violations.judged(self.lake, self.inputs), VIOLATIONS))
+        return bool(self.lake.note(VIOLATIONS)["kept"])
+
+    def mark(self) -> None:
+        """Write into every row something that no judging does: so it is seen which rows are taken over."""
+        note = self.lake.note(VIOLATIONS)
+        self.lake.overwrite(VIOLATIONS, self.lake.read(VIOLATIONS).withColumn("message", F.lit(MARK)), note=note)
+
+    def taken_over(self) -> set[tuple[str, str]]:
+        """Update, and tell of which resources the rows are those that were there."""
+        violations.update(self.lake, self.inputs)
+        marked = self.lake.read(VIOLATIONS).where(F.col("message") == MARK)
+        return {(row["cluster"], row["resource_name"]) for row in marked.collect()}
+
+
+def rows(table: DataFrame) -> list[str]:
+    return sorted(repr(row.asDict()) for row in table.collect())
+
+
+def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
+    """Late and out of order, with looks at a file that changes, a run that died before the violations, other rules."""
+    world, random = World(spark, tmp_path), Random(5)
+    everything = [line for each in journals(14, 30, seed=5, values=VALUES) for line in each.lines]
+    jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(6))
+    half, more, most = (len(jumbled) * tenths // 10 for tenths in (5, 8, 9))
+
+    def look(minute: int, value: str) -> tuple[int, list[dict[str, Any]]]:
+        file = config("broker", "1", "log.retention.ms", value, "STATIC_BROKER_CONFIG")
+        return minute, [topic("t1", "A"), topic(f"t{minute}", "B"), file]
+
+    world.go_on(jumbled[:half], look(0, "1000"))
+    assert not world.update()
+    world.go_on(jumbled[half:more])  # and is killed then
+    world.go_on(jumbled[more:most], look(10, "100"))
+    assert world.update()
+    assert {"itself", "inherited"} == {row["cause"] for row in world.lake.read(VIOLATIONS).collect()}
+
+    (tmp_path / "rules.yaml").write_text(RULES.replace("2500", "1500"))
+    world.inputs = replace(world.inputs)
+    world.go_on(jumbled[most:])
+    assert not world.update()
+
+
+def test_only_what_something_new_may_concern_is_judged_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Of one cluster a topic, of another all brokers, and a third has a line that is older than a look at its file."""
+    world = World(spark, tmp_path)
+    made = {name: Journal(name, Random(1), time=START) for name in ("topics", "brokers", CLUSTER)}
+    names = ("t1", "t2", "t3")
+    lines = [line for each in made.values() for name in names for line in each.create(name, **{"retention.ms": "100"})]
+    file = config("broker", "1", "log.retention.ms", "77", "STATIC_BROKER_CONFIG")
+    world.go_on(lines, (30, [file]))
+    violations.update(world.lake, world.inputs)
+    world.mark()
+    version = world.lake.version(VIOLATIONS)
+
+    violations.update(world.lake, world.inputs)
+    assert world.lake.version(VIOLATIONS) == version, "nothing is new: nothing is written"
+
+    for each in made.values():
+        each.time = START + 25 * MINUTE
+    world.go_on(
+        [
+            *made["topics"].set("topic", "t1", "retention.ms", "1000"),
+            *made["topics"].create("t4", **{"retention.ms": "5"}),
+            *made["brokers"].set("broker", "", "log.cleaner.threads", "8"),
+            *made[CLUSTER].set("topic", "t3", "retention.ms", "1001"),
+        ]
+    )
+    assert world.taken_over() == {("topics", "t2"), ("topics", "t3")}
+    assert {row["resource_name"] for row in world.lake.read(VIOLATIONS).collect()} == {*names, "t4", "", "1"}
+
+    world.mark()
+    silver.rebuild(world.lake)
+    assert world.taken_over() == set(), "another history: nobody knows what is the same in it"
+    (tmp_path / "owners.csv").write_text("*,nobody\n")
+    world.inputs = replace(world.inputs)
+    assert not world.update(), "other owners"
+    world.inputs = Inputs()
+    violations.update(world.lake, world.inputs)
+    assert world.lake.read(VIOLATIONS).isEmpty()
+    assert world.lake.note(VIOLATIONS) == {}, "whoever brings rules again begins anew"
