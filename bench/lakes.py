@@ -12,6 +12,19 @@ from pyspark.sql import functions as F
 
 KEYS = ("retention.ms", "segment.bytes", "min.insync.replicas", "max.message.bytes", "segment.ms")
 CLUSTER = "bench-cluster"
+RULES = """
+labels:
+  topic:*: {tier: bronze}
+  topic:topic-1*: {tier: gold}
+rules:
+  - {id: retention, selector: topic, key: retention.ms, condition: {min: 1050}}
+  - {id: segment, selector: "topic:topic-*", key: segment.bytes, condition: {min: 1010}, severity: warn}
+  - {id: durable, selector: {type: topic, labels: {tier: gold}}, key: min.insync.replicas, condition: {min: 1020}}
+  - {id: partitions, selector: topic, key: partitions, condition: {max: 12}}
+  - {id: replication, selector: topic, key: replication_factor, condition: {min: 2}}
+  - {id: message, selector: {type: topic, except: "topic-9*"}, key: max.message.bytes, condition: {min: 1020}}
+"""
+"""Rules of the usual kinds: one value of twenty to one of a hundred breaks the one about it."""
 _STEP = 7919  # a prime: the keys come in no order
 _BEGAN = 1_700_000_000_000
 _EVENT_MS = 100

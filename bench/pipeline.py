@@ -27,13 +27,14 @@ from kconf.spark import gold, session, silver
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, Table
+from kconf.spark.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, VIOLATIONS, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _KEYS = 200_000
 _LOOKED_AT = 1_100_000  # keys of which nine in ten are set
+_NEW = 1_000
 
 
 class Place:
@@ -136,6 +137,23 @@ def tables(there: Place) -> None:
         there.spark_does(f"nothing new{again}", lambda: run(there.lake, sources, Inputs(), lambda _: None))
 
 
+def rules(there: Place, count: int) -> None:
+    """The gold tables with rules: all of the past is judged, then what new events are about."""
+    policy = there.home / "rules.yaml"
+    policy.write_text(lakes.RULES)
+    inputs = Inputs(policy=policy)
+    for first in (0, count + 1, count + 1 + _NEW):
+        if first:
+            there.append(first, _NEW, _KEYS)
+            silver.update(there.lake)
+        what = f"after {_NEW:,} new events" if first else "gold tables with six rules"
+        there.spark_does(what, lambda: gold.write(there.lake, inputs, lambda _: None))
+        found = there.lake.read(VIOLATIONS).count()
+        if bool(there.lake.note(VIOLATIONS)["kept"]) is not bool(first):
+            raise RuntimeError("rows were to be taken over, or not to be")
+        print(f"{'':>45}  {found:,} violations", flush=True)
+
+
 def integrity(there: Place) -> None:
     """A look at a million keys that are set, against the journal of them."""
     count = _LOOKED_AT + _LOOKED_AT // len(lakes.KEYS)
@@ -199,6 +217,7 @@ def main() -> None:
             if asked.batches:
                 batches(there, count, asked.batches)
                 tables(there)
+                rules(there, count + sum(asked.batches))
     if not asked.no_integrity:
         with place(settings) as there:
             integrity(there)
