@@ -205,7 +205,7 @@ def _peak(pid: int | str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The pipeline beside DuckDB.")
     parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 3_000_000, 10_000_000])
-    parser.add_argument("--batches", type=int, nargs="*", default=[1_000, 1_000, 1_000, 95_000])
+    parser.add_argument("--batches", type=int, nargs="*", default=[*[1_000] * 6, 95_000, 95_000])
     parser.add_argument("--no-integrity", action="store_true", help="leave out the look at a million keys")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting of Spark")
     asked = parser.parse_args()

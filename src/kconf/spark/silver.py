@@ -34,8 +34,7 @@ Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
 `round`, when a server's journal `began`, whether a `look` is among them, and the `count` of all."""
 
-_FEW: Final = 500_000  # events
-_TOGETHER: Final = 50_000  # events that are sorted at one place
+_FEW: Final = 20_000  # events
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -75,11 +74,14 @@ def update(lake: Lake) -> bool:
 
 @contextmanager
 def _sized(spark: SparkSession, count: int) -> Iterator[None]:
-    """Few events are few rows at every step: Spark need not find that out, step by step, as it goes."""
+    """Few events are few rows at every step: Spark need not find that out, step by step, as it goes.
+
+    At 1,000 events it saves a sixth of the time; at 95,000 it would cost a fifth.
+    """
     if count > _FEW:
         yield
         return
-    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(1 + count // _TOGETHER)}
+    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
     before = {name: str(spark.conf.get(name)) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
