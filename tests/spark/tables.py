@@ -169,5 +169,6 @@ def _finding(number: int) -> Row:
         "key": "retention.ms",
         "message": "an hour & more, for who reads late shall find what was written on a Friday",
         "since": at(1),
+        "until": at(2) if number == 1 else None,
         "open": number != 1,
     }

@@ -170,6 +170,30 @@ def test_drift_ends_with_3_where_there_is_some(place: Path) -> None:
     assert "nothing differs" in ask(place, "drift", "topic:payments").stderr
 
 
+def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None:
+    now = items(place, "violations", status=3)
+    assert [(each["resource"], each["owner"], each["severity"]) for each in now] == [
+        ("topic:t0", "search", "warn"),
+        ("topic:t2", None, "error"),
+    ]
+    assert [each["resource"] for each in items(place, "violations", "--owner", "search")] == ["topic:t0"]
+    assert [each["resource"] for each in items(place, "violations", "topic:t1", "--all", status=3)] == ["topic:t1"]
+
+    ever = items(place, "violations", "--between", at(0).isoformat(), at(9).isoformat(), status=3)
+    assert [each["resource"] for each in ever] == ["topic:t0", "topic:t1", "topic:t2"]
+    assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
+    assert "breaks a rule" in ask(place, "violations", "--rule", "another", "--all").stderr
+    assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).stderr
+
+
+def test_violations_say_that_no_run_was_given_rules(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    finish(lake, [HISTORY])
+
+    assert "no run was given rules" in ask(tmp_path, "violations").stderr
+
+
 def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None:
     found = items(place, "compare", "cluster-one", "cluster-other", "topic:orders", status=3)
     assert [(each["resource"], each["one"], each["other"]) for each in found] == [("topic:orders", "180000", "7")]

@@ -75,7 +75,7 @@ class Tables:
         self, table: Table, conditions: Iterable[str] = (), *, order: str = "", columns: str = "*", group: str = ""
     ) -> list[Row]:
         """The rows of a table that meet all conditions; none where the last run did not write the table."""
-        if table.name not in self._versions:
+        if not self.has(table):
             return []
         if table.name not in self._opened:
             self._opened[table.name] = self._open(table, self._versions[table.name])
@@ -83,6 +83,10 @@ class Tables:
         text = f"SELECT {columns} FROM t" + (f" WHERE {where}" if where else "")
         text += (f" GROUP BY {group}" if group else "") + (f" ORDER BY {order}" if order else "")
         return _rows(self._opened[table.name], text)
+
+    def has(self, table: Table) -> bool:
+        """Whether the last run had such a table."""
+        return table.name in self._versions
 
     def clusters(self) -> list[str]:
         """The ids of all clusters whose history is here."""
@@ -99,11 +103,7 @@ class Tables:
         self, about: About = EVERYTHING, since: datetime | None = None, until: datetime | None = None
     ) -> list[Row]:
         """The intervals that touch a span of time, in the order in which they began."""
-        conditions = about.conditions()
-        if since is not None:
-            conditions.append(f'("until" IS NULL OR "until" > {_moment(since)})')
-        if until is not None:
-            conditions.append(f"since <= {_moment(until)}")
+        conditions = [*about.conditions(), *held_between(since, until)]
         return self.rows(HISTORY, conditions, order=f"cluster, {_SINCE}, resource_name, key")
 
     def state(self, about: About = EVERYTHING, at: datetime | None = None) -> list[Row]:
@@ -202,6 +202,12 @@ def _last_words(rows: Sequence[Row]) -> list[Row]:
 
 def _order(row: Row) -> tuple[int, int, int]:
     return row["epoch"] or 0, row["revision"] or 0, row["line"] or 0
+
+
+def held_between(since: datetime | None, until: datetime | None) -> list[str]:
+    """Conditions for intervals that touch a span of time; None: without a bound there."""
+    begun = [f"since <= {_moment(until)}"] if until is not None else []
+    return [*begun, f'("until" IS NULL OR "until" > {_moment(since)})'] if since is not None else begun
 
 
 def quoted(text: str) -> str:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kconf.cli.lake.looking import amount, clusters, open_lake, time
-from kconf.cli.lake.naming import resource_text
+from kconf.cli.lake.looking import begin, clusters, span, time
+from kconf.cli.lake.violations import tell
 from kconf.cli.people.answers import DIFFERENT, Answer, Column, Item
-from kconf.cli.people.moments import raw, read_moment
+from kconf.cli.people.moments import raw
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.spark.backtesting import Outcome
 
 _COUNTS = ("resources", "findings", "open", "assumed", "changes")
-_HIDDEN = frozenset(
-    {"says", "severity", "epoch", "revision", "origin", "cause", "assumed"}
-    | {f"until_{name}" for name in ("epoch", "revision", "reason", "origin")}
-)
 
 
 def backtest(options: argparse.Namespace, answer: Answer) -> None:
@@ -30,12 +26,9 @@ def backtest(options: argparse.Namespace, answer: Answer) -> None:
     rules = Inputs(policy=options.policy).rules
     if not rules.rules:
         raise ConfigurationError(f"{options.policy}: there is no rule to try")
-    since, until = map(read_moment, options.between) if options.between else (None, None)
-    if since is not None and until is not None and since > until:
-        raise ConfigurationError("the first time of --between is after the second")
-    tables = open_lake(options)
+    since, until = span(options)
+    tables = begin(options, answer)
     chosen = clusters(tables, options.cluster)
-    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
     answer.facts.update(policy=str(options.policy), since=raw(since), until=raw(until))
     with lake_at(tables.uri, options) as lake:
         from kconf.spark import backtesting
@@ -85,30 +78,6 @@ def _people(item: Item) -> str:
 
 
 def _tell_findings(tested: Outcome, answer: Answer) -> None:
-    ending = ("until_reason", "until_origin", "until_epoch", "until_revision")
-    answer.columns = [
-        *map(Column, ("cluster", "resource", "rule", "severity", "key")),
-        amount("value"),
-        Column("condition"),
-        Column("says"),
-        time("since"),
-        time("until"),
-        Column("principal", "WHO"),
-        *map(Column, ("reason", "cause", "changes", "ended")),
-        Column("until_principal", "BY"),
-        *map(Column, ending),
-        *map(Column, ("origin", "epoch", "revision", "assumed")),
-    ]
-    same = len({row["cluster"] for row in tested.findings}) == 1
-    answer.hidden = _HIDDEN | ({"cluster"} if same else set())
-    for row in tested.findings:
-        told: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
-        told |= {
-            "says": row["message"],
-            "resource": resource_text(row),
-            "since": raw(row["since"]),
-            "until": raw(row["until"]),
-        }
-        answer.add(**told)
+    tell(tested.findings, answer)
     if tested.found > len(tested.findings):
         answer.notes.append(f"these are the first {len(tested.findings):,} of {tested.found:,}; --limit N shows more")

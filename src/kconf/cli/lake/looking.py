@@ -38,6 +38,23 @@ def open_lake(options: argparse.Namespace) -> Tables:
     return Tables(lake)
 
 
+def begin(options: argparse.Namespace, answer: Answer) -> Tables:
+    """The lake, and in the answer which run of it is told."""
+    tables = open_lake(options)
+    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
+    return tables
+
+
+def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]:
+    """The two times of --between; None without it."""
+    if not options.between:
+        return None, None
+    since, until = map(read_moment, options.between)
+    if since > until:
+        raise ConfigurationError("the first time of --between is after the second")
+    return since, until
+
+
 def clusters(tables: Tables, words: Sequence[str]) -> list[str]:
     """The clusters whose ids begin so; each word must mean one."""
     known = tables.clusters() if words else []
@@ -92,10 +109,8 @@ def about(options: argparse.Namespace, tables: Tables) -> About:
 
 
 def history(options: argparse.Namespace, answer: Answer) -> None:
-    tables = _begin(options, answer)
-    since, until = map(read_moment, options.between) if options.between else (None, None)
-    if since is not None and until is not None and since > until:
-        raise ConfigurationError("the first time of --between is after the second")
+    tables = begin(options, answer)
+    since, until = span(options)
     answer.columns = [*_WHERE, *_VALUE, time("since"), time("until"), *_WHO, *_AFTER]
     answer.hidden = frozenset(
         {"op", "client_id", "host", "origin", "ended", "until_principal", "until_reason", "revision"}
@@ -114,7 +129,7 @@ def blame(options: argparse.Namespace, answer: Answer) -> None:
 
 
 def _state(options: argparse.Namespace, answer: Answer, at: datetime | None) -> None:
-    tables = _begin(options, answer)
+    tables = begin(options, answer)
     if at is not None:
         answer.facts["time"] = raw(at)
     answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
@@ -125,7 +140,7 @@ def _state(options: argparse.Namespace, answer: Answer, at: datetime | None) -> 
 
 
 def diff(options: argparse.Namespace, answer: Answer) -> None:
-    tables = _begin(options, answer)
+    tables = begin(options, answer)
     before, after = read_moment(options.before), read_moment(options.after)
     answer.facts.update(before=raw(before), after=raw(after))
     answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
@@ -142,7 +157,7 @@ def diff(options: argparse.Namespace, answer: Answer) -> None:
 def drift(options: argparse.Namespace, answer: Answer) -> None:
     from kconf.spark.schemas import DRIFT
 
-    tables = _begin(options, answer)
+    tables = begin(options, answer)
     answer.columns = [
         *_WHERE,
         Column("kind"),
@@ -163,7 +178,7 @@ def drift(options: argparse.Namespace, answer: Answer) -> None:
 
 
 def compare(options: argparse.Namespace, answer: Answer) -> None:
-    tables = _begin(options, answer)
+    tables = begin(options, answer)
     one, other = clusters(tables, (options.one, options.other))
     answer.facts.update(one=one, other=other)
     answer.columns = [*_WHERE[1:], amount("one", one), amount("other", other)]
@@ -183,7 +198,7 @@ def what_if(options: argparse.Namespace, answer: Answer) -> None:
 
     wishes = dict(_wish(*each) for each in options.wishes)
     check_wishes(wishes)
-    tables = _begin(options, answer)
+    tables = begin(options, answer)
     chosen = clusters(tables, options.cluster) or tables.clusters()
     answer.facts["wishes"] = wishes
     if options.list:
@@ -235,12 +250,6 @@ _WHO: Final = [
     *map(Column, ("client_id", "host", "op", "reason", "origin", "revision")),
 ]
 _AFTER: Final = list(map(Column, ("ended", "until_principal", "until_reason")))
-
-
-def _begin(options: argparse.Namespace, answer: Answer) -> Tables:
-    tables = open_lake(options)
-    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
-    return tables
 
 
 def _end(answer: Answer, empty: str = "the lake knows nothing of it") -> None:

@@ -20,6 +20,7 @@ examples:
   kconf lake blame topic:orders
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exit code 3: there is some
+  kconf lake violations --owner search                exit code 3: a rule is broken
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake backtest --policy new.yaml               exit code 3: a rule was broken
@@ -34,6 +35,7 @@ WORDS: Final = {
     "blame": "what is set now, and who set it",
     "diff": "what is set otherwise at two times",
     "drift": "where clusters differ from what is declared, with the change that made it so",
+    "violations": "what breaks the rules that the last run was given, since when and by whom",
     "compare": "what is set otherwise in two clusters",
     "what-if": "whom another cluster default would concern",
     "backtest": "what rules would have refused, and who broke them for how long, in all of the past",
@@ -55,11 +57,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         made["diff"].add_argument(each, metavar="TIME", help="a time, or now")
     for each in ("one", "other"):
         made["compare"].add_argument(each, metavar="CLUSTER", help="a cluster's id or how it begins, or a context")
-    for name in ("history", "as-of", "blame", "diff", "compare", "drift"):
+    for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations"):
         _add_about(made[name], name)
     made["history"].add_argument(
         "--between", nargs=2, metavar="TIME", help="only what held at some time between these two"
     )
+    _add_violations(made["violations"])
     made["compare"].add_argument(
         "--ignore", metavar="GLOB", action="append", default=[], help="leave out such keys; may be repeated"
     )
@@ -83,7 +86,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
     word = words.add_parser(name, help=about, description=f"Tell {about}.")
-    module = {"report": "reporting", "backtest": "backtest"}.get(name, "looking")
+    module = {"report": "reporting", "backtest": "backtest", "violations": "violations"}.get(name, "looking")
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
 
@@ -96,6 +99,13 @@ def _later(module: str, name: str) -> Verb:
         found(options, answer)
 
     return verb
+
+
+def _add_violations(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rule", metavar="ID", help="this rule only")
+    parser.add_argument("--owner", metavar="NAME", help="only topics of this owner")
+    parser.add_argument("--all", action="store_true", help="what broke a rule once, too")
+    parser.add_argument("--between", nargs=2, metavar="TIME", help="what broke a rule at some time between these two")
 
 
 def _add_backtest(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +129,7 @@ def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
         "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, …; without one: all"
     )
     parser.add_argument("--key", metavar="KEY", help="this key only")
-    if name != "drift":
+    if name not in ("drift", "violations"):
         add_quota_entity(parser)
 
 

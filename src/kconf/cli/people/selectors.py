@@ -190,10 +190,11 @@ def names_of(admin: SyncAdminClient, kind: ResourceType) -> list[str]:
 def add_quota_entity(parser: argparse.ArgumentParser) -> None:
     """Who a quota is for, by flags."""
     group = parser.add_argument_group("whom")
-    for kind, what in (("user", "a user"), ("client-id", "a client id"), ("ip", "an address")):
+    words = (("user", "a user", "users"), ("client-id", "a client id", "client ids"), ("ip", "an address", "addresses"))
+    for kind, one, many in words:
         either = group.add_mutually_exclusive_group()
-        either.add_argument(f"--{kind}", metavar="NAME", help=f"{what}, by name")
-        either.add_argument(f"--{kind}-default", action="store_true", help=f"the default of {what.split(' ', 1)[1]}s")
+        either.add_argument(f"--{kind}", metavar="NAME", help=f"{one}, by name")
+        either.add_argument(f"--{kind}-default", action="store_true", help=f"the default of {many}")
 
 
 def quota_entity(options: argparse.Namespace) -> QuotaEntity | None:
