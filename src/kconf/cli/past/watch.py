@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,11 +59,32 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     try:
-        _watch(options)
+        with interruptible():
+            _watch(options)
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
         return status_of(error)
     return 0
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is heard, if not at once: Python drops one that falls into a finaliser, and a watch would go on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 1)  # then it is said again
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _watch(options: argparse.Namespace) -> None:
