@@ -155,5 +155,19 @@ def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: 
     classes.used(other)
     (jars / "a.jar").write_text("another version")
     new = made(jars)
+    left, at_work = (new.parent / f"{classes.MAKING}{name}" for name in ("left", "at-work"))
+    for each in (left, at_work):
+        each.mkdir()
+    os.utime(left, (0, 0))
 
-    assert sorted(classes.obsolete(new)) == sorted([old, unused])
+    assert sorted(classes.obsolete(new)) == sorted([left, old, unused])
+
+
+def test_an_archive_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.jsa"
+    assert not classes.is_ours(file)
+    file.touch()
+    assert classes.is_ours(file)
+
+    monkeypatch.setattr(os, "getuid", lambda: file.stat().st_uid + 1)
+    assert not classes.is_ours(file)

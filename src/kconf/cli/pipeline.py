@@ -112,11 +112,11 @@ def run_run(options: argparse.Namespace) -> int:
 
 def _advise() -> None:
     """Tell a person who waited how to wait less."""
-    from kconf.spark.session import archive, check_java
+    from kconf.spark import classes, session
 
     if sys.stderr.isatty():
-        file = archive(check_java())
-        if file is None or not file.is_file():
+        file = session.archive(session.check_java())
+        if file is None or not classes.is_ours(file):
             print("`kconf pipeline prepare`, once, makes every run start sooner.", file=sys.stderr)
 
 

@@ -16,7 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_MONTH: Final = 30 * 24 * 60 * 60
+MAKING: Final = ".making-"
+"""How the name of a place begins where an archive is being made."""
+_DAY: Final = 24 * 60 * 60
 
 
 def place(jars: Sequence[Path], versions: Sequence[str]) -> Path | None:
@@ -32,10 +34,22 @@ def place(jars: Sequence[Path], versions: Sequence[str]) -> Path | None:
 
 
 def obsolete(file: Path) -> list[Path]:
-    """Archives that a new one makes superfluous: those of the same jars before, and what nobody used for a month."""
-    place, long_ago = file.name.rpartition("-")[0], time.time() - _MONTH
+    """What a new archive makes superfluous: that of the same jars before, one that nobody used for a month, and what a
+    maker left that was killed."""
+    place, now = file.name.rpartition("-")[0], time.time()
     others = [each for each in file.parent.glob("classes-*.jsa") if each != file]
-    return [each for each in others if each.name.startswith(f"{place}-") or each.stat().st_mtime < long_ago]
+    left = [each for each in file.parent.glob(f"{MAKING}*") if each.stat().st_mtime < now - _DAY]
+    return left + [
+        each for each in others if each.name.startswith(f"{place}-") or each.stat().st_mtime < now - 30 * _DAY
+    ]
+
+
+def is_ours(file: Path) -> bool:
+    """Whether the archive is there, and nobody else has put it there: what is in it is run."""
+    try:
+        return file.stat().st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 def used(file: Path) -> str:

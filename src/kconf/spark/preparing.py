@@ -6,6 +6,7 @@ To know which classes a run takes, one is made over a tiny archive with some of 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -51,7 +52,7 @@ def prepare(log: Path | None, say: Say) -> Path:
     file = session.archive(java)
     if file is None:
         raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
-    if not file.is_file():
+    if not classes.is_ours(file):
         try:
             make(file, log or session.default_log(), say, rehearse)
         except OSError as error:
@@ -62,7 +63,7 @@ def prepare(log: Path | None, say: Say) -> Path:
 def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Say], None]) -> None:
     """Archive the classes that some work takes, beside the archive's place first: of two makers the later one stays."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".making-", dir=file.parent) as there:
+    with TemporaryDirectory(prefix=classes.MAKING, dir=file.parent) as there:
         made = Path(there, file.name)
         started = session.start("local[2]", log=log, quick=True, record=made)
         try:
@@ -75,7 +76,7 @@ def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Sa
         made.replace(file)
     with suppress(FileNotFoundError):  # another maker was quicker
         for old in classes.obsolete(file):
-            old.unlink()
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def rehearse(there: Path, spark: SparkSession, say: Say) -> None:

@@ -148,7 +148,7 @@ def _sharing(java: str, record: Path | None) -> str:
     if record is not None:
         return classes.recorded(record)
     file = archive(java)
-    return classes.used(file) if file is not None and file.is_file() else ""
+    return classes.used(file) if file is not None and classes.is_ours(file) else ""
 
 
 def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from kconf.engine.policy_rules import Rules
 from kconf.spark.transforms.history import RESOURCE
+from kconf.spark.transforms.levels import WHO
 from kconf.spark.transforms.rules import broken
-from kconf.spark.transforms.states import PLACE, WHO, Some, states
+from kconf.spark.transforms.states import PLACE, Some, states
 
 _TOLD: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")

@@ -20,7 +20,7 @@ from kconf.spark.transforms.effective import inherited
 STATIC: Final = "STATIC_BROKER_CONFIG"
 BUILT_IN: Final = "DEFAULT_CONFIG"
 _LEVEL: Final = ("cluster", "broker", "rank", "source", "name", "value")
-_WHO: Final = ("principal", "reason", "origin")
+WHO: Final = ("principal", "reason", "origin")
 
 
 def place(prefix: str = "") -> Column:
@@ -54,7 +54,7 @@ def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataF
     """
     here = F.col("resource_name") != ""
     done = F.struct(
-        place("until_").alias("place"), F.col("until").alias("time"), *(F.col(f"until_{n}").alias(n) for n in _WHO)
+        place("until_").alias("place"), F.col("until").alias("time"), *(F.col(f"until_{n}").alias(n) for n in WHO)
     )
     set_here = history.where("kind = 'config' AND resource_type = 'broker'").select(
         "cluster",
@@ -63,7 +63,7 @@ def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataF
         F.when(here, "DYNAMIC_BROKER_CONFIG").otherwise("DYNAMIC_DEFAULT_BROKER_CONFIG").alias("source"),
         F.col("key").alias("name"),
         F.when(~F.col("sensitive"), F.col("value")).alias("value"),
-        F.struct(place().alias("place"), F.col("since").alias("time"), *_WHO).alias("begun"),
+        F.struct(place().alias("place"), F.col("since").alias("time"), *WHO).alias("begun"),
         F.when(~F.col("open"), done).alias("done"),
     )
     return set_here.unionByName(_in_files(snapshot, brokers, history))

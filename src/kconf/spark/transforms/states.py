@@ -20,10 +20,10 @@ from pyspark.sql import functions as F
 from kconf.engine.policy_rules import PARTITIONS, Rules
 from kconf.spark.transforms import levels as ladder
 from kconf.spark.transforms.history import RESOURCE, partitions_of
+from kconf.spark.transforms.levels import WHO
 from kconf.spark.transforms.rules import fields, keys_of_rules
 from kconf.spark.transforms.values import normalised
 
-WHO: Final = ("principal", "reason", "origin")
 PLACE: Final = ("epoch", "revision", "step")
 _UNSET, _WITHOUT_VALUE, _WITH_VALUE = 0, 1, 2
 _COUNTS: Final = ("partitions", "replication")
