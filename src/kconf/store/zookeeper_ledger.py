@@ -17,6 +17,7 @@ from kazoo.exceptions import NoNodeError, RolledBackError, RuntimeInconsistency
 from kconf.errors import StoreUnavailable
 from kconf.model.journal import Change, Revision
 from kconf.model.resource import Resource
+from kconf.model.snapshot import Snapshot
 from kconf.store import zookeeper_paths as at
 from kconf.store.records import read_revision
 from kconf.store.vault import Secrets
@@ -162,16 +163,23 @@ class Ledger:
         while (data := _data(answer)) is not None:
             entry = read(first, data)
             answer = self.session.client.get_async(node_path(first + len(entry.revisions)))
-            for sealed in entry.revisions:
-                revision = self._opened(sealed)
-                new = self.mirror.snapshot.apply(revision.changes, revision.number)
-                self.mirror.done(self.mirror.writing(new, revision.changes))
-                self.news.append(revision)
-                moved |= {change.resource for change in revision.changes}
+            moved |= self._take(entry.revisions)
             self.journal.append(first, self.revision)
             first = self.revision + 1
         self.watch()
         return moved
+
+    def _take(self, revisions: Sequence[Revision]) -> set[Resource]:
+        """All of one commit at once, as its server wrote it: a znode that it changed thrice has one version more."""
+        new, opened = self.mirror.snapshot, list[Revision]()
+        for sealed in revisions:
+            revision = self._opened(sealed, new)
+            new = new.apply(revision.changes, revision.number)
+            opened.append(revision)
+        lines = [change for each in opened for change in each.changes]
+        self.mirror.done(self.mirror.writing(new, lines))
+        self.news += opened
+        return {change.resource for change in lines}
 
     def _asking(self, first: int) -> Any:
         """It may have been asked for when its watch fired; not so when the session ended in between."""
@@ -180,7 +188,7 @@ class Ledger:
             return answer
         return self.session.client.get_async(node_path(first))
 
-    def _opened(self, revision: Revision) -> Revision:
+    def _opened(self, revision: Revision, snapshot: Snapshot) -> Revision:
         """The journal has sensitive values sealed; their znodes have them, by now perhaps newer ones."""
         shut = {at.config_path(change.resource) for change in revision.changes if change.sensitive}
         if not shut:
@@ -195,7 +203,7 @@ class Ledger:
         def opened(change: Change) -> Change:
             if not change.sensitive:
                 return change
-            before = self.mirror.snapshot.overrides(change.resource).get(change.key)
+            before = snapshot.overrides(change.resource).get(change.key)
             now = values.get(change.resource, {}).get(change.key)
             return change._replace(before=before, after=None if change.after is None else now)
 

@@ -141,7 +141,9 @@ class Outside:
         before = replay((each.number, each.changes) for each in lines)
         changes = [line for each in sorted(changed) for line in _difference(each, before, said.snapshot)]
         for start in range(0, len(changes), _AT_ONCE):
-            self._write(changes[start : start + _AT_ONCE], said.unseen)
+            some = changes[start : start + _AT_ONCE]
+            while some and (moved := self._write(some, said.unseen)) is not None:
+                some = [change for change in some if change.resource not in moved]  # who moved it has told of it
 
     def reconcile(self, paths: Iterable[str]) -> set[Resource]:
         """Read znodes and put into the journal how they differ from it; returns the resources that moved."""
@@ -149,11 +151,15 @@ class Outside:
         moved: set[Resource] = set()
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
-            while True:
-                moved |= self._ledger.follow()
+            about = {each for path in some for each in _holders(path)}
+            news: set[Resource] | None = self._ledger.follow()
+            while news is not None:
+                moved |= news
                 changes = self._compared(some)
-                if not changes or self._write(changes, some):
-                    break
+                news = self._ledger.follow()
+                if not news & about:  # else what was read may be newer than what it was compared with
+                    moved |= news
+                    news = self._write(changes, some) if changes else None
             moved |= {change.resource for change in changes}
         return moved
 
@@ -186,8 +192,8 @@ class Outside:
                 changes += _altered(resource, mirror.snapshot.overrides(resource), values)
         return changes
 
-    def _write(self, changes: Sequence[Change], paths: Collection[str]) -> bool:
-        """Append to the journal; False: someone was faster, look again."""
+    def _write(self, changes: Sequence[Change], paths: Collection[str]) -> set[Resource] | None:
+        """Append to the journal. None: done; else someone was faster, and this is what has moved: look again."""
         ledger = self._ledger
         snapshot = ledger.mirror.snapshot.apply(changes, ledger.revision + 1)
         writing = ledger.mirror.noting(snapshot)
@@ -200,14 +206,15 @@ class Outside:
         sealed = [redacted(change, ledger.seal) for change in changes]
         record = revision_record(int(time() * 1000), _NOBODY, ORIGIN, sealed)
         try:
-            if ledger.append([record], writing) is not None:
-                return False
+            moved = ledger.append([record], writing)
         except Surprise:
             ledger.mirror.marks = self.marks()
-            return False
+            return set()
+        if moved is not None:
+            return moved
         log.info("changed from outside: %s", ", ".join(sorted({str(change.resource) for change in changes})))
         ledger.announce(record, changes)
-        return True
+        return None
 
     def marks(self) -> set[str]:
         """The znodes that have a mark, as ZooKeeper has them now."""

@@ -1,0 +1,91 @@
+"""Two stores on one ZooKeeper, moved step by step into the moments in which one might overlook the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pytest
+from kazoo.client import KazooClient
+
+from kconf.errors import RevisionConflict
+from kconf.model.journal import Change
+from kconf.model.resource import Resource
+from kconf.store.zookeeper import ZookeeperStore
+from kconf.store.zookeeper_outside import Outside
+from tests.contract.changes import commit, draft, put, topic, turned
+from tests.feed.reading import until
+
+ORDERS = Resource.topic("orders")
+SOON = 20.0
+ZNODE = "/config/topics/orders"
+
+Two = tuple[ZookeeperStore, ZookeeperStore]
+
+
+@pytest.fixture
+def stores(zookeeper_url: str) -> Iterator[Two]:
+    """Both know a topic."""
+    one = ZookeeperStore.open(zookeeper_url)
+    other = ZookeeperStore.open(zookeeper_url)
+    commit(one, turned(None, topic("orders")))
+    until(lambda: other.load().revision == 1, SOON)
+    yield one, other
+    other.close()
+    one.close()
+
+
+def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores: Two, znodes: KazooClient) -> None:
+    """Who counts more would one day write over what someone else wrote meanwhile."""
+    one, other = stores
+    one.commit([draft(put(ORDERS, "segment.ms", str(number))) for number in (1, 2, 3)])
+    until(lambda: other.load().revision == 4, SOON)
+
+    there = znodes.get(ZNODE)[1].version
+    assert [each._ledger.mirror.versions[ZNODE] for each in stores] == [there, there]
+
+
+def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
+    stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A znode was written from outside; the one that finds it out is overtaken before it has put that down."""
+    one, other = stores
+    seen = other.load().changed[ORDERS]
+    znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
+    real, overtaken = Outside._compared, list[int]()
+
+    def compared(self: Outside, paths: Sequence[str]) -> list[Change]:
+        found = real(self, paths)
+        if self is other._outside and not overtaken:
+            overtaken.append(commit(one, put(ORDERS, "retention.ms", "5")).number)
+        return found
+
+    monkeypatch.setattr(Outside, "_compared", compared)
+    (answer,) = other.commit([draft(put(ORDERS, "retention.ms", "6"), guards={ORDERS: seen})])
+
+    assert overtaken
+    assert isinstance(answer, RevisionConflict)
+    until(lambda: one.load().revision == other.load().revision, SOON)
+    assert [each.load().overrides(ORDERS) for each in stores] == [{"segment.ms": "4", "retention.ms": "5"}] * 2
+    assert [each.number for each in other.changes(0)] == [1, 2, 3]
+
+
+def test_what_was_written_while_nobody_was_there_is_told_though_another_was_faster(
+    zookeeper_url: str, stores: Two, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that starts finds a foreign write; before it has put that down, another commits something else."""
+    one, _ = stores
+    znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
+    real, overtaken = Outside._write, list[int]()
+
+    def write(self: Outside, changes: Sequence[Change], paths: Sequence[str]) -> set[Resource] | None:
+        if not overtaken:
+            overtaken.append(commit(one, turned(None, topic("payments"))).number)
+        return real(self, changes, paths)
+
+    monkeypatch.setattr(Outside, "_write", write)
+    ZookeeperStore.open(zookeeper_url).close()
+
+    until(lambda: one.load().revision == overtaken[0] + 1, SOON)
+    told = [(each.origin, [line.after for line in each.changes]) for each in one.changes(overtaken[0])]
+    assert told == [("outside", ["4"])]
