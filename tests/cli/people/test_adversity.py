@@ -52,7 +52,7 @@ def half_done(people: People, stop: Callable[[subprocess.Popen[str]], None]) -> 
     """A slow command over 60 topics, stopped when some are noted as done."""
     prefix, file = a_name("half"), people.directory / "done.txt"
     people.topics(*(f"{prefix}.{number:02}" for number in range(60)))
-    line = f"set topic:{prefix}.* segment.ms=1h --yes --rate 20 --timeout 2 --resume {file}"
+    line = f"set topic:{prefix}.* segment.ms=1h --yes --rate 10 --timeout 2 --resume {file}"
     process = begin(*line.split())
     until(lambda: file.exists() and len(file.read_text().splitlines()) > 10, True)
     stop(process)
