@@ -134,7 +134,7 @@ QUARANTINE: Final = Table(
     "A line that could not be taken, and why. It is not lost: correct the file's origin, and run again.",
     (
         *_columns("""
-            line    string     the line as it was read; hidden where it holds a secret that is not sealed
+            line    string     the line without its values; hidden where it holds a secret that is not sealed
             reason  string     why it was not taken
             time    timestamp  when it was read
         """),

@@ -1,7 +1,8 @@
 """Lines of the archive, read and judged: changes, attempts, and what cannot be taken.
 
 A line is taken whole or not at all. What is wrong with it becomes its `fault`; a line with a secret that is not sealed
-is refused, and `hidden`, since nothing in the lake may hold one. So is one that cannot be read, and may have one.
+is refused, and `hidden`, since nothing in the lake may hold one. So is one that cannot be read, and may have one; of
+the others that are refused, the values are.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _REQUIRED_OF_ATTEMPTS: Final = (
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets wherever they stand, behind a listener's name too."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
+_VALUE: Final = r'"(before|after)"(\s*:\s*)"(?!hmac:)[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # or what is left of one
 
 
 def _fields() -> str:
@@ -80,9 +82,10 @@ def attempts(read: DataFrame) -> DataFrame:
 
 
 def quarantine(read: DataFrame) -> DataFrame:
-    """The lines that cannot be taken."""
+    """The lines that cannot be taken, without values: of a key that nobody knows, any may be a secret."""
+    line = F.regexp_replace(F.make_valid_utf8("value"), _VALUE, '"$1"$2"[hidden]"')
     return read.where(F.col("fault").isNotNull()).select(
-        F.when(F.col("hidden"), "[hidden]").otherwise(F.make_valid_utf8("value")).alias("line"),
+        F.when(F.col("hidden"), "[hidden]").otherwise(line).alias("line"),
         F.col("fault").alias("reason"),
         F.current_timestamp().alias("time"),
         "file",
