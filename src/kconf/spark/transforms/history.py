@@ -25,8 +25,8 @@ EVENT: Final = (
     *("not_before", "seen_at", "returned"),
 )
 _ENDING: Final = ("since", *ORDER, "principal", "reason", "origin")
-_NAMES: Final = (("spot", "spot"), ("cluster", "cluster"), ("topic", "resource_name"))
-_SORTED: Final = ("cluster", "resource_name", "resource_type", "key")
+_NAME: Final = ("cluster", "resource_name")
+_SORTED: Final = (*_NAME, "resource_type", "key")
 _OWN_LEVEL: Final = {
     "topic": "DYNAMIC_TOPIC_CONFIG",
     "broker": "DYNAMIC_BROKER_CONFIG",
@@ -95,17 +95,17 @@ def order(*prefix: str) -> Column:
 def intervals(events: DataFrame) -> DataFrame:
     """The rows of the history that events make.
 
-    All lines about one name come to one place and are sorted there once: the windows and the topics' lives use that
-    order. The sort begins with a hash, since Spark compares by the first eight bytes where these differ.
+    All lines about one name come to one place: for the windows, and for the topics' lives, which are looked up there.
+    The windows' sort begins with a hash, since Spark compares by the first eight bytes where these differ.
     """
-    placed = _placed(events)
+    placed = events.withColumn("spot", F.xxhash64(*_SORTED)).repartition(*_NAME)
     ordered = Window.partitionBy("spot", *_SORTED).orderBy(*ORDER)
     so_far = ordered.rowsBetween(Window.unboundedPreceding, 0)
     rows = placed.select(
         *(name for name in placed.columns if name != "since"),
         F.max("since").over(so_far).alias("since"),
         *(F.lead(name).over(ordered).alias(f"next_{name}") for name in (*_ENDING, "before", "is_set")),
-        *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ("before", "is_set")),
+        F.lag(F.when(F.col("is_set"), F.col("before"))).over(ordered).alias("last_before"),
     ).where("is_set")
     rows = _within_topics(rows, topic_lives(placed))
     ended = F.col("end_epoch").isNotNull()
@@ -122,17 +122,9 @@ def intervals(events: DataFrame) -> DataFrame:
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
         # An open interval knows it: what was before it is not among the events any more.
-        F.coalesce("returned", F.col("last_is_set") & (F.col("last_before") == F.col("value")), F.lit(False)).alias(
-            "returned"
-        ),
+        F.coalesce("returned", F.col("last_before") == F.col("value"), F.lit(False)).alias("returned"),
         (~ended).alias("open"),
     )
-
-
-def _placed(events: DataFrame) -> DataFrame:
-    """The events where Spark can find all about one name together."""
-    spot = F.xxhash64("cluster", "resource_name")
-    return events.withColumn("spot", spot).repartition("spot", "cluster", "resource_name")
 
 
 def seen_changes(events: DataFrame) -> DataFrame:
@@ -181,19 +173,21 @@ def topic_lives(events: DataFrame) -> DataFrame:
 
     return (
         events.where("kind = 'topic'")
-        .groupBy("spot", "cluster", F.col("resource_name").alias("topic"))
+        .groupBy(*_NAME)
         .agg(lives.alias("sorted"))
-        .select("spot", "cluster", "topic", F.transform("sorted", compared).alias("lives"))
+        .select(*_NAME, F.transform("sorted", compared).alias("lives"))
     )
 
 
 def _within_topics(rows: DataFrame, lives: DataFrame) -> DataFrame:
     """A topic's keys end with it, whether or not the journal says so; a topic made anew inherits nothing.
 
-    In steps, since Spark's optimiser writes out an expression wherever its column is used.
+    In steps, since Spark's optimiser writes out an expression wherever its column is used. The lives are looked up in a
+    hash table: a merge would want the rows sorted by name, and copied once more.
     """
-    named = [F.col(f"l.{theirs}") == F.col(f"e.{ours}") for theirs, ours in _NAMES]
-    joined = rows.alias("e").join(lives.alias("l"), [*named, F.col("e.resource_type") == "topic"], "left")
+    named = [F.col(f"l.{name}") == F.col(f"e.{name}") for name in _NAME]
+    looked_up = lives.hint("shuffle_hash").alias("l")
+    joined = rows.alias("e").join(looked_up, [*named, F.col("e.resource_type") == "topic"], "left")
     found = joined.select("e.*", "lives", order("e").alias("own"))
     lived = F.filter("lives", lambda each: each["order"] <= F.col("own"))
     ends = F.filter("lives", lambda each: each["new"] & (each["order"] > F.col("own")))
