@@ -11,9 +11,15 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from kconf.spark.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, Table
+from kconf.spark.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, VIOLATIONS, Table
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
+
+RULES = """
+rules:
+  - {id: kept-long, selector: topic, key: retention.ms, condition: {min: 2000}}
+  - {id: cut-small, selector: topic, key: segment.bytes, condition: {max: 1000}, severity: warn}
+"""
 
 
 def rows(lake: Path, table: Table) -> list[dict[str, Any]]:
@@ -39,14 +45,15 @@ def test_a_run_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -> Non
     (journal,) = journals(1, 20)
     archive, lake = tmp_path / "archive" / "c", tmp_path / "lake"
     archive.mkdir(parents=True)
-    words = ("--archive", tmp_path / "archive", "--lake", lake, "--log", tmp_path / "spark.log")
+    (tmp_path / "rules.yaml").write_text(RULES)
+    words = ("--archive", tmp_path / "archive", "--policy", tmp_path / "rules.yaml", "--log", tmp_path / "spark.log")
     steps = ("reading", "history", "topics", "the run", "")
     for number, step in enumerate(steps):
         new = journal.grow(10)
         (archive / f"{number}.jsonl").write_text(
             "".join(f"{line}\n" for line in lines_of(journal.lines if not number else new))
         )
-        assert run_until(step, *words) == (-signal.SIGKILL if step else 0)
+        assert run_until(step, *words, "--lake", lake) == (-signal.SIGKILL if step else 0)
 
     begun = [(row["epoch"], row["revision"], row["line"]) for row in rows(lake, JOURNAL)]
     assert len(begun) == len(set(begun)) == len(journal.lines)
@@ -56,3 +63,8 @@ def test_a_run_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -> Non
     counted = sum(row["count"] for row in rows(lake, ACTIVITY) if row["kind"] == "changes")
     assert counted == len(journal.lines)
     assert [row["run"] for row in rows(lake, RUNS)] == [1]
+
+    assert run_until("", *words, "--lake", tmp_path / "at once") == 0
+    broken, at_once = (sorted(map(repr, rows(each, VIOLATIONS))) for each in (lake, tmp_path / "at once"))
+    assert broken
+    assert broken == at_once
