@@ -4,9 +4,14 @@ options that are to be known from whichever folder pytest is started: those of a
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.workers"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: what tests start would be deaf to Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

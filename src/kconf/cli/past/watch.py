@@ -69,8 +69,12 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C is heard, if not at once: Python drops one that falls into a finaliser, and a watch would go on."""
-    if threading.current_thread() is not threading.main_thread():
+    """Ctrl-C is heard, if not at once: Python drops one that falls into a finaliser, and a watch would go on.
+
+    Not by a watch that was started deaf to it, as a shell starts what it puts into the background.
+    """
+    deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if deaf or threading.current_thread() is not threading.main_thread():
         yield
         return
 
