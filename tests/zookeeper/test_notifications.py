@@ -6,12 +6,14 @@ The test registers a broker's znode and writes what Kafka's tools write, so kcon
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
 from kconf import AclBinding, AclType, Operation, SyncAdminClient
+from kconf.store import zookeeper_notices
 from kconf.store.base import open_store
 from kconf.store.zookeeper import ZookeeperStore
 from kconf.store.zookeeper_notices import Notices
@@ -222,11 +224,36 @@ def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, zn
     notices.made(own)
     notify(znodes, '{"version":2,"entity_path":"topics/t"}')
 
-    notices.purge(3600)
+    assert not notices.purge(3600)
     assert len(znodes.get_children("/config/changes")) == 251
     znodes.delete(own[100])
-    notices.purge(0)
+    assert not notices.purge(0)
 
+    assert znodes.get_children("/config/changes") == []
+    store.close()
+
+
+def test_a_purge_of_very_many_lets_others_through(
+    zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is committed and nobody followed meanwhile: so young ones are not looked at, and old ones go in parts."""
+    monkeypatch.setattr(zookeeper_notices, "_AT_ONCE", 300)
+    store = open_store(zookeeper_url)
+    assert isinstance(store, ZookeeperStore)
+    notices, ask, asked = Notices(store._session), store._session.get_many, list[str]()
+
+    def get_many(paths: Iterable[str]) -> Iterator[tuple[str, bytes, Any]]:
+        named = list(paths)
+        asked.extend(named)
+        return ask(named)
+
+    monkeypatch.setattr(store._session, "get_many", get_many)
+    made = [znodes.create_async("/config/changes/config_change_", b"{}", sequence=True) for _ in range(700)]
+    assert all(each.get(timeout=30) for each in made)
+
+    assert not notices.purge(3600)
+    assert len(asked) == 1
+    assert [notices.purge(0) for _ in range(3)] == [True, True, False]
     assert znodes.get_children("/config/changes") == []
     store.close()
 

@@ -64,7 +64,8 @@ async def tidy(service: Service) -> None:
     while True:
         await asyncio.sleep(TIDY)
         try:
-            await service.in_store(lambda store: store.tidy())
+            while await service.in_store(lambda store: store.tidy()):
+                pass
         except StoreError as error:
             log.debug("the store could not be tidied: %s", error)
 

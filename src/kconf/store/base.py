@@ -150,8 +150,11 @@ class Store(Protocol):
         """
         ...
 
-    def tidy(self) -> None:
-        """Do what is due now and then, such as purging what all have read; raises StoreUnavailable."""
+    def tidy(self) -> bool:
+        """Do what is due now and then, such as purging what all have read; raises StoreUnavailable.
+
+        A call may stop early to let commits through: call again until it says False.
+        """
         ...
 
     def may_archive(self) -> bool:
@@ -182,8 +185,8 @@ class OneServer:
     def join(self, member: Member) -> None:
         self.members = Members({member.id: member}, {})
 
-    def tidy(self) -> None:
-        """Nothing is due."""
+    def tidy(self) -> bool:
+        return False
 
     def may_archive(self) -> bool:
         return True

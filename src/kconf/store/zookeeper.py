@@ -224,16 +224,17 @@ class ZookeeperStore:
         grown = (at.topic_path(each.resource.name) for each in lines if each.kind is ChangeKind.TOPIC and each.before)
         return {path: data for path, data, _ in self._session.get_many(grown)}
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         """Purge notifications that every broker has read by now: ours, and what servers left that are gone.
 
         And try again to read what could not be read when it was told.
         """
-        if self._session.is_up:
-            if self._ledger.is_behind:
-                self._ledger.wake()
-            with failures():
-                self._notices.purge(BESIDE if self._outside.beside else ALONE)
+        if not self._session.is_up:
+            return False
+        if self._ledger.is_behind:
+            self._ledger.wake()
+        with failures():
+            return self._notices.purge(BESIDE if self._outside.beside else ALONE)
 
     def follow(self, wake: Callable[[], None]) -> None:
         self._ledger.wake = wake

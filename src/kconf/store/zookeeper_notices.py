@@ -1,13 +1,15 @@
 """Purges notifications, as every broker does: 15 minutes beside real brokers, one minute where there are none.
 
 A server deletes its own by name, many in one multi. What servers left that are gone is found by listing, and that only
-where there is more than this server knows of.
+where there is more than this server knows of. Their names are numbered in the order of their age, so that of many young
+ones only the first is looked at: meanwhile nobody commits, or hears of what others did.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import pairwise
 from time import monotonic
 from typing import Final
 
@@ -17,6 +19,7 @@ from kconf.store.zookeeper_session import Op, Session
 ALONE, BESIDE = 60.0, 900.0  # seconds
 _DIRECTORIES: Final = (at.CONFIG_CHANGES, at.LITERAL_ACL_CHANGES, at.PREFIXED_ACL_CHANGES)
 _TOGETHER: Final = 200
+_AT_ONCE: Final = 1000  # in one call
 
 
 class Notices:
@@ -30,24 +33,32 @@ class Notices:
         now = monotonic()
         self._made.extend((now, path) for path in paths)
 
-    def purge(self, seconds: float) -> None:
-        """Delete what is older than that."""
+    def purge(self, seconds: float) -> bool:
+        """Delete what is older than that, or as much of it as may be at once; whether there may be more."""
         oldest = monotonic() - seconds
-        old = []
-        while self._made and self._made[0][0] <= oldest:
+        old: list[str] = []
+        while self._made and self._made[0][0] <= oldest and len(old) < _AT_ONCE:
             old.append(self._made.popleft()[1])
         self._delete(old)
-        self._delete(self._left_over(seconds))
+        left = self._left_over(seconds) if len(old) < _AT_ONCE else []
+        self._delete(left)
+        return max(len(old), len(left)) >= _AT_ONCE
 
     def _left_over(self, seconds: float) -> list[str]:
         """Of others; their age is told by the server's clock, which is compared with itself."""
-        found = []
+        found: list[str] = []
         for directory in _DIRECTORIES:
             names = self._session.children(directory) if self._count(directory) > len(self._made) else []
-            stats = [(path, stat.ctime) for path, _, stat in self._session.get_many(f"{directory}/{n}" for n in names)]
-            newest = self._now() if stats else 0
-            found += [path for path, made in stats if made <= newest - 1000 * seconds]
-        return found
+            numbered = sorted((number, name) for name in names if (number := at.number_of(name)) >= 0)
+            paths = [f"{directory}/{name}" for _, name in numbered]
+            edges = [0, *range(1, len(paths), _TOGETHER), len(paths)] if paths else []
+            for start, end in pairwise(edges):
+                stats = [(path, stat) for path, _, stat in self._session.get_many(paths[start:end])]
+                oldest = self._now() - 1000 * seconds
+                found += [path for path, stat in stats if stat.ctime <= oldest]
+                if len(found) >= _AT_ONCE or any(stat.ctime > oldest for _, stat in stats):
+                    break
+        return found[:_AT_ONCE]
 
     def _count(self, directory: str) -> int:
         found = self._session.get(directory)

@@ -60,7 +60,7 @@ class Outside:
         self._fired, self._watched = set(), set()
         self._membership.look()
         for directory in _NOTICES if self.beside else ():
-            self._handled[directory] = max(map(_number, self._children(directory)), default=-1)
+            self._handled[directory] = max(map(at.number_of, self._children(directory)), default=-1)
         if self.beside:
             self._watch_topics(self._children(at.TOPIC_NODES))
 
@@ -105,7 +105,7 @@ class Outside:
     def _named(self, directory: str) -> Iterator[str]:
         """The znodes that new notifications name, in their order; bad ones are told of and passed over."""
         handled = self._handled.get(directory, -1)
-        new = sorted((number, name) for name in self._children(directory) if (number := _number(name)) > handled)
+        new = sorted((number, name) for name in self._children(directory) if (number := at.number_of(name)) > handled)
         if new:
             self._handled[directory] = new[-1][0]
         for path, data, _ in self._session.get_many(f"{directory}/{name}" for _, name in new):
@@ -271,9 +271,3 @@ def _holders(path: str) -> tuple[Resource, ...]:
         return at.owners(path) if name is None else (Resource.topic(name),)
     except ValueError:
         return ()
-
-
-def _number(name: str) -> int:
-    """Of a notification; a stray name has none, and is never followed."""
-    digits = name[-10:]
-    return int(digits) if len(digits) == 10 and digits.isdecimal() else -1

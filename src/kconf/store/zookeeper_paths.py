@@ -219,6 +219,12 @@ class BadNotice(ValueError):
     """A notification that says nothing that could be followed."""
 
 
+def number_of(name: str) -> int:
+    """Of a notification, in the order of all in its directory; -1: a stray name has none, and is never followed."""
+    digits = name[-10:]
+    return int(digits) if len(digits) == 10 and digits.isdecimal() else -1
+
+
 def read_notice(data: bytes) -> tuple[str, bool] | None:
     """The znode that a config notification names, and whether kconf wrote it; None: to be ignored silently.
 

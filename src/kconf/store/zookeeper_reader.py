@@ -171,8 +171,8 @@ class ZookeeperReader:
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         return self._kept.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
-    def tidy(self) -> None:
-        """Nothing is due."""
+    def tidy(self) -> bool:
+        return False
 
     def may_archive(self) -> bool:
         return False
