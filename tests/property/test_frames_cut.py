@@ -21,7 +21,7 @@ from tests.property.wire_values import MESSAGES, Message, fullest, values
 
 # The dearest cases, lists of small structs that hold empty lists, take about 30.
 BYTES_PER_BYTE = 50
-BASE = 20_000
+BASE = 60_000
 
 
 def _read(message: Message, data: bytes) -> Any:
