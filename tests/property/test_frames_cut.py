@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,22 +22,29 @@ from tests.property.wire_values import MESSAGES, Message, fullest, values
 
 # The dearest cases, lists of small structs that hold empty lists, take about 30.
 BYTES_PER_BYTE = 50
-BASE = 60_000
+BASE = 20_000
+_TRIES = 3  # other threads take memory too: what one of them took is not taken again
 
 
 def _read(message: Message, data: bytes) -> Any:
     return decode(message.cls, message.version, message.flexible, data)
 
 
-@contextlib.contextmanager
-def _little_memory(size: int) -> Iterator[None]:
-    tracemalloc.start()
-    try:
-        yield
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < BASE + BYTES_PER_BYTE * size
+def _try_to_read(message: Message, data: bytes) -> None:
+    with contextlib.suppress(RemoteProtocolError):
+        _read(message, data)
+
+
+def _assert_little_memory(size: int, work: Callable[[], None]) -> None:
+    most, peaks = BASE + BYTES_PER_BYTE * size, list[int]()
+    while len(peaks) < _TRIES and min(peaks, default=most) >= most:
+        tracemalloc.start()
+        try:
+            work()
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert min(peaks) < most, peaks
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
@@ -105,10 +113,12 @@ def test_a_hostile_size_anywhere_costs_little_memory(message: Message) -> None:
     reader(message.cls, message.version, message.flexible)  # compiled before the memory is measured
     data = encode(fullest(message.cls, message.version), message.version, message.flexible)
     size = b"\xff\xff\xff\xff\x07" if message.flexible else b"\x7f\xff\xff\xff"
-    with _little_memory(len(data)):
+
+    def read_all() -> None:
         for at in range(len(data)):
-            with contextlib.suppress(RemoteProtocolError):
-                _read(message, data[:at] + size + data[at + len(size) :])
+            _try_to_read(message, data[:at] + size + data[at + len(size) :])
+
+    _assert_little_memory(len(data), read_all)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
@@ -119,5 +129,4 @@ def test_a_frame_of_many_small_things_costs_a_small_multiple_of_it(message: Mess
     for before in (b"", bytes(4)):
         for byte in (b"\x00", b"\x01"):
             data = before + count + byte * 20_000
-            with _little_memory(len(data)), contextlib.suppress(RemoteProtocolError):
-                _read(message, data)
+            _assert_little_memory(len(data), partial(_try_to_read, message, data))
