@@ -49,15 +49,16 @@ class Notices:
         found: list[str] = []
         for directory in _DIRECTORIES:
             names = self._session.children(directory) if self._count(directory) > len(self._made) else []
-            numbered = sorted((number, name) for name in names if (number := at.number_of(name)) >= 0)
-            paths = [f"{directory}/{name}" for _, name in numbered]
-            edges = [0, *range(1, len(paths), _TOGETHER), len(paths)] if paths else []
-            for start, end in pairwise(edges):
-                stats = [(path, stat) for path, _, stat in self._session.get_many(paths[start:end])]
-                oldest = self._now() - 1000 * seconds
-                found += [path for path, stat in stats if stat.ctime <= oldest]
-                if len(found) >= _AT_ONCE or any(stat.ctime > oldest for _, stat in stats):
-                    break
+            if not names:
+                continue
+            paths = [f"{directory}/{name}" for name in sorted(names, key=at.number_of)]
+            oldest = self._now() - 1000 * seconds
+            for start, end in pairwise([0, *range(1, len(paths), _TOGETHER), len(paths)]):
+                made = [(path, stat.ctime) for path, _, stat in self._session.get_many(paths[start:end])]
+                found += [path for path, time in made if time <= oldest]
+                young = (path for path, time in made if time > oldest)
+                if len(found) >= _AT_ONCE or any(at.number_of(path) >= 0 for path in young):
+                    break  # a stray name tells nothing of those behind it
         return found[:_AT_ONCE]
 
     def _count(self, directory: str) -> int:
