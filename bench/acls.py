@@ -18,10 +18,10 @@ from random import Random
 from bench import machine
 from bench.load import BenchError
 from kconf import AclBinding, AclType, Operation, PatternType, SyncAdminClient
-from kconf.engine.acls import AclIndex, Authorizer, key_of, pattern_of
-from kconf.wire.apis import BY_NAME
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.frames import LENGTH, request
+from kconf.engine.access.acls import AclIndex, Authorizer, key_of, pattern_of
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, request
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from tests.support.process import HOST, KconfProcess
 from tests.support.wire import Wire
 

@@ -18,7 +18,7 @@ from bench.crowd import crowd, parts, prepare, retention
 from bench.load import BenchError
 from bench.peers import Kconf
 from bench.table import Goal, Row
-from kconf import AdminClient, Alteration, Op, Resource, SyncAdminClient
+from kconf import AdminClient, AlterConfigOp, OpType, Resource, SyncAdminClient
 
 GOALS = {"confluent-kafka": 2.0, "aiokafka": 1.5, "kafka-python": 4.0}
 
@@ -156,7 +156,7 @@ def _alter(arena: Arena) -> Row:
     for _ in range(arena.settings.rounds):
         with Kconf() as server:
             names = prepare(server.address, arena.settings.topics)
-            wishes = {Resource.topic(each): [Alteration(Op.SET, "segment.ms", "60000")] for each in names}
+            wishes = {Resource.topic(each): [AlterConfigOp(OpType.SET, "segment.ms", "60000")] for each in names}
             with SyncAdminClient(server.address) as admin:
                 admin.describe_cluster()
                 began = time.perf_counter()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from bench.load import BenchError
-from kconf import Alteration, Op, Resource, SyncAdminClient, TopicWish
+from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from lab.broker import AT_FULL_SPEED, KafkaBroker
 
 SIZE = 500  # topics in a request
@@ -45,9 +45,9 @@ def prepare(address: str, count: int) -> list[str]:
     names = [f"bench-{number:05d}" for number in range(count)]
     with SyncAdminClient(address, timeout=600) as admin:
         for some in parts(names):
-            admin.create_topics(TopicWish(each, 1, 1) for each in some).raise_for_failures()
+            admin.create_topics(NewTopic(each, 1, 1) for each in some).raise_for_failures()
         wishes = {
-            Resource.topic(name): [Alteration(Op.SET, "retention.ms", retention(number))]
+            Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", retention(number))]
             for number, name in enumerate(names)
         }
         admin.incremental_alter_configs(wishes).raise_for_failures()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from kconf.spark.schemas import HISTORY
+from kconf.lake.schemas import HISTORY
 
 _HISTORY = """
 COPY (

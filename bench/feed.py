@@ -20,9 +20,9 @@ from bench.arena import Arena, main
 from bench.load import BenchError, Run, Shape
 from bench.peers import Kconf, Peer
 from bench.table import Goal, Row
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import LENGTH, request
-from kconf.wire.list_config_changes import ChangeFilter, ListConfigChangesRequest
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, request
+from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfigChangesRequest
 
 READERS = 1000
 SHAPE = Shape(8, 1)

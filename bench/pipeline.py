@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 
 from bench import duck, lakes, machine
+from kconf.lake.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, VIOLATIONS, Table
 from kconf.spark import gold, session, silver
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, VIOLATIONS, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,14 +21,18 @@ from bench.load import BenchError
 from bench.peers import Peer
 from bench.table import Goal, Row
 from kconf import SyncAdminClient
-from kconf.engine.quota_index import QuotaIndex
+from kconf.engine.quotas.index import QuotaIndex
 from kconf.model.quota import QuotaSource
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
-from kconf.wire.apis import BY_NAME
-from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaEntityPart, QuotaFilterComponent
-from kconf.wire.frames import read_response, request
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
+from kconf.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    QuotaEntityPart,
+    QuotaFilterComponent,
+)
 from lab import tools
 
 ENTITIES = 100_000

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.load import BenchError
-from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.frames import read_response, request
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from kconf import AdminClient, Alteration, InvalidUpdateVersion, Op, QuotaFilter, Resource, TopicExists, TopicWish
+from kconf import AdminClient, AlterConfigOp, InvalidUpdateVersion, NewTopic, OpType, QuotaFilter, Resource, TopicExists
 
 ORDERS = Resource.topic("orders")
 
@@ -30,7 +30,7 @@ async def main(bootstrap: str) -> None:
 
 
 async def _make(admin: AdminClient) -> None:
-    made = await admin.create_topics([TopicWish("orders", 3, 1)])
+    made = await admin.create_topics([NewTopic("orders", 3, 1)])
     try:
         made.raise_for_failures()
     except* TopicExists:
@@ -38,7 +38,7 @@ async def _make(admin: AdminClient) -> None:
 
 
 async def _change_if_unchanged(admin: AdminClient, value: str | None, seen: int) -> None:
-    wish = {ORDERS: [Alteration(Op.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
+    wish = {ORDERS: [AlterConfigOp(OpType.SET, "segment.ms", "3600000" if value != "3600000" else "7200000")]}
     first = await admin.incremental_alter_configs(wish, expected={ORDERS: seen}, reason="seen and changed")
     first.raise_for_failures()
     second = await admin.incremental_alter_configs(wish, expected={ORDERS: seen})

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from examples.servers import NotStarted, Servers, started
 from examples.story import Teller, tell
 from examples.tables import show_tables
-from kconf import Alteration, Op, Resource, SyncAdminClient
+from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from lab.java import LabError
 
 PAYMENTS = Resource.topic("payments")
@@ -63,7 +63,7 @@ def _show_others(teller: Teller, addresses: Sequence[str]) -> None:
     first, last = SyncAdminClient(addresses[0]), SyncAdminClient(addresses[-1])
     with first, last, last.watch_changes(about=[PAYMENTS]) as watch:
         now = first.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value
-        wish = Alteration(Op.SET, "segment.ms", str(HOUR if now != str(HOUR) else 2 * HOUR))
+        wish = AlterConfigOp(OpType.SET, "segment.ms", str(HOUR if now != str(HOUR) else 2 * HOUR))
         first.incremental_alter_configs({PAYMENTS: [wish]}).raise_for_failures()
         seen = next(iter(watch))
     for change in seen.changes:

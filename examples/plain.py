@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 
-from kconf import CreatedTopic, ErrorCode, Source, SyncAdminClient, TopicWish
+from kconf import CreatedTopic, ErrorCode, NewTopic, Source, SyncAdminClient
 
 DAY = 24 * 60 * 60 * 1000
 WISHES = [
-    TopicWish("orders", 6, 1, configs=[("retention.ms", str(7 * DAY))]),
-    TopicWish("payments", 3, 1, configs=[("compression.type", "zstd"), ("max.message.bytes", "2000000")]),
-    TopicWish("clicks"),  # as many partitions and replicas as the cluster thinks right
+    NewTopic("orders", 6, 1, configs=[("retention.ms", str(7 * DAY))]),
+    NewTopic("payments", 3, 1, configs=[("compression.type", "zstd"), ("max.message.bytes", "2000000")]),
+    NewTopic("clicks"),  # as many partitions and replicas as the cluster thinks right
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kconf.engine.policy import AlterProposal, TopicProposal
+from kconf.engine.policy.hooks import AlterProposal, TopicProposal
 from kconf.errors import PolicyViolation
 
 

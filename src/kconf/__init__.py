@@ -3,22 +3,22 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kconf.client.aio import AdminClient
-    from kconf.client.calls_changes import ChangePage, DescribedAt, OverridesAt
-    from kconf.client.calls_configs import Described
-    from kconf.client.calls_scram import scram_upsertion
-    from kconf.client.oauth import ClientCredentials, MskIam
-    from kconf.client.sasl import OAuthBearer, Plain, Sasl, Scram, Token
-    from kconf.client.sync import SyncAdminClient
-    from kconf.client.tls import Tls
+    from kconf.client.admin import AdminClient
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.client.auth.oauth import ClientCredentials, MskIam
+    from kconf.client.auth.sasl import OAuthBearer, Plain, Sasl, Scram, Token
+    from kconf.client.calls.changes import ChangePage, DescribedAt, OverridesAt
+    from kconf.client.calls.configs import DescribeConfigsResult
+    from kconf.client.calls.scram import scram_upsertion
+    from kconf.client.journal.files import ClientJournal
     from kconf.errors import (
+        ApiError,
         AuthenticationFailed,
         BrokerNotAvailable,
         ConfigurationError,
         ConnectionFailed,
         DuplicateResource,
         ErrorCode,
-        Failure,
         GroupNotAuthorized,
         InvalidAssignment,
         InvalidConfig,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         PatternType,
         Permission,
     )
-    from kconf.model.alteration import Alteration, Op, TopicWish
+    from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
     from kconf.model.cluster import (
         ClusterDescription,
         CreatedTopic,
@@ -68,20 +68,20 @@ if TYPE_CHECKING:
         TopicListing,
     )
     from kconf.model.entry import Entry, Source, Synonym, ValueType, View
-    from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision
+    from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
     from kconf.model.quota import (
         EffectiveQuota,
         MatchType,
         QuotaCandidate,
         QuotaComponent,
+        QuotaDifference,
         QuotaEntity,
         QuotaFilter,
-        QuotaShift,
         QuotaSource,
     )
     from kconf.model.resource import Resource, ResourceType
-    from kconf.model.scram import CredentialInfo, Deletion, Mechanism, Upsertion
-    from kconf.store.client_journal import ClientJournal
+    from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
+    from kconf.security.tls import Tls
     from kconf.version import __version__
 
 __all__ = [
@@ -89,11 +89,11 @@ __all__ = [
     "AclFilter",
     "AclType",
     "AdminClient",
-    "Alteration",
-    "Attempt",
+    "AlterConfigOp",
+    "ApiError",
+    "AuditEntry",
     "AuthenticationFailed",
     "BrokerNotAvailable",
-    "Caller",
     "Change",
     "ChangeKind",
     "ChangePage",
@@ -104,14 +104,12 @@ __all__ = [
     "ConnectionFailed",
     "CreatedTopic",
     "CredentialInfo",
-    "Deletion",
-    "Described",
+    "DescribeConfigsResult",
     "DescribedAt",
     "DuplicateResource",
     "EffectiveQuota",
     "Entry",
     "ErrorCode",
-    "Failure",
     "GroupListing",
     "GroupNotAuthorized",
     "InvalidAssignment",
@@ -127,11 +125,12 @@ __all__ = [
     "MatchType",
     "Mechanism",
     "MskIam",
+    "NewTopic",
     "Node",
     "NotAuthorized",
     "NotController",
     "OAuthBearer",
-    "Op",
+    "OpType",
     "Operation",
     "OverridesAt",
     "PartitionDescription",
@@ -142,10 +141,11 @@ __all__ = [
     "ProtocolError",
     "QuotaCandidate",
     "QuotaComponent",
+    "QuotaDifference",
     "QuotaEntity",
     "QuotaFilter",
-    "QuotaShift",
     "QuotaSource",
+    "RequestContext",
     "RequestTimedOut",
     "Resource",
     "ResourceNotFound",
@@ -166,32 +166,32 @@ __all__ = [
     "TopicExists",
     "TopicListing",
     "TopicNotAuthorized",
-    "TopicWish",
     "UnacceptableCredential",
     "UnknownServerError",
     "UnknownTopic",
     "UnknownTopicId",
     "UnsupportedSaslMechanism",
     "UnsupportedVersion",
-    "Upsertion",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
     "ValueType",
     "View",
     "__version__",
     "scram_upsertion",
 ]
 
-_ROOMS = {
-    "client.aio": "AdminClient",
-    "client.calls_changes": "ChangePage DescribedAt OverridesAt",
-    "client.calls_configs": "Described",
-    "client.calls_scram": "scram_upsertion",
-    "client.oauth": "ClientCredentials MskIam",
-    "client.sasl": "OAuthBearer Plain Sasl Scram Token",
-    "client.sync": "SyncAdminClient",
-    "client.tls": "Tls",
+_MODULES = {
+    "client.admin": "AdminClient",
+    "client.calls.changes": "ChangePage DescribedAt OverridesAt",
+    "client.calls.configs": "DescribeConfigsResult",
+    "client.calls.scram": "scram_upsertion",
+    "client.auth.oauth": "ClientCredentials MskIam",
+    "client.auth.sasl": "OAuthBearer Plain Sasl Scram Token",
+    "client.admin_sync": "SyncAdminClient",
+    "security.tls": "Tls",
     "errors": (
         "AuthenticationFailed BrokerNotAvailable ConfigurationError ConnectionFailed DuplicateResource "
-        "ErrorCode Failure GroupNotAuthorized InvalidAssignment InvalidConfig InvalidPartitions "
+        "ErrorCode ApiError GroupNotAuthorized InvalidAssignment InvalidConfig InvalidPartitions "
         "InvalidReplicationFactor InvalidRequest InvalidTopic InvalidUpdateVersion JournalTrimmed KafkaError "
         "KconfError NotAuthorized NotController PolicyViolation ProtocolError RequestTimedOut ResourceNotFound "
         "Results SecurityDisabled ThrottlingQuotaExceeded TopicDeletionDisabled TopicExists "
@@ -199,21 +199,21 @@ _ROOMS = {
         "UnsupportedSaslMechanism UnsupportedVersion"
     ),
     "model.acl": "AclBinding AclFilter AclType Operation PatternType Permission",
-    "model.alteration": "Alteration Op TopicWish",
+    "model.alteration": "AlterConfigOp OpType NewTopic",
     "model.cluster": (
         "ClusterDescription CreatedTopic GroupListing Node PartitionDescription TopicDescription TopicListing"
     ),
     "model.entry": "Entry Source Synonym ValueType View",
-    "model.journal": "Attempt Caller Change ChangeKind Revision",
+    "model.journal": "AuditEntry RequestContext Change ChangeKind Revision",
     "model.quota": (
-        "EffectiveQuota MatchType QuotaCandidate QuotaComponent QuotaEntity QuotaFilter QuotaShift QuotaSource"
+        "EffectiveQuota MatchType QuotaCandidate QuotaComponent QuotaEntity QuotaFilter QuotaDifference QuotaSource"
     ),
     "model.resource": "Resource ResourceType",
-    "model.scram": "CredentialInfo Deletion Mechanism Upsertion",
-    "store.client_journal": "ClientJournal",
+    "model.scram": "CredentialInfo UserScramCredentialDeletion Mechanism UserScramCredentialUpsertion",
+    "client.journal.files": "ClientJournal",
     "version": "__version__",
 }
-_WHERE = {name: room for room, listed in _ROOMS.items() for name in listed.split()}
+_WHERE = {name: room for room, listed in _MODULES.items() for name in listed.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """What can go wrong, as values and as exceptions.
 
-An error that belongs to one resource is a `Failure`, a value that stands in that resource's place; an error that
+An error that belongs to one resource is a `ApiError`, a value that stands in that resource's place; an error that
 ruins the whole request is an exception. `KafkaError` and its children carry Kafka's own code and can turn into a
-`Failure` (`.failure()`); the other three trees never reach the wire as they are.
+`ApiError` (`.failure()`); the other three trees never reach the wire as they are.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-class Failure(NamedTuple):
+class ApiError(NamedTuple):
     """An error that belongs to one resource: its code, and a sentence or none."""
 
     code: ErrorCode
@@ -189,8 +189,8 @@ class KafkaError(KconfError):
     def _make(cls, code: int, message: str | None) -> KafkaError:
         return cls(message)
 
-    def failure(self) -> Failure:
-        return Failure(self.code, self.message)
+    def failure(self) -> ApiError:
+        return ApiError(self.code, self.message)
 
 
 class UnknownServerError(KafkaError):
@@ -394,12 +394,12 @@ class Results(Mapping[K, V], Generic[K, V]):
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Mapping[K, V | Failure]) -> None:
+    def __init__(self, items: Mapping[K, V | ApiError]) -> None:
         self._items = dict(items)
 
     def __getitem__(self, key: K) -> V:
         value = self._items[key]
-        if isinstance(value, Failure):
+        if isinstance(value, ApiError):
             raise value.error()
         return value
 
@@ -410,8 +410,8 @@ class Results(Mapping[K, V], Generic[K, V]):
         return len(self._items)
 
     @property
-    def failures(self) -> dict[K, Failure]:
-        return {key: value for key, value in self._items.items() if isinstance(value, Failure)}
+    def failures(self) -> dict[K, ApiError]:
+        return {key: value for key, value in self._items.items() if isinstance(value, ApiError)}
 
     def raise_for_failures(self) -> None:
         """Raise all failures together, as an ExceptionGroup; do nothing when there are none."""

@@ -18,7 +18,8 @@ from logging import getLogger
 from time import perf_counter, time
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kconf.engine.resolve import Ladder
+from kconf.configdef.catalog import Catalog
+from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import (
     ChangeTooLarge,
     RevisionConflict,
@@ -26,9 +27,8 @@ from kconf.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from kconf.keys.catalogue import Catalogue
-from kconf.model.journal import Caller, Revision
-from kconf.model.plan import Draft, Plan
+from kconf.model.journal import RequestContext, Revision
+from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import Store
@@ -48,7 +48,7 @@ class State:
     """What is visible at one moment: a snapshot, and the broker levels that follow from it."""
 
     snapshot: Snapshot
-    ladder: Ladder
+    ladder: ConfigResolver
 
 
 Planner = Callable[[State], Plan[T]]
@@ -58,7 +58,7 @@ Listener = Callable[[Sequence[Revision]], None]
 @dataclass(slots=True)
 class _Job(Generic[T]):
     planner: Planner[T]
-    caller: Caller
+    caller: RequestContext
     done: asyncio.Future[T]
     tries: int = 0
 
@@ -77,21 +77,21 @@ class Service:
         store: Store,
         *,
         node_id: int,
-        catalogue: Catalogue,
+        catalog: Catalog,
         static: Overrides,
-        beside: Callable[[], Catalogue] | None = None,
+        beside: Callable[[], Catalog] | None = None,
         read_only: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
         self.store = store
         self.node_id = node_id
-        self.state = State(Snapshot.EMPTY, Ladder(catalogue, static, {}, {}))
+        self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
         self.changes = 0
         self.followed = 0  # revisions that others made
         self.failed_commits = 0
         self.writable = not read_only  # as the last commit found it
-        self._alone, self._beside = catalogue, beside  # the keys; and those of real brokers, while there are any
+        self._alone, self._beside = catalog, beside  # the keys; and those of real brokers, while there are any
         self._read_only = read_only
         self._others = False  # whether other servers may have committed something
         self._clock = clock
@@ -133,7 +133,7 @@ class Service:
         """`validate_only`: plan without the rest."""
         return planner(self.state).outcome
 
-    async def change(self, planner: Planner[T], caller: Caller) -> T:
+    async def change(self, planner: Planner[T], caller: RequestContext) -> T:
         """Plan, commit and apply; returns the outcome once it is durable and visible.
 
         Who is cancelled here only stops waiting: the change is made all the same.
@@ -151,10 +151,10 @@ class Service:
         while self._jobs or not self._closed:
             await self._wake.wait()
             self._wake.clear()
-            await self._hear()
+            await self._apply_remote()
             while self._jobs:
-                await self._gather()
-                await self._group()
+                await self._linger()
+                await self._commit_batch()
 
     def _woken(self) -> None:
         """The store says, from a thread of its own, that other servers may have committed something."""
@@ -166,13 +166,13 @@ class Service:
         with suppress(RuntimeError):  # the loop has ended, and nobody listens any more
             self._loop.call_soon_threadsafe(listen)
 
-    async def _hear(self) -> None:
+    async def _apply_remote(self) -> None:
         """Apply what other servers have committed."""
         if self._others and not self._closed:
             self._others = False
             try:
-                news = await self._in_thread(self.store.news)
-            except Exception:  # as in `_group`: a store's bug is never the writer's end
+                news = await self._in_thread(self.store.poll_remote)
+            except Exception:  # as in `_commit_batch`: a store's bug is never the writer's end
                 log.exception("what others have changed cannot be read")
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
@@ -181,7 +181,7 @@ class Service:
                 self.followed += len(news)
                 self._apply(news, None)
 
-    async def _gather(self) -> None:
+    async def _linger(self) -> None:
         """Who was answered together often asks again together: look around before the next transaction.
 
         Without it the first of eight callers would get a transaction alone, and the other seven the one after.
@@ -200,7 +200,7 @@ class Service:
             waiting = [each.job for each in self._under_way] + list(self._jobs)
             self._fail(waiting, StoreUnavailable("the writer has failed"))
 
-    async def _group(self) -> None:
+    async def _commit_batch(self) -> None:
         """One transaction: plan all that wait, commit them together, make them visible, answer."""
         drafts, final = await self._plan()
         try:
@@ -226,16 +226,18 @@ class Service:
             self._apply(committed, final)
         self._answer(revisions)
 
-    def _commit(self, drafts: Sequence[Draft]) -> tuple[Sequence[Revision | RevisionConflict], Sequence[Revision]]:
+    def _commit(
+        self, drafts: Sequence[PendingCommit]
+    ) -> tuple[Sequence[Revision | RevisionConflict], Sequence[Revision]]:
         """In the store's thread: commit, and take what others committed before that."""
-        return self.store.commit(drafts), self.store.news()
+        return self.store.commit(drafts), self.store.poll_remote()
 
-    async def _plan(self) -> tuple[list[Draft], State]:
+    async def _plan(self) -> tuple[list[PendingCommit], State]:
         """Fill `_under_way`, each plan made on the state that the one before it leaves."""
         state = self.state
         now = self._latest = max(self._latest, self.now())  # a clock that is put back does not put the journal back
         planned = self._under_way = []
-        drafts: list[Draft] = []
+        drafts: list[PendingCommit] = []
         turn = perf_counter() + _TURN
         while self._jobs and len(planned) < MOST_PLANS:
             job = self._jobs.popleft()
@@ -249,7 +251,7 @@ class Service:
                 continue
             planned.append(_Planned(job, plan.outcome, len(drafts) if plan.changes else None))
             if plan.changes:
-                drafts.append(Draft(job.caller, now, plan.changes, plan.guards))
+                drafts.append(PendingCommit(job.caller, now, plan.changes, plan.guards))
             if perf_counter() > turn:
                 await asyncio.sleep(0)
                 turn = perf_counter() + _TURN
@@ -268,11 +270,11 @@ class Service:
             if isinstance(answer, ChangeTooLarge):
                 self._fail([job], answer)
             elif conflict or (lost and draft is None):
-                self._again(job)
+                self._retry(job)
             elif not job.done.done():
                 job.done.set_result(outcome)
 
-    def _again(self, job: _Job[Any]) -> None:
+    def _retry(self, job: _Job[Any]) -> None:
         job.tries += 1
         if job.tries >= MOST_TRIES:
             self._fail([job], StoreUnavailable("too many others are changing the same resource"))
@@ -307,15 +309,15 @@ class Service:
                 job.done.set_exception(error)
 
     def _after(self, state: State, snapshot: Snapshot) -> State:
-        """The ladder is kept while the broker levels and the catalogue are the same objects."""
+        """The ladder is kept while the broker levels and the catalog are the same objects."""
         ladder = state.ladder
-        catalogue = self._alone
+        catalog = self._alone
         if self._beside is not None and self.store.members.brokers:
-            catalogue = self._beside()
+            catalog = self._beside()
         everywhere = snapshot.overrides(Resource.brokers())
         here = snapshot.overrides(Resource.broker(self.node_id))
-        if everywhere is not ladder.everywhere or here is not ladder.here or catalogue is not ladder.catalogue:
-            ladder = Ladder(catalogue, ladder.static, everywhere, here)
+        if everywhere is not ladder.everywhere or here is not ladder.here or catalog is not ladder.catalog:
+            ladder = ConfigResolver(catalog, ladder.static, everywhere, here)
         return State(snapshot, ladder)
 
     def now(self) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import LENGTH, read_response, request
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, read_response, request
 from tests.support.process import KconfProcess
 
 MB = 1 << 20

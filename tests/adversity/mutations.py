@@ -10,36 +10,42 @@ from random import Random
 from typing import Any
 
 from kconf.errors import LocalProtocolError
-from kconf.server.dispatch import HANDLERS
-from kconf.wire.acls import AclCreation, CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest, DescribeAclsRequest
-from kconf.wire.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.apis import APIS, Api
-from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from kconf.wire.create_topics import (
+from kconf.protocol.apis import APIS, Api
+from kconf.protocol.codec.fields import BOOL, F64, UUID16, Array, Blob, Field, FieldType, Text
+from kconf.protocol.headers import LENGTH, request
+from kconf.protocol.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kconf.wire.describe_cluster import DescribeClusterRequest
-from kconf.wire.describe_config import DescribeConfigRequest, DescribedEntity
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
-from kconf.wire.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from kconf.wire.fields import BOOL, F64, UUID16, Array, Blob, Field, FieldType, Text
-from kconf.wire.frames import LENGTH, request
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
+from kconf.protocol.messages.describe_config import DescribeConfigRequest, DescribedEntity
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
+from kconf.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.wire.list_attempts import ListAttemptsRequest
-from kconf.wire.list_config_changes import ChangeFilter, ListConfigChangesRequest
-from kconf.wire.list_config_resources import ListConfigResourcesRequest
-from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.protocol.messages.list_attempts import ListAttemptsRequest
+from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfigChangesRequest
+from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.server.api.router import HANDLERS
 from tests.property.wire_values import fullest
 
 TOPIC = "fuzzed"

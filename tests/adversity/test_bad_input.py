@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.apis import APIS
-from kconf.wire.frames import LENGTH
+from kconf.protocol.apis import APIS
+from kconf.protocol.headers import LENGTH
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from tests.adversity.alterations import BROKER, DESCRIBE, create, describing, topic, values
 from tests.adversity.lines import MB, Line, complaints, frame, memory, read
-from tests.adversity.wishes import BROKER, DESCRIBE, create, describing, topic, values
 from tests.support.process import KconfProcess
 
 LARGEST = 104857600  # socket.request.max.bytes, as Kafka has it
@@ -86,7 +86,7 @@ def test_a_client_id_of_negative_length_is_none(line: Line, size: int) -> None:
 
 
 def _describe(keys: list[str]) -> object:
-    from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+    from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
     return DescribeConfigsRequest([DescribeConfigsResource(2, "orders", keys)])
 

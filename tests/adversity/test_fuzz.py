@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from kconf.wire.frames import LENGTH
+from kconf.protocol.headers import LENGTH
+from tests.adversity.alterations import BROKER, create, describing, topic
 from tests.adversity.lines import MB, Line, complaints, memory
 from tests.adversity.mutations import TOPIC, Spoiler
-from tests.adversity.wishes import BROKER, create, describing, topic
 from tests.support.process import KconfProcess
 
 BATCH = 2_000

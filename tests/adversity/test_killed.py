@@ -8,8 +8,8 @@ from random import Random
 from kconf.errors import ErrorCode
 from kconf.model.entry import Source
 from kconf.model.resource import Overrides
+from tests.adversity.alterations import DESCRIBE, create, describing, topic
 from tests.adversity.lines import Line, complaints, read
-from tests.adversity.wishes import DESCRIBE, create, describing, topic
 from tests.adversity.writers import SHARED, Writer, check_store, writing
 from tests.support.process import KconfProcess
 

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from kconf.errors import ErrorCode
-from kconf.wire.apis import BY_NAME
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.frames import read_response, request
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire
 

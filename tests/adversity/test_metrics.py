@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.version import __version__
-from kconf.wire.api_versions import ApiVersionsRequest
+from tests.adversity.alterations import altering, create, describing, topic
 from tests.adversity.lines import Line, complaints, descriptors
-from tests.adversity.wishes import altering, create, describing, topic
 from tests.support.process import KconfProcess
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kconf.wire.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from kconf.wire.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from kconf.wire.describe_config import DescribeConfigRequest, DescribedEntity
-from kconf.wire.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kconf.protocol.messages.describe_config import DescribeConfigRequest, DescribedEntity
+from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.wire.list_attempts import ListAttemptsRequest
-from kconf.wire.list_config_changes import ListConfigChangesRequest
+from kconf.protocol.messages.list_attempts import ListAttemptsRequest
+from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest
+from tests.adversity.alterations import BROKER, BROKERS, create, describing, topic
 from tests.adversity.lines import Line, complaints, frame
-from tests.adversity.wishes import BROKER, BROKERS, create, describing, topic
 from tests.support.process import KconfProcess
 
 SECRET = "Tr0ub4dor"

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from kconf.wire.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from tests.adversity.alterations import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
 from tests.adversity.lines import MB, Line, complaints, descriptors, frame, memory, read
-from tests.adversity.wishes import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
 from tests.support.process import KconfProcess
 
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
+from tests.adversity.alterations import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
 from tests.adversity.lines import Line, complaints, read
-from tests.adversity.wishes import ALTER, BROKER, DESCRIBE, altering, create, describing, topic, values
 from tests.adversity.writers import SHARED, Writer, check_store, writing
 from tests.support.process import KconfProcess
 

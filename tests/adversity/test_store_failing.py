@@ -13,19 +13,18 @@ from typing import Any
 
 import pytest
 
+from kconf.configdef.catalog import kafka_43
 from kconf.errors import ErrorCode, RevisionConflict, StoreError, StoreUnavailable
-from kconf.keys.catalogue import kafka_43
-from kconf.model.journal import Caller, Revision
-from kconf.model.plan import Draft, Plan
-from kconf.server import dispatch
-from kconf.server.context import Context
-from kconf.server.dispatch import Peer
-from kconf.server.statistics import Statistics
+from kconf.model.journal import RequestContext, Revision
+from kconf.model.plan import PendingCommit, Plan
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.server.api import router as dispatch
+from kconf.server.api.router import ConnectionContext
+from kconf.server.context import ServerContext
+from kconf.server.counters import Counters
 from kconf.service import Service, State
 from kconf.store.memory import MemoryStore
-from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from tests.adversity.lines import Line, frame, read
-from tests.adversity.wishes import (
+from tests.adversity.alterations import (
     ALTER,
     BROKERS,
     CREATE,
@@ -38,6 +37,7 @@ from tests.adversity.wishes import (
     topic,
     values,
 )
+from tests.adversity.lines import Line, frame, read
 from tests.support.process import KconfProcess
 
 TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
@@ -60,27 +60,27 @@ class Moody(MemoryStore):
             raise self.mood
         return ()
 
-    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         if self.mood is not None:
             raise self.mood
         return super().commit(batch)
 
 
-def _with_service(test: Callable[[Moody, Service, Context], Awaitable[None]]) -> None:
+def _with_service(test: Callable[[Moody, Service, ServerContext], Awaitable[None]]) -> None:
     async def run() -> None:
         store = Moody()
-        service = Service(store, node_id=1, catalogue=kafka_43(), static={})
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
         try:
-            await test(store, service, Context.over(service, time.monotonic))
+            await test(store, service, ServerContext.over(service, time.monotonic))
         finally:
             await service.stop()
 
     asyncio.run(run())
 
 
-async def _ask(context: Context, asked: bytes) -> bytes:
-    made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), asked[4:])
+async def _ask(context: ServerContext, asked: bytes) -> bytes:
+    made = dispatch.answer(context, Counters(), ConnectionContext("127.0.0.1", "127.0.0.1", 9092), asked[4:])
     whole = await made if isinstance(made, Awaitable) else made
     return (b"".join(whole) if isinstance(whole, list) else whole)[4:]
 
@@ -95,7 +95,7 @@ def _codes(results: Any) -> list[ErrorCode]:
     ids=["unavailable", "damaged", "a bug"],
 )
 def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Exception) -> None:
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders", "gone"))
         before = service.state
         store.mood = mood
@@ -128,7 +128,7 @@ def test_every_change_is_told_that_it_timed_out_and_nothing_has_changed(mood: Ex
 
 
 def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         await _ask(context, creating("orders"))
         store.mood = RuntimeError("a bug of the store")
         store.wake()
@@ -147,7 +147,7 @@ def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptur
 def test_what_needs_no_commit_is_answered_as_ever() -> None:
     """Refusals, dry runs, and alterations that change nothing."""
 
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         store.mood = StoreUnavailable("the disk is full")
 
         refused = read(*ALTER, await _ask(context, altering({topic("none"): {"retention.ms": "1"}})))
@@ -162,12 +162,12 @@ def test_what_needs_no_commit_is_answered_as_ever() -> None:
 def test_a_planner_with_a_bug_fails_alone() -> None:
     """The others of its group are committed, and the writer goes on."""
 
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         def broken(_: State) -> Plan[None]:
             raise ZeroDivisionError
 
         async def bug() -> None:
-            await service.change(broken, Caller())
+            await service.change(broken, RequestContext())
 
         answers = await asyncio.gather(
             _ask(context, creating("first")), bug(), _ask(context, creating("second")), return_exceptions=True
@@ -182,7 +182,7 @@ def test_a_planner_with_a_bug_fails_alone() -> None:
 def test_a_follower_with_a_bug_ends_the_writer_and_everyone_is_told() -> None:
     """What was committed may not be visible everywhere; so nothing more is changed, and nobody waits for ever."""
 
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         def broken(_: object) -> None:
             raise ZeroDivisionError
 
@@ -200,7 +200,7 @@ def test_a_follower_with_a_bug_ends_the_writer_and_everyone_is_told() -> None:
 
 
 def test_who_stops_waiting_does_not_stop_the_change() -> None:
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         task = asyncio.create_task(_ask(context, creating("orders")))
         await asyncio.sleep(0)
         task.cancel()
@@ -213,7 +213,7 @@ def test_who_stops_waiting_does_not_stop_the_change() -> None:
 
 
 def test_a_stopping_service_commits_what_waits_and_takes_no_more() -> None:
-    async def test(store: Moody, service: Service, context: Context) -> None:
+    async def test(store: Moody, service: Service, context: ServerContext) -> None:
         waiting = [asyncio.create_task(_ask(context, creating(f"topic-{number}"))) for number in range(700)]
         await asyncio.sleep(0)
         await service.stop()
@@ -228,9 +228,9 @@ def test_a_stopping_service_commits_what_waits_and_takes_no_more() -> None:
 
     async def run() -> None:
         store = Moody()
-        service = Service(store, node_id=1, catalogue=kafka_43(), static={})
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
-        await test(store, service, Context.over(service, time.monotonic))
+        await test(store, service, ServerContext.over(service, time.monotonic))
 
     asyncio.run(run())
 

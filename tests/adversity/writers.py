@@ -16,8 +16,8 @@ from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import replay
 from kconf.store.base import Store, open_store
+from tests.adversity.alterations import ALTER, CREATE, DELETE, altering, creating, deleting, topic
 from tests.adversity.lines import Line, read
-from tests.adversity.wishes import ALTER, CREATE, DELETE, altering, creating, deleting, topic
 from tests.support.process import KconfProcess
 
 KEYS = ("retention.ms", "segment.ms", "flush.ms")

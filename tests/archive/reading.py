@@ -14,7 +14,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from kconf.model.journal import Revision
-from kconf.model.lines import read_revisions
+from kconf.model.journal_json import read_revisions
 from kconf.store.base import open_store
 from tests.support.process import KconfProcess
 

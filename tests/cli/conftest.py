@@ -70,6 +70,6 @@ def run_program(
 @pytest.fixture
 def configs(server: KconfProcess) -> Command:
     """kafka-configs on the server, in this process."""
-    from kconf.cli.kafka_configs.main import main
+    from kconf.cli.compat.kafka_configs.main import main
 
     return lambda *args: run_in_process(main, ["--bootstrap-server", server.bootstrap, *args])

@@ -10,16 +10,16 @@ import pytest
 from kconf import (
     AclBinding,
     AclType,
-    Alteration,
-    Deletion,
+    AlterConfigOp,
     Mechanism,
-    Op,
+    NewTopic,
     Operation,
+    OpType,
     QuotaEntity,
     Resource,
     Results,
     SyncAdminClient,
-    TopicWish,
+    UserScramCredentialDeletion,
     scram_upsertion,
 )
 from kconf.errors import ErrorCode
@@ -32,11 +32,11 @@ PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-SET = [Alteration(Op.SET, "retention.ms", "1")]
+SET = [AlterConfigOp(OpType.SET, "retention.ms", "1")]
 WRITES = {
     "incremental_alter_configs": lambda admin: admin.incremental_alter_configs({ORDERS: SET, Resource.brokers(): []}),
     "alter_configs": lambda admin: admin.alter_configs({ORDERS: {"retention.ms": "1"}}),
-    "create_topics": lambda admin: admin.create_topics([TopicWish("new", 1, 1)]),
+    "create_topics": lambda admin: admin.create_topics([NewTopic("new", 1, 1)]),
     "create_partitions": lambda admin: admin.create_partitions({"orders": 9}),
     "delete_topics": lambda admin: admin.delete_topics(["orders"]),
     "alter_client_quotas": lambda admin: admin.alter_client_quotas({ALICE: {"producer_byte_rate": 2.0}}),
@@ -44,7 +44,7 @@ WRITES = {
         [scram_upsertion("alice", Mechanism.SCRAM_SHA_256, "other")]
     ),
     "delete credentials": lambda admin: admin.alter_user_scram_credentials(
-        [Deletion("alice", Mechanism.SCRAM_SHA_256)]
+        [UserScramCredentialDeletion("alice", Mechanism.SCRAM_SHA_256)]
     ),
     "create_acls": lambda admin: admin.create_acls([RULE._replace(name="other")]),
     "delete_acls": lambda admin: admin.delete_acls([RULE.filter()]),
@@ -56,7 +56,7 @@ def left() -> Iterator[KconfProcess]:
     """A server that has stopped, and left something in its store."""
     with KconfProcess(properties=PROPERTIES) as process:
         with SyncAdminClient(process.bootstrap) as admin:
-            admin.create_topics([TopicWish("orders", 2, 1)]).raise_for_failures()
+            admin.create_topics([NewTopic("orders", 2, 1)]).raise_for_failures()
             admin.alter_client_quotas({ALICE: {"producer_byte_rate": 1.0}}).raise_for_failures()
             password = scram_upsertion("alice", Mechanism.SCRAM_SHA_256, "opensesame")
             admin.alter_user_scram_credentials([password]).raise_for_failures()
@@ -96,7 +96,9 @@ def test_reads_go_on(admin: SyncAdminClient) -> None:
 
 def test_a_dry_run_is_judged_as_usual(admin: SyncAdminClient) -> None:
     good = admin.incremental_alter_configs({ORDERS: SET}, validate_only=True)
-    bad = admin.incremental_alter_configs({ORDERS: [Alteration(Op.SET, "retention.ms", "a week")]}, validate_only=True)
+    bad = admin.incremental_alter_configs(
+        {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "a week")]}, validate_only=True
+    )
 
     assert not good.failures
     assert bad.failures[ORDERS].code == ErrorCode.INVALID_CONFIG

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kconf.cli.common.help import ends_of
 from kconf.cli.main import COMMANDS, parser
-from kconf.cli.people.helping import ends_of
 from tests.cli.screens import GOLDEN, screens
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kconf import SyncAdminClient, TopicWish
+from kconf import NewTopic, SyncAdminClient
 from tests.support.process import KconfProcess
 
 HEAVY = (
@@ -19,12 +19,12 @@ HEAVY = (
     "json",
     "ssl",
     "uuid",
-    "kconf.keys",
+    "kconf.configdef",
     "kconf.engine",
 )
 _PROGRAM = """
 import sys
-from kconf.cli.kafka_configs.main import main
+from kconf.cli.compat.kafka_configs.main import main
 status = main(sys.argv[1:])
 print("LOADED", *sys.modules)
 sys.exit(status)
@@ -34,7 +34,7 @@ sys.exit(status)
 @pytest.mark.parametrize("line", ["--describe --topic quick", "--alter --topic quick --add-config segment.ms=60000"])
 def test_the_frequent_commands_load_nothing_heavy(server: KconfProcess, admin: SyncAdminClient, line: str) -> None:
     if "quick" not in admin.list_topics():
-        admin.create_topics([TopicWish("quick", 1, 1)]).raise_for_failures()
+        admin.create_topics([NewTopic("quick", 1, 1)]).raise_for_failures()
     words = ["--bootstrap-server", server.bootstrap, *line.split()]
     done = subprocess.run([sys.executable, "-c", _PROGRAM, *words], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.rpartition("LOADED ")[2].split())

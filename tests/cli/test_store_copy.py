@@ -16,22 +16,22 @@ from kazoo.client import KazooClient
 from kconf import (
     AclBinding,
     AclType,
-    Alteration,
+    AlterConfigOp,
     Mechanism,
-    Op,
+    NewTopic,
     Operation,
+    OpType,
     PatternType,
     QuotaEntity,
     Resource,
     Scram,
     SyncAdminClient,
-    TopicWish,
     scram_upsertion,
 )
 from kconf.cli.main import main
 from kconf.model.snapshot import Snapshot
+from kconf.security.value_cipher import Secrets
 from kconf.store.base import open_store
-from kconf.store.vault import Secrets
 from lab.zookeeper import ZooKeeper
 from tests.cli.conftest import Ran, run_in_process
 from tests.support.process import KconfProcess
@@ -88,7 +88,7 @@ def test_a_server_goes_on_from_the_copy(left: KconfProcess, target: str) -> None
     ):
         retention = alice.describe_configs([ORDERS])[ORDERS]["retention.ms"]
         acls = alice.describe_acls()
-        alice.incremental_alter_configs({ORDERS: [Alteration(Op.DELETE, "retention.ms")]}).raise_for_failures()
+        alice.incremental_alter_configs({ORDERS: [AlterConfigOp(OpType.DELETE, "retention.ms")]}).raise_for_failures()
         told = alice.list_changes(0).revisions
 
     assert retention.value == "86400000"
@@ -137,7 +137,7 @@ def test_a_store_in_use_is_refused(target: str) -> None:
 def test_a_disk_that_is_full_half_way_leaves_nothing(left: KconfProcess, file: str, tmp_path: Path) -> None:
     left.start()
     with SyncAdminClient(left.bootstrap) as admin:
-        admin.create_topics([TopicWish(f"t-{number}", 1, 1) for number in range(2000)]).raise_for_failures()
+        admin.create_topics([NewTopic(f"t-{number}", 1, 1) for number in range(2000)]).raise_for_failures()
     left.stop()
     command = f"ulimit -f 300; exec {sys.executable} -m kconf store copy {left.store} {file} --config {config(left)}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
@@ -216,15 +216,15 @@ def state(url: str) -> tuple[Snapshot, str, int]:
 
 def _fill(admin: SyncAdminClient) -> None:
     admin.create_topics(
-        [TopicWish("orders", 6, 1, configs=[("retention.ms", "86400000")]), TopicWish("pay", 1, 1), TopicWish("a.b")]
+        [NewTopic("orders", 6, 1, configs=[("retention.ms", "86400000")]), NewTopic("pay", 1, 1), NewTopic("a.b")]
     ).raise_for_failures()
     admin.create_partitions({"pay": 4}).raise_for_failures()
     admin.incremental_alter_configs(
         {
-            Resource.brokers(): [Alteration(Op.SET, "log.retention.ms", "1000000")],
-            Resource.broker(1): [Alteration(Op.SET, KEYSTORE, "hunter2")],
-            Resource.group("readers"): [Alteration(Op.SET, "consumer.session.timeout.ms", "50000")],
-            Resource.client_metrics("all"): [Alteration(Op.SET, "interval.ms", "30000")],
+            Resource.brokers(): [AlterConfigOp(OpType.SET, "log.retention.ms", "1000000")],
+            Resource.broker(1): [AlterConfigOp(OpType.SET, KEYSTORE, "hunter2")],
+            Resource.group("readers"): [AlterConfigOp(OpType.SET, "consumer.session.timeout.ms", "50000")],
+            Resource.client_metrics("all"): [AlterConfigOp(OpType.SET, "interval.ms", "30000")],
         }
     ).raise_for_failures()
     quotas = {

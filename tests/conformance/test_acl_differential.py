@@ -17,20 +17,23 @@ import pytest
 
 from kconf import AclBinding, AclFilter, AclType, Operation, PatternType, Permission, SyncAdminClient
 from kconf.model.acl import CLUSTER_NAME
-from kconf.wire.acls import AclCreation, DeleteAclsFilter
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.create_topics import CreatableTopic
-from kconf.wire.delete_topics import DeleteTopicState
-from kconf.wire.describe_client_quotas import QuotaEntityPart
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.describe_topic_partitions import TopicRequest
-from kconf.wire.describe_user_scram_credentials import ScramUserName
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
-from kconf.wire.metadata import MetadataRequestTopic
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.messages.acls import AclCreation, DeleteAclsFilter
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.describe_topic_partitions import TopicRequest
+from kconf.protocol.messages.describe_user_scram_credentials import ScramUserName
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
+from kconf.protocol.messages.metadata import MetadataRequestTopic
 from lab.broker import KafkaBroker
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire

@@ -20,26 +20,26 @@ from kconf import (
     AclBinding,
     AclType,
     AdminClient,
-    Alteration,
+    AlterConfigOp,
     ClientJournal,
     ConnectionFailed,
-    Deletion,
     Mechanism,
-    Op,
+    NewTopic,
     Operation,
+    OpType,
     QuotaEntity,
     RequestTimedOut,
     Resource,
     SyncAdminClient,
-    TopicWish,
+    UserScramCredentialDeletion,
     scram_upsertion,
 )
+from kconf.client.journal.files import Recorded, read_record
 from kconf.errors import StoreUnavailable
-from kconf.model.lines import read_revisions
-from kconf.store.client_journal import Recorded, read_record
+from kconf.model.journal_json import read_revisions
 from lab.broker import KafkaBroker
-from tests.cli.declare.conftest import AUTHORIZER
-from tests.cli.people.stories import a_name, until
+from tests.cli.commands.stories import a_name, until
+from tests.cli.declarative.conftest import AUTHORIZER
 
 SECRET = "hunter2-planted"
 INCREMENTAL_ALTER_CONFIGS = 44
@@ -75,12 +75,17 @@ def test_a_change_is_told_with_what_was_there_and_who_asked(
 ) -> None:
     name = a_name()
     topic = Resource.topic(name)
-    admin.create_topics([TopicWish(name, 2, 1, configs=[("cleanup.policy", "compact")])]).raise_for_failures()
+    admin.create_topics([NewTopic(name, 2, 1, configs=[("cleanup.policy", "compact")])]).raise_for_failures()
     until(lambda: name in admin.list_topics(), True)
-    wishes = [Alteration(Op.SET, "retention.ms", "7200000"), Alteration(Op.APPEND, "cleanup.policy", "delete")]
+    wishes = [
+        AlterConfigOp(OpType.SET, "retention.ms", "7200000"),
+        AlterConfigOp(OpType.APPEND, "cleanup.policy", "delete"),
+    ]
     admin.incremental_alter_configs({topic: wishes}, reason="for once").raise_for_failures()
     until(lambda: admin.describe_configs([topic])[topic]["retention.ms"].value, "7200000")
-    admin.incremental_alter_configs({topic: [Alteration(Op.SET, "retention.ms", "7200000")]}).raise_for_failures()
+    admin.incremental_alter_configs(
+        {topic: [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]}
+    ).raise_for_failures()
     admin.create_partitions({name: 3}).raise_for_failures()
     until(lambda: admin.list_topics()[name].partitions, 3)
     admin.delete_topics([name]).raise_for_failures()
@@ -115,12 +120,14 @@ def test_quotas_credentials_and_acls_are_recorded_and_no_secret_is(
     admin.alter_client_quotas({entity: {"producer_byte_rate": 1024.0}}).raise_for_failures()
     admin.alter_user_scram_credentials([scram_upsertion(user, Mechanism.SCRAM_SHA_256, SECRET)]).raise_for_failures()
     until(lambda: user in admin.describe_user_scram_credentials(), True)
-    admin.alter_user_scram_credentials([Deletion(user, Mechanism.SCRAM_SHA_256)]).raise_for_failures()
+    admin.alter_user_scram_credentials(
+        [UserScramCredentialDeletion(user, Mechanism.SCRAM_SHA_256)]
+    ).raise_for_failures()
     admin.create_acls([acl]).raise_for_failures()
     until(lambda: admin.describe_acls(acl.filter()), [acl])
     admin.create_acls([acl]).raise_for_failures()  # there already: no change, no line
     admin.delete_acls([acl.filter()]).raise_for_failures()
-    password = [Alteration(Op.SET, "listener.name.plaintext.ssl.key.password", SECRET)]
+    password = [AlterConfigOp(OpType.SET, "listener.name.plaintext.ssl.key.password", SECRET)]
     admin.incremental_alter_configs({brokers: password}).raise_for_failures()
 
     quota, made, gone, allowed, removed, hidden = recorded(broker, journal).changes
@@ -136,7 +143,7 @@ def test_quotas_credentials_and_acls_are_recorded_and_no_secret_is(
     assert all(each.stat().st_mode & 0o777 == 0o600 for each in files)
     assert not [each for each in files if SECRET.encode() in each.read_bytes()]
     admin.incremental_alter_configs(
-        {brokers: [Alteration(Op.DELETE, "listener.name.plaintext.ssl.key.password")]}
+        {brokers: [AlterConfigOp(OpType.DELETE, "listener.name.plaintext.ssl.key.password")]}
     ).raise_for_failures()
 
 
@@ -144,11 +151,11 @@ def test_what_is_refused_is_an_attempt_without_a_value(
     broker: KafkaBroker, journal: ClientJournal, admin: SyncAdminClient
 ) -> None:
     name = a_name()
-    admin.create_topics([TopicWish(name, 1, 1)]).raise_for_failures()
+    admin.create_topics([NewTopic(name, 1, 1)]).raise_for_failures()
     topic = Resource.topic(name)
     until(lambda: name in admin.list_topics(), True)
-    bad = admin.incremental_alter_configs({topic: [Alteration(Op.SET, "segment.bytes", "14")]})
-    dry = admin.incremental_alter_configs({topic: [Alteration(Op.SET, "segment.ms", "1")]}, validate_only=True)
+    bad = admin.incremental_alter_configs({topic: [AlterConfigOp(OpType.SET, "segment.bytes", "14")]})
+    dry = admin.incremental_alter_configs({topic: [AlterConfigOp(OpType.SET, "segment.ms", "1")]}, validate_only=True)
 
     assert (list(bad.failures), dict(dry.failures)) == ([topic], {})
     found = recorded(broker, journal)
@@ -164,7 +171,7 @@ def test_the_async_client_records_too(broker: KafkaBroker, journal: ClientJourna
 
     async def change() -> None:
         async with AdminClient(broker.bootstrap, journal=journal) as admin:
-            (await admin.create_topics([TopicWish(name, 1, 1)])).raise_for_failures()
+            (await admin.create_topics([NewTopic(name, 1, 1)])).raise_for_failures()
 
     asyncio.run(change())
 
@@ -177,7 +184,7 @@ def test_a_journal_that_cannot_be_written_prevents_the_change(broker: KafkaBroke
     with SyncAdminClient(broker.bootstrap, journal=ClientJournal(tmp_path / "file")) as admin:
         name = a_name()
         with pytest.raises(StoreUnavailable, match="cannot be written"):
-            admin.create_topics([TopicWish(name, 1, 1)])
+            admin.create_topics([NewTopic(name, 1, 1)])
         assert name not in admin.list_topics()
 
 
@@ -233,7 +240,7 @@ def test_a_crash_before_the_answer_is_seen_and_not_taken_for_a_change(broker: Ka
         SyncAdminClient(broker.bootstrap) as admin,
         mute_from(broker.bootstrap, INCREMENTAL_ALTER_CONFIGS) as (address, passed),
     ):
-        admin.create_topics([TopicWish(name, 1, 1)]).raise_for_failures()
+        admin.create_topics([NewTopic(name, 1, 1)]).raise_for_failures()
         until(lambda: name in admin.list_topics(), True)
         process = subprocess.Popen([sys.executable, "-c", CHANGE, address, str(tmp_path), name])
         try:
@@ -256,11 +263,11 @@ def test_an_answer_that_never_comes_leaves_the_end_open(broker: KafkaBroker, jou
         mute_from(broker.bootstrap, INCREMENTAL_ALTER_CONFIGS) as (address, _),
         SyncAdminClient(address, journal=journal, request_timeout=1.0) as admin,
     ):
-        plain.create_topics([TopicWish(name, 1, 1)]).raise_for_failures()
+        plain.create_topics([NewTopic(name, 1, 1)]).raise_for_failures()
         until(lambda: name in plain.list_topics(), True)
         with pytest.raises((RequestTimedOut, ConnectionFailed)):
             admin.incremental_alter_configs(
-                {Resource.topic(name): [Alteration(Op.SET, "retention.ms", "7200000")]}, timeout=3.0
+                {Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]}, timeout=3.0
             )
 
     found = recorded(broker, journal)

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from kconf import Alteration, Op, Resource, Source, TopicWish
+from kconf import AlterConfigOp, NewTopic, OpType, Resource, Source
 from lab.cluster import KafkaCluster
-from tests.client.drivers import KINDS, driver
+from tests.unit.client.drivers import KINDS, driver
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def wait(until: Callable[[], object]) -> None:
 
 def topics(admin: Any, count: int) -> list[str]:
     names = [f"many-{uuid4().hex[:8]}-{place}" for place in range(count)]
-    admin.create_topics([TopicWish(name, 1, 2) for name in names]).raise_for_failures()
+    admin.create_topics([NewTopic(name, 1, 2) for name in names]).raise_for_failures()
     wait(lambda: set(names) <= admin.list_topics().keys())
     return names
 
@@ -65,7 +65,7 @@ def test_a_broker_is_asked_about_itself(admin: Any, cluster: KafkaCluster) -> No
 def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
     second, third = Resource.broker(2), Resource.broker(3)
     value = str(uuid4().int % 9000 + 1000)
-    wish = Alteration(Op.SET, "log.cleaner.backoff.ms", value)
+    wish = AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", value)
 
     admin.incremental_alter_configs({second: [wish], third: []}).raise_for_failures()
 
@@ -76,7 +76,7 @@ def test_a_broker_of_a_cluster_is_altered_by_itself(admin: Any) -> None:
 
 def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> None:
     resources = [Resource.topic(name) for name in topics(admin, 600)]
-    wish = [Alteration(Op.SET, "retention.ms", "86400000")]
+    wish = [AlterConfigOp(OpType.SET, "retention.ms", "86400000")]
 
     admin.incremental_alter_configs(dict.fromkeys(resources, wish)).raise_for_failures()
 
@@ -107,5 +107,5 @@ def test_work_goes_on_when_a_node_and_the_controller_are_gone() -> None:
 
 
 def _set_in_the_end(admin: Any, resource: Resource, value: str) -> None:
-    wish = Alteration(Op.SET, "retention.ms", value)
+    wish = AlterConfigOp(OpType.SET, "retention.ms", value)
     wait(lambda: not admin.incremental_alter_configs({resource: [wish]}).failures)

@@ -17,26 +17,26 @@ from kconf import (
     AclBinding,
     AclFilter,
     AclType,
-    Alteration,
+    AlterConfigOp,
     AuthenticationFailed,
     CredentialInfo,
-    Deletion,
     EffectiveQuota,
     ErrorCode,
     InvalidRequest,
     KconfError,
     MatchType,
     Mechanism,
+    NewTopic,
     NotAuthorized,
-    Op,
     Operation,
+    OpType,
     PatternType,
     Permission,
     QuotaCandidate,
     QuotaComponent,
+    QuotaDifference,
     QuotaEntity,
     QuotaFilter,
-    QuotaShift,
     QuotaSource,
     RequestTimedOut,
     Resource,
@@ -44,18 +44,18 @@ from kconf import (
     SecurityDisabled,
     Source,
     SyncAdminClient,
-    TopicWish,
     UnsupportedSaslMechanism,
     UnsupportedVersion,
+    UserScramCredentialDeletion,
     scram_upsertion,
 )
-from kconf.client.oauth import unsecured
-from kconf.client.sasl import OAuthBearer, Plain, Sasl, Scram
-from kconf.client.tls import Tls
-from kconf.wire.apis import APIS, BY_NAME, Api
+from kconf.client.auth.oauth import unsecured
+from kconf.client.auth.sasl import OAuthBearer, Plain, Sasl, Scram
+from kconf.protocol.apis import APIS, BY_NAME, Api
+from kconf.security.tls import Tls
 from lab.broker import KafkaBroker
-from tests.client.certificates import PASSWORD, Certificates
-from tests.client.drivers import KINDS, driver
+from tests.unit.client.certificates import PASSWORD, Certificates
+from tests.unit.client.drivers import KINDS, driver
 
 VERSIONS = ("4.3.1", "3.9.2")
 
@@ -75,7 +75,7 @@ def admin(request: pytest.FixtureRequest, broker: KafkaBroker) -> Iterator[Any]:
 @pytest.fixture
 def topic(admin: Any) -> str:
     name = f"client-{uuid4().hex[:12]}"
-    admin.create_topics([TopicWish(name, 2, 1, configs=[("retention.ms", "1000")])]).raise_for_failures()
+    admin.create_topics([NewTopic(name, 2, 1, configs=[("retention.ms", "1000")])]).raise_for_failures()
     wait(lambda: name in admin.list_topics())
     return name
 
@@ -143,7 +143,10 @@ def test_what_fails_stands_in_its_place(admin: Any, topic: str) -> None:
 
 def test_incremental_alterations(admin: Any, topic: str) -> None:
     orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
-    wishes = [Alteration(Op.SET, "retention.ms", "77"), Alteration(Op.APPEND, "cleanup.policy", "compact")]
+    wishes = [
+        AlterConfigOp(OpType.SET, "retention.ms", "77"),
+        AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact"),
+    ]
 
     done = admin.incremental_alter_configs({orders: wishes, missing: wishes}, reason="not for Kafka")
     wait(lambda: value(admin, orders, "retention.ms") == "77")
@@ -152,15 +155,19 @@ def test_incremental_alterations(admin: Any, topic: str) -> None:
     assert done.failures[missing].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert value(admin, orders, "cleanup.policy") == "delete,compact"
 
-    admin.incremental_alter_configs({orders: [Alteration(Op.DELETE, "retention.ms")]}).raise_for_failures()
+    admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.DELETE, "retention.ms")]}).raise_for_failures()
     wait(lambda: value(admin, orders, "retention.ms") == "604800000")
 
 
 def test_validate_only_changes_nothing(admin: Any, topic: str) -> None:
     orders = Resource.topic(topic)
 
-    good = admin.incremental_alter_configs({orders: [Alteration(Op.SET, "retention.ms", "5")]}, validate_only=True)
-    bad = admin.incremental_alter_configs({orders: [Alteration(Op.SET, "retention.ms", "x")]}, validate_only=True)
+    good = admin.incremental_alter_configs(
+        {orders: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}, validate_only=True
+    )
+    bad = admin.incremental_alter_configs(
+        {orders: [AlterConfigOp(OpType.SET, "retention.ms", "x")]}, validate_only=True
+    )
 
     assert not good.failures
     assert bad.failures[orders].code == ErrorCode.INVALID_CONFIG
@@ -183,10 +190,14 @@ def test_alter_configs_replaces_and_updates(admin: Any, topic: str) -> None:
 def test_broker_values_go_to_that_broker(admin: Any) -> None:
     one = Resource.broker(1)
 
-    admin.incremental_alter_configs({one: [Alteration(Op.SET, "log.cleaner.backoff.ms", "16000")]}).raise_for_failures()
+    admin.incremental_alter_configs(
+        {one: [AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", "16000")]}
+    ).raise_for_failures()
     wait(lambda: value(admin, one, "log.cleaner.backoff.ms") == "16000")
     found = admin.describe_configs([one], synonyms=True)[one]["log.cleaner.backoff.ms"]
-    admin.incremental_alter_configs({one: [Alteration(Op.DELETE, "log.cleaner.backoff.ms")]}).raise_for_failures()
+    admin.incremental_alter_configs(
+        {one: [AlterConfigOp(OpType.DELETE, "log.cleaner.backoff.ms")]}
+    ).raise_for_failures()
 
     assert found.source == Source.BROKER
     assert [each.source for each in found.synonyms] == [Source.BROKER, Source.DEFAULT]
@@ -196,7 +207,9 @@ def test_an_expected_revision_never_reaches_a_broker_that_would_ignore_it(admin:
     orders = Resource.topic(topic)
 
     with pytest.raises(UnsupportedVersion, match="no kconf server"):
-        admin.incremental_alter_configs({orders: [Alteration(Op.SET, "retention.ms", "5")]}, expected={orders: 1})
+        admin.incremental_alter_configs(
+            {orders: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}, expected={orders: 1}
+        )
 
     assert value(admin, orders, "retention.ms") == "1000"
 
@@ -204,7 +217,7 @@ def test_an_expected_revision_never_reaches_a_broker_that_would_ignore_it(admin:
 def test_a_created_topic_tells_its_configuration(admin: Any) -> None:
     name = f"client-{uuid4().hex[:12]}"
 
-    made = admin.create_topics([TopicWish(name, 3, 1, configs=[("segment.ms", "5000")]), name + "-defaults"])
+    made = admin.create_topics([NewTopic(name, 3, 1, configs=[("segment.ms", "5000")]), name + "-defaults"])
 
     assert (made[name].num_partitions, made[name].replication_factor) == (3, 1)
     assert made[name].config["segment.ms"].source == Source.TOPIC
@@ -213,9 +226,9 @@ def test_a_created_topic_tells_its_configuration(admin: Any) -> None:
 
 
 def test_what_cannot_be_created(admin: Any, topic: str) -> None:
-    wishes = [TopicWish(topic), TopicWish("not/a/name"), TopicWish(topic + "-many", 1, 9)]
+    wishes = [NewTopic(topic), NewTopic("not/a/name"), NewTopic(topic + "-many", 1, 9)]
 
-    made = admin.create_topics([*wishes, TopicWish(topic + "-dry")], validate_only=True)
+    made = admin.create_topics([*wishes, NewTopic(topic + "-dry")], validate_only=True)
 
     assert {name: failure.code for name, failure in made.failures.items()} == {
         topic: ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -227,7 +240,7 @@ def test_what_cannot_be_created(admin: Any, topic: str) -> None:
 
 def test_topics_are_assigned_and_grown(admin: Any) -> None:
     name = f"client-{uuid4().hex[:12]}"
-    admin.create_topics([TopicWish(name, assignment=[(0, [1]), (1, [1])])]).raise_for_failures()
+    admin.create_topics([NewTopic(name, assignment=[(0, [1]), (1, [1])])]).raise_for_failures()
     wait(lambda: name in admin.list_topics())
 
     grown = admin.create_partitions({name: 3, name + "-missing": 2})
@@ -278,7 +291,7 @@ def test_the_cluster_is_described(admin: Any, broker: KafkaBroker) -> None:
 
 def test_config_resources_are_listed(admin: Any, broker: KafkaBroker, topic: str) -> None:
     named = Resource.client_metrics(f"client-{uuid4().hex[:8]}")
-    admin.incremental_alter_configs({named: [Alteration(Op.SET, "interval.ms", "1000")]}).raise_for_failures()
+    admin.incremental_alter_configs({named: [AlterConfigOp(OpType.SET, "interval.ms", "1000")]}).raise_for_failures()
     wait(lambda: named in admin.list_config_resources([ResourceType.CLIENT_METRICS]))
 
     if broker.version == "3.9.2":
@@ -328,7 +341,9 @@ def test_scram_credentials_are_set_told_and_deleted(admin: Any) -> None:
 
     weak = scram_upsertion(user, Mechanism.SCRAM_SHA_256, "secret", iterations=10)
     assert admin.alter_user_scram_credentials([weak]).failures[user].code == ErrorCode.UNACCEPTABLE_CREDENTIAL
-    admin.alter_user_scram_credentials([Deletion(user, each.mechanism) for each in both]).raise_for_failures()
+    admin.alter_user_scram_credentials(
+        [UserScramCredentialDeletion(user, each.mechanism) for each in both]
+    ).raise_for_failures()
     wait(lambda: admin.describe_user_scram_credentials([user]).failures)
 
 
@@ -342,7 +357,7 @@ def test_many_topics_in_one_call(admin: Any) -> None:
     names = [f"{prefix}-{number}" for number in range(600)]
     resources = [Resource.topic(each) for each in names]
     admin.create_topics(names).raise_for_failures()
-    wishes = {each: [Alteration(Op.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
+    wishes = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
     admin.incremental_alter_configs(wishes).raise_for_failures()
     wait(lambda: value(admin, resources[-1], "retention.ms") == "599")
 
@@ -374,10 +389,10 @@ def test_controllers_are_administered(kind: str, broker: KafkaBroker) -> None:
         assert found.controller is not None
         assert f"{found.controller.host}:{found.controller.port}" == broker.address("CONTROLLER")
 
-        wish = {Resource.brokers(): [Alteration(Op.SET, "log.cleaner.backoff.ms", "17000")]}
+        wish = {Resource.brokers(): [AlterConfigOp(OpType.SET, "log.cleaner.backoff.ms", "17000")]}
         admin.incremental_alter_configs(wish).raise_for_failures()
         wait(lambda: value(admin, Resource.brokers(), "log.cleaner.backoff.ms") == "17000")
-        clean = {Resource.brokers(): [Alteration(Op.DELETE, "log.cleaner.backoff.ms")]}
+        clean = {Resource.brokers(): [AlterConfigOp(OpType.DELETE, "log.cleaner.backoff.ms")]}
         admin.incremental_alter_configs(clean).raise_for_failures()
 
         with pytest.raises(UnsupportedVersion, match="ListConfigResources"):
@@ -406,11 +421,11 @@ def test_old_versions_say_the_same(
     name = f"client-{uuid4().hex[:12]}"
     resource = Resource.topic(name)
     with driver(kind, kafka_392.bootstrap) as admin:
-        admin.create_topics([TopicWish(name, 2, 1, configs=[("retention.ms", "1000")])]).raise_for_failures()
+        admin.create_topics([NewTopic(name, 2, 1, configs=[("retention.ms", "1000")])]).raise_for_failures()
         wait(lambda: name in admin.list_topics())
         admin.create_partitions({name: 3}).raise_for_failures()
         wait(lambda: len(admin.describe_topics([name])[name].partitions) == 3)
-        admin.incremental_alter_configs({resource: [Alteration(Op.SET, "segment.ms", "5")]}).raise_for_failures()
+        admin.incremental_alter_configs({resource: [AlterConfigOp(OpType.SET, "segment.ms", "5")]}).raise_for_failures()
         wait(lambda: value(admin, resource, "segment.ms") == "5")
         admin.alter_configs({resource: {"segment.ms": "7"}}).raise_for_failures()
         wait(lambda: value(admin, resource, "segment.ms") == "7")
@@ -447,7 +462,7 @@ def test_the_quota_that_holds_is_resolved_here(admin: Any) -> None:
     assert found[pair] == {key: EffectiveQuota(1.0, QuotaSource.CLIENT_IN_USER, tuple(candidates[1:]))}
     assert all_at_once[pair] == found[pair]
     assert {each[key].source for each in map(all_at_once.__getitem__, many)} == {QuotaSource.CLIENT_IN_DEFAULT_USER}
-    assert shifts == [QuotaShift(user, client, key, candidates[0], candidates[1])]
+    assert shifts == [QuotaDifference(user, client, key, candidates[0], candidates[1])]
     assert asked == []  # the default client of this user is stronger
     wait(lambda: admin.describe_quotas([pair])[pair] == {})
 

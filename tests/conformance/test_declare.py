@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.broker import KafkaBroker
-from tests.cli.declare.conftest import AUTHORIZER
-from tests.cli.declare.stories import STORIES
-from tests.cli.people.stories import People
+from tests.cli.commands.stories import People
+from tests.cli.declarative.conftest import AUTHORIZER
+from tests.cli.declarative.stories import STORIES
 
 
 @pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])

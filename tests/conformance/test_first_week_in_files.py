@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.cli.commands.stories import until
 from tests.cli.conftest import run_program
-from tests.cli.people.stories import until
-from tests.conformance.test_people import Secured, secured
+from tests.conformance.test_commands import Secured, secured
 
 __all__ = ["secured"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kconf import Alteration, Op, Resource
+from kconf import AlterConfigOp, OpType, Resource
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake
 from kconf.spark.runner import Sources, run
 from lab.broker import KafkaBroker
-from tests.cli.people.stories import People, a_name, until
+from tests.cli.commands.stories import People, a_name, until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,9 @@ def test_what_clients_recorded_and_looks_showed_is_one_history(
     with people.admin() as admin:
         until(lambda: admin.describe_configs([topic])[topic]["retention.ms"].value, "3600000")
         assert run(lake, sources, Inputs(), print).number == 1
-        admin.incremental_alter_configs({topic: [Alteration(Op.SET, "segment.ms", "700000")]}).raise_for_failures()
+        admin.incremental_alter_configs(
+            {topic: [AlterConfigOp(OpType.SET, "segment.ms", "700000")]}
+        ).raise_for_failures()
         people(f"set topic:{name} retention.ms=2h --reason 'ticket 8' --yes")
         until(lambda: admin.describe_configs([topic])[topic]["segment.ms"].value, "700000")
         until(lambda: admin.describe_configs([topic])[topic]["retention.ms"].value, "7200000")

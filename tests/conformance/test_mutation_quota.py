@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.delete_topics import DeleteTopicState
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
 from lab.broker import KafkaBroker
 from tests.support.admin import new_topic
 from tests.support.process import KconfProcess

@@ -20,13 +20,13 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.kafka_configs.main import main
+from kconf.cli.compat.kafka_configs.main import main
 from kconf.cli.main import main as kconf
 from lab.broker import KafkaBroker
 from lab.tools import CONFIGS, Done, ToolServer
-from tests.client.certificates import Certificates
 from tests.conformance.test_kafka_configs import STORIES
 from tests.conformance.tooling import Pair, Said
+from tests.unit.client.certificates import Certificates
 
 OURS = {
     "scram": """

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kconf.store.password_encoder import PasswordEncoder, UndecodablePassword
-from kconf.store.vault import Secrets
+from kconf.security.password_encoder import PasswordEncoder, UndecodablePassword
+from kconf.security.value_cipher import Secrets
 from lab.jars import classpath
 from lab.java import QUICK, java
 

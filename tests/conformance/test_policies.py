@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+from kconf.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from lab.broker import KafkaBroker
 from tests.policies import recorder
 from tests.policies.conftest import STATIC, classes

@@ -9,7 +9,7 @@ import pytest
 
 from lab.broker import KafkaBroker
 from tests.cli.quota_story import STORIES, Quotas, ten_thousand, until
-from tests.client.certificates import Certificates
+from tests.unit.client.certificates import Certificates
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 

@@ -10,8 +10,12 @@ from math import inf, isfinite, nan
 
 import pytest
 
-from kconf.wire.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
-from kconf.wire.describe_client_quotas import DescribeClientQuotasRequest, QuotaEntityPart, QuotaFilterComponent
+from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
+from kconf.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    QuotaEntityPart,
+    QuotaFilterComponent,
+)
 from tests.conformance.differential.accepted import Accepted
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.compare import Difference

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from kconf.engine.quota_index import QuotaIndex
-from kconf.engine.quotas import plan_alter_quotas
-from kconf.model.quota import QuotaAlteration, QuotaAlterations, QuotaEntity, QuotaSource
+from kconf.engine.quotas.alter import plan_alter_quotas
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.model.quota import ClientQuotaAlteration, ClientQuotaOp, QuotaEntity, QuotaSource
 from kconf.model.snapshot import Snapshot
 from lab.admin import AdminProbe
 from lab.broker import KafkaBroker
@@ -106,7 +106,7 @@ def test_a_level_holds_against_all_that_come_after_it(
 
 def resolved(quotas: dict[QuotaEntity, float]) -> tuple[float, QuotaSource]:
     """What kconf says of the same quotas."""
-    wishes = [QuotaAlterations(entity, (QuotaAlteration(KEY, value),)) for entity, value in quotas.items()]
+    wishes = [ClientQuotaAlteration(entity, (ClientQuotaOp(KEY, value),)) for entity, value in quotas.items()]
     found = QuotaIndex.of(Snapshot.EMPTY.apply(plan_alter_quotas(Snapshot.EMPTY, wishes).changes, 1)).resolve(
         KEY, USER, CLIENT
     )

@@ -12,8 +12,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kconf.wire.apis import APIS, NEVER, Api
-from kconf.wire.fields import BOOL, F64, I8, I16, I32, I64, UUID16, Array, Blob, Field, FieldType, Text, fields_of
+from kconf.protocol.apis import APIS, NEVER, Api
+from kconf.protocol.codec.fields import (
+    BOOL,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    UUID16,
+    Array,
+    Blob,
+    Field,
+    FieldType,
+    Text,
+    fields_of,
+)
 from lab.schemas import schemas
 
 NEW, OLD = "4.3.1", "3.9.2"

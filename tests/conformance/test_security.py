@@ -8,9 +8,9 @@ import pytest
 
 from lab.admin import AdminError, AdminProbe
 from lab.pytest_plugin import MakeProbe
-from tests.client.certificates import Certificates
 from tests.security.conftest import certificates, secured  # noqa: F401 – fixtures
-from tests.security.realm import ALICE, ROOT, WAYS, Secured, User
+from tests.security.sasl_server import ALICE, ROOT, WAYS, Secured, User
+from tests.unit.client.certificates import Certificates
 
 RELEASES = ("4.3.1", "3.9.2")
 
@@ -87,7 +87,7 @@ def test_java_sets_a_password_that_holds_at_the_next_login(java: Secured, make_p
 
 def test_java_renews_its_session(certificates: Certificates, make_probe: MakeProbe) -> None:  # noqa: F811
     """connections.max.reauth.ms is 1.5 s; the client works for 5 s on one connection."""
-    from tests.security.realm import PLAIN_MODULE
+    from tests.security.sasl_server import PLAIN_MODULE
     from tests.support.process import KconfProcess
 
     properties = {

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from kconf import AuthenticationFailed
-from kconf.client.oauth import ClientCredentials
-from kconf.client.sasl import OAuthBearer
+from kconf.client.auth.oauth import ClientCredentials
+from kconf.client.auth.sasl import OAuthBearer
 from lab.broker import KafkaBroker
-from tests.client.drivers import KINDS, driver
+from tests.unit.client.drivers import KINDS, driver
 
 JAAS = "org.apache.kafka.common.security.oauthbearer"
 ISSUER, AUDIENCE = "https://issuer.test", "kafka"

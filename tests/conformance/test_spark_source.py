@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kconf import Alteration, Op, QuotaEntity, Resource, Source, SyncAdminClient, TopicWish
+from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, Source, SyncAdminClient
 from lab.broker import KafkaBroker
 from tests.archive.reading import until
 
@@ -37,9 +37,9 @@ def _is_visible(admin: SyncAdminClient, topics: list[Resource]) -> bool:
 def test_a_real_cluster_is_read_whole(spark: SparkSession, broker: KafkaBroker) -> None:
     names = [f"spark-source-{number}" for number in range(12)]
     with SyncAdminClient(broker.bootstrap) as admin:
-        admin.create_topics([TopicWish(name, partitions=2) for name in names]).raise_for_failures()
+        admin.create_topics([NewTopic(name, partitions=2) for name in names]).raise_for_failures()
         wishes = {
-            Resource.topic(name): [Alteration(Op.SET, "retention.ms", f"6{place}000")]
+            Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", f"6{place}000")]
             for place, name in enumerate(names)
         }
         admin.incremental_alter_configs(wishes).raise_for_failures()

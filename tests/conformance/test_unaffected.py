@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.wire.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from lab.pytest_plugin import MakeProbe
 from tests.support.admin import TOPIC, Admin
 from tests.support.process import KconfProcess

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconf import Alteration, Op, Resource, SyncAdminClient
+from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.model.entry import Entry
 from lab.broker import KafkaBroker
@@ -65,8 +65,8 @@ def test_the_brokers_are_named_at_our_address(ours: SyncAdminClient, kconf: Kcon
 
 def test_a_broker_is_described_as_it_describes_itself(ours: SyncAdminClient, theirs: SyncAdminClient) -> None:
     """All layers: the dynamic ones from ZooKeeper, the static one from the broker, the defaults of its release."""
-    ours.incremental_alter_configs({ONE: [Alteration(Op.SET, "log.cleaner.threads", "2")]}).raise_for_failures()
-    default = {Resource.brokers(): [Alteration(Op.SET, "log.segment.bytes", "1048577")]}
+    ours.incremental_alter_configs({ONE: [AlterConfigOp(OpType.SET, "log.cleaner.threads", "2")]}).raise_for_failures()
+    default = {Resource.brokers(): [AlterConfigOp(OpType.SET, "log.segment.bytes", "1048577")]}
     ours.incremental_alter_configs(default).raise_for_failures()
     until(lambda: described(theirs, ONE)["log.cleaner.threads"].value == "2", SOON)
     until(lambda: described(theirs, ONE)["log.segment.bytes"].value == "1048577", SOON)
@@ -91,24 +91,26 @@ def test_what_the_release_of_the_brokers_does_not_know_is_refused(ours: SyncAdmi
     ours.create_topics(["old"]).raise_for_failures()
     old = Resource.topic("old")
 
-    ours.incremental_alter_configs({old: [Alteration(Op.SET, "segment.bytes", "14")]}).raise_for_failures()
-    answer = ours.incremental_alter_configs({old: [Alteration(Op.SET, "internal.segment.bytes", "100")]})
+    ours.incremental_alter_configs({old: [AlterConfigOp(OpType.SET, "segment.bytes", "14")]}).raise_for_failures()
+    answer = ours.incremental_alter_configs({old: [AlterConfigOp(OpType.SET, "internal.segment.bytes", "100")]})
 
     with pytest.raises(InvalidConfig):
         answer[old]
-    later = {ONE: [Alteration(Op.SET, "group.streams.session.timeout.ms", "1")]}  # which is anyone's own key to 3.9
+    later = {
+        ONE: [AlterConfigOp(OpType.SET, "group.streams.session.timeout.ms", "1")]
+    }  # which is anyone's own key to 3.9
     ours.incremental_alter_configs(later, validate_only=True).raise_for_failures()
 
 
 def test_loggers_are_the_brokers_own(ours: SyncAdminClient, theirs: SyncAdminClient) -> None:
     loggers = Resource.logger(1)
     ours.incremental_alter_configs(
-        {loggers: [Alteration(Op.SET, "kafka.server.KafkaApis", "ERROR")]}
+        {loggers: [AlterConfigOp(OpType.SET, "kafka.server.KafkaApis", "ERROR")]}
     ).raise_for_failures()
 
     assert described(theirs, loggers)["kafka.server.KafkaApis"].value == "ERROR"
     assert described(ours, loggers)["kafka.server.KafkaApis"].value == "ERROR"
-    answer = ours.incremental_alter_configs({loggers: [Alteration(Op.SET, "no.such.logger", "ERROR")]})
+    answer = ours.incremental_alter_configs({loggers: [AlterConfigOp(OpType.SET, "no.such.logger", "ERROR")]})
     with pytest.raises((InvalidConfig, InvalidRequest)):
         answer[loggers]
 

@@ -1,4 +1,4 @@
-"""Kafka's own tools leave the same znodes with kconf as with a real 3.9.2 (tests/unit/store/zookeeper_golden.json).
+"""Kafka's tools leave the same znodes with kconf as with 3.9.2 (tests/unit/store/zookeeper/zookeeper_golden.json).
 
 The tree that the real broker had before is laid into a ZooKeeper, then its tools run again, one after the other, on
 kconf. What is compared is what each run changed in the tree. Beyond comparison are salts, ids, the numbers of
@@ -20,7 +20,7 @@ from lab.tools import CONFIGS, TOPICS, Done, ToolServer
 from lab.zookeeper import ZooKeeper
 from tests.support.process import KconfProcess
 
-GOLDEN = json.loads(Path("tests/unit/store/zookeeper_golden.json").read_text())
+GOLDEN = json.loads(Path("tests/unit/store/zookeeper/zookeeper_golden.json").read_text())
 ACLS = "kafka.admin.AclCommand"
 TOOLS = {"kafka-configs": CONFIGS, "kafka-topics": TOPICS, "kafka-acls": ACLS}
 CHROOT = "/golden"

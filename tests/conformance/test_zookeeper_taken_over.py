@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from kconf import Alteration, Op, QuotaEntity, Resource, ResourceType, SyncAdminClient
+from kconf import AlterConfigOp, OpType, QuotaEntity, Resource, ResourceType, SyncAdminClient
 from kconf.cli.main import main
 from kconf.errors import ErrorCode
+from kconf.security.value_cipher import Secrets
 from kconf.store.base import open_store
-from kconf.store.vault import Secrets
 from lab.admin import AdminProbe
 from lab.broker import KafkaBroker
 from lab.pytest_plugin import MakeProbe
@@ -85,7 +85,7 @@ def test_everything_is_there_and_no_znode_is_written(cluster: Cluster) -> None:
         quotas = admin.describe_client_quotas()
         credentials = admin.describe_user_scram_credentials()
         acls = admin.describe_acls()
-        refused = admin.incremental_alter_configs({ORDERS: [Alteration(Op.SET, "retention.ms", "1")]})
+        refused = admin.incremental_alter_configs({ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "1")]})
 
     assert cluster.nodes() == before
     assert (listed.partitions, len(topic["partitions"])) == (3, 3)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kconf.keys.properties import read_properties
+from kconf.util.java_properties import read_properties
 from lab.broker import KafkaBroker
 from lab.tools import Done, ToolServer
 from tests.support.process import KconfProcess

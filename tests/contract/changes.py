@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-from kconf.model.journal import Caller, Change, ChangeKind, Revision
-from kconf.model.plan import Draft
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
 from kconf.store.base import Store
 
-ALICE = Caller("User:alice", "tool-1", "10.0.0.1", "INCREMENTAL_ALTER_CONFIGS", 7, "because")
+ALICE = RequestContext("User:alice", "tool-1", "10.0.0.1", "INCREMENTAL_ALTER_CONFIGS", 7, "because")
 
 
 def topic(name: str, *, number: int = 1, partitions: int = 1) -> Topic:
@@ -33,9 +33,9 @@ def turned(before: Topic | None, after: Topic | None) -> Change:
 
 
 def draft(
-    *changes: Change, guards: Mapping[Resource, int] | None = None, caller: Caller = ALICE, time: int = 1000
-) -> Draft:
-    return Draft(caller, time, changes, guards or {})
+    *changes: Change, guards: Mapping[Resource, int] | None = None, caller: RequestContext = ALICE, time: int = 1000
+) -> PendingCommit:
+    return PendingCommit(caller, time, changes, guards or {})
 
 
 def commit(store: Store, *changes: Change, guards: Mapping[Resource, int] | None = None, time: int = 1000) -> Revision:

@@ -8,7 +8,7 @@ import pytest
 
 from kconf.errors import StoreError
 from kconf.store.base import Store
-from tests.contract.keepers import DURABLE, KEEPERS, Opener
+from tests.contract.stores import DURABLE, KEEPERS, Opener
 
 
 @pytest.fixture(params=KEEPERS)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from kconf.errors import JournalTrimmed
-from kconf.model.journal import Attempt, Caller, Change, ChangeKind
-from kconf.model.plan import Draft
+from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.store.base import Store
 
@@ -18,7 +18,7 @@ ORDERS, PAYMENTS = Resource.topic("orders"), Resource.topic("payments ü")
 def put(store: Store, resource: Resource, value: str, *, time: int = 0, sensitive: bool = False) -> None:
     before = store.load().overrides(resource).get("k")
     change = Change(ChangeKind.CONFIG, resource, "k", before, value, "set", sensitive)
-    store.commit([Draft(Caller(), time, [change], {})])
+    store.commit([PendingCommit(RequestContext(), time, [change], {})])
 
 
 def numbers(found: Sequence[object]) -> list[int]:
@@ -41,11 +41,11 @@ def test_about_finds_the_revisions_of_one_resource(store: Store) -> None:
     for turn in range(12):
         put(store, ORDERS if turn % 3 else PAYMENTS, str(turn))
 
-    assert numbers(reader.about([PAYMENTS], 0)) == [1, 4, 7, 10]
-    assert numbers(reader.about([PAYMENTS], 4)) == [7, 10]
-    assert numbers(reader.about([PAYMENTS], 0, 3)) == [1, 4, 7]
-    assert numbers(reader.about([PAYMENTS, ORDERS], 3)) == [4, 5, 6, 7, 8, 9, 10, 11, 12]
-    assert numbers(reader.about([Resource.topic("none")], 0)) == []
+    assert numbers(reader.changes_for([PAYMENTS], 0)) == [1, 4, 7, 10]
+    assert numbers(reader.changes_for([PAYMENTS], 4)) == [7, 10]
+    assert numbers(reader.changes_for([PAYMENTS], 0, 3)) == [1, 4, 7]
+    assert numbers(reader.changes_for([PAYMENTS, ORDERS], 3)) == [4, 5, 6, 7, 8, 9, 10, 11, 12]
+    assert numbers(reader.changes_for([Resource.topic("none")], 0)) == []
     reader.close()
 
 
@@ -58,7 +58,7 @@ def test_back_tells_the_same_from_its_end(store: Store) -> None:
 
     for resources in ([PAYMENTS], [ORDERS], [PAYMENTS, ORDERS], [Resource.topic("none")]):
         for after in (0, 4, 11, 12):
-            assert list(reader.back(resources, after)) == list(reader.about(resources, after))[::-1]
+            assert list(reader.reverse_changes(resources, after)) == list(reader.changes_for(resources, after))[::-1]
     reader.close()
 
 
@@ -79,35 +79,35 @@ def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
     store.trim(keep_last=3)
 
     with pytest.raises(JournalTrimmed) as found:
-        reader.about([ORDERS], 2)
+        reader.changes_for([ORDERS], 2)
     assert found.value.oldest == 7
     with pytest.raises(JournalTrimmed):
-        list(reader.back([ORDERS], 2))
+        list(reader.reverse_changes([ORDERS], 2))
     with pytest.raises(JournalTrimmed):
         reader.changes(2)
     with pytest.raises(JournalTrimmed):
         reader.revision_at(3)
-    assert numbers(reader.about([ORDERS], 6)) == [7, 8, 9]
+    assert numbers(reader.changes_for([ORDERS], 6)) == [7, 8, 9]
     reader.close()
 
 
 def test_a_sealed_revision_is_what_the_journal_has(store: Store) -> None:
     change = Change(ChangeKind.CONFIG, ORDERS, "k", None, "secret", "set", sensitive=True)
-    (made,) = store.commit([Draft(Caller(), 0, [change], {})])
+    (made,) = store.commit([PendingCommit(RequestContext(), 0, [change], {})])
 
     (kept,) = store.changes(0)
 
-    assert store.sealed(made) == kept  # type: ignore[arg-type]  # no guard, no conflict
+    assert store.redact(made) == kept  # type: ignore[arg-type]  # no guard, no conflict
     assert "secret" not in str(kept.changes[0].after)
 
 
 def test_attempts_are_kept_in_order_beside_the_revisions(store: Store) -> None:
     reader = store.reader()
     assert reader.attempts(0) == []
-    who = Caller("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")
-    tries = [Attempt(time, who, 3, ORDERS, ("a", "b"), 40, time % 2 == 0) for time in range(5)]
-    store.attempted(tries[:2])
-    store.attempted(tries[2:])
+    who = RequestContext("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")
+    tries = [AuditEntry(time, who, 3, ORDERS, ("a", "b"), 40, time % 2 == 0) for time in range(5)]
+    store.append_attempts(tries[:2])
+    store.append_attempts(tries[2:])
 
     found = reader.attempts(0)
 

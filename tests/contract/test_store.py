@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kconf.errors import JournalTrimmed, RevisionConflict
-from kconf.model.journal import Caller, Revision
+from kconf.model.journal import RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, decode_id, replay
 from kconf.store.base import Store
 from tests.contract.changes import ALICE, commit, draft, put, topic, turned
-from tests.contract.keepers import Opener
+from tests.contract.stores import Opener
 
 ORDERS = Resource.topic("orders")
 PAYMENTS = Resource.topic("payments")
@@ -64,9 +64,9 @@ def test_the_journal_says_who_when_and_what(store: Store) -> None:
 
 
 def test_a_caller_without_a_reason_stays_without_one(store: Store) -> None:
-    store.commit([draft(put(ORDERS, "a", "1"), caller=Caller())])
+    store.commit([draft(put(ORDERS, "a", "1"), caller=RequestContext())])
 
-    assert store.changes(0)[0].caller == Caller()
+    assert store.changes(0)[0].caller == RequestContext()
 
 
 def test_each_draft_of_a_batch_is_one_revision_in_order(store: Store) -> None:
@@ -142,7 +142,7 @@ def test_removing_what_was_never_set_is_a_revision_too(store: Store) -> None:
 )
 def test_no_text_is_special(store: Store, odd: str) -> None:
     resource = Resource.group(odd)
-    caller = Caller(odd, odd, odd, odd, 1, odd)
+    caller = RequestContext(odd, odd, odd, odd, 1, odd)
     change = put(resource, odd, odd, before=odd)
     store.commit([draft(change, caller=caller)])
     assert store.load().overrides(resource) == {odd: odd}
@@ -347,7 +347,7 @@ def test_what_is_not_archived_is_not_trimmed(store: Store) -> None:
     assert store.trim(keep_last=3, before_time=8, up_to=made[3]) == 0
     assert numbers(store.changes(made[3])) == made[4:]
     assert store.trim(keep_last=3, up_to=made[9]) == 3
-    assert store.may_archive()
+    assert store.acquire_archive_lock()
 
 
 def test_the_newest_revision_is_never_trimmed(store: Store) -> None:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kconf.errors import RevisionConflict
-from kconf.model.journal import Caller, Change, ChangeKind
-from kconf.model.plan import Draft
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, replay, topic_to_json
-from tests.contract.keepers import DURABLE, KEEPERS
+from tests.contract.stores import DURABLE, KEEPERS
 
 NAMES = ["orders", "my.orders", "my_orders", "é"]
 RESOURCES = [Resource.brokers(), Resource.broker(1), Resource.group('a"\x00\\'), *map(Resource.topic, NAMES)]
@@ -49,8 +49,8 @@ def lines(groups: list[list[Change]]) -> tuple[Change, ...]:
 
 
 drafts = st.builds(
-    Draft,
-    st.builds(Caller, texts, texts, texts, texts, st.integers(-(2**31), 2**31 - 1), st.none() | texts),
+    PendingCommit,
+    st.builds(RequestContext, texts, texts, texts, texts, st.integers(-(2**31), 2**31 - 1), st.none() | texts),
     st.integers(0, 2**52),
     st.lists(configs.map(lambda change: [change]) | turns(), max_size=4).map(lines),
     st.dictionaries(resources, st.integers(0, 8), max_size=2),
@@ -67,7 +67,7 @@ class Model:
         self.configs: dict[Resource, dict[str, str]] = {}
         self.changed: dict[Resource, int] = {}
 
-    def commit(self, draft: Draft) -> bool:
+    def commit(self, draft: PendingCommit) -> bool:
         if any(self.changed.get(resource, 0) > seen for resource, seen in draft.guards.items()):
             return False
         self.revision += bool(draft.changes)
@@ -98,7 +98,7 @@ def same(snapshot: Snapshot, model: Model) -> None:
 @pytest.mark.parametrize("name", KEEPERS)
 @settings(max_examples=60, deadline=None)
 @given(batches=batches)
-def test_journal_snapshot_and_model_agree(name: str, batches: list[list[Draft]]) -> None:
+def test_journal_snapshot_and_model_agree(name: str, batches: list[list[PendingCommit]]) -> None:
     model = Model()
     with TemporaryDirectory() as place:
         opener = KEEPERS[name](Path(place))

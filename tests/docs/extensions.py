@@ -12,10 +12,18 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from kconf.wire.alter_config import AddedConfigEntry, AlterConfigRequest, AlterConfigResponse, AlteredEntity
-from kconf.wire.alter_config import AlteredEntityResult as Altered21
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from kconf.wire.alter_quotas import (
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.codec.fields import Array, Field, FieldType, LongText, Primitive, Text, fields_of
+from kconf.protocol.codec.serde import uvarint
+from kconf.protocol.messages.alter_config import (
+    AddedConfigEntry,
+    AlterConfigRequest,
+    AlterConfigResponse,
+    AlteredEntity,
+)
+from kconf.protocol.messages.alter_config import AlteredEntityResult as Altered21
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.alter_quotas import (
     AlteredQuotaResource,
     AlteredQuotas,
     AlteredQuotaType,
@@ -24,24 +32,26 @@ from kconf.wire.alter_quotas import (
     ShiftedQuota,
     WantedQuota,
 )
-from kconf.wire.apis import BY_NAME
-from kconf.wire.codec import uvarint
-from kconf.wire.describe_config import (
+from kconf.protocol.messages.describe_config import (
     ConfigEntry,
     DescribeConfigRequest,
     DescribeConfigResponse,
     DescribedEntity,
     DescribedEntityResult,
 )
-from kconf.wire.describe_configs import DescribeConfigsEntry, DescribeConfigsResponse, DescribeConfigsResult
-from kconf.wire.describe_configs_at import (
+from kconf.protocol.messages.describe_configs import (
+    DescribeConfigsEntry,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kconf.protocol.messages.describe_configs_at import (
     DescribeConfigsAtRequest,
     DescribeConfigsAtResponse,
     OverrideAt,
     ResourceAt,
     ResultAt,
 )
-from kconf.wire.describe_quotas import (
+from kconf.protocol.messages.describe_quotas import (
     DescribedQuotaResource,
     DescribedQuotas,
     DescribeQuotasRequest,
@@ -50,21 +60,20 @@ from kconf.wire.describe_quotas import (
     QuotaResource,
     ResolvedQuota,
 )
-from kconf.wire.fields import Array, Field, FieldType, LongText, Primitive, Text, fields_of
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.wire.list_attempts import ListAttemptsRequest, ListAttemptsResponse, ListedAttempt
-from kconf.wire.list_config_changes import (
+from kconf.protocol.messages.list_attempts import ListAttemptsRequest, ListAttemptsResponse, ListedAttempt
+from kconf.protocol.messages.list_config_changes import (
     ChangeFilter,
     ListConfigChangesRequest,
     ListConfigChangesResponse,
     ListedChange,
     ListedRevision,
 )
-from kconf.wire.list_config_entities import (
+from kconf.protocol.messages.list_config_entities import (
     ListConfigEntitiesRequest,
     ListConfigEntitiesResponse,
     ListedConfigEntity,

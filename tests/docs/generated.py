@@ -2,7 +2,7 @@
 
 docs/reference/keys.md   what may be set, from the tables in keys/
 docs/reference/cli.md    every command, from its parser
-docs/reference/tables.md the lake's tables, from spark/schemas.py
+docs/reference/tables.md the lake's tables, from lake/schemas.py
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from kconf.keys.catalogue import kafka_43
-from kconf.keys.key import Key, Keys
-from kconf.keys.quota import IP_QUOTA, USER_QUOTA
+from kconf.configdef.catalog import kafka_43
+from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.quota import IP_QUOTA, USER_QUOTA
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 MADE = "<!-- Made from the code by `python -m tests.docs`; do not edit. -->\n\n"
 
 
 def keys_page() -> str:
-    catalogue = kafka_43()
+    catalog = kafka_43()
     tables: Mapping[str, tuple[str, Keys]] = {
-        "Topics": ("`topic:NAME`; what is not set comes from the broker keys named.", catalogue.topic),
+        "Topics": ("`topic:NAME`; what is not set comes from the broker keys named.", catalog.topic),
         "Brokers": (
             "`broker:ID`, or `broker:default` for all of them. *read-only* keys stand in server.properties.",
-            catalogue.broker,
+            catalog.broker,
         ),
-        "Groups": ("`group:NAME`; what is not set comes from the broker keys named.", catalogue.group),
-        "Client metrics": ("`client-metrics:NAME`", catalogue.client_metrics),
+        "Groups": ("`group:NAME`; what is not set comes from the broker keys named.", catalog.group),
+        "Client metrics": ("`client-metrics:NAME`", catalog.client_metrics),
         "Quotas of users and clients": ("By `--user`, `--client-id`, or both.", USER_QUOTA),
         "Quotas of addresses": ("By `--ip`.", IP_QUOTA),
     }
@@ -42,7 +42,7 @@ def keys_page() -> str:
     return "".join(parts)
 
 
-def _row(key: Key) -> str:
+def _row(key: ConfigKey) -> str:
     default = "" if key.default is None else f"`{_cell(key.default)}`" if key.default else '`""`'
     below = ", ".join(f"`{rung.name}`" + (f" × {rung.factor}" if rung.factor != 1 else "") for rung in key.rungs)
     about = _cell(key.about) + (f" From {below}." if below and key.mode is None else "")
@@ -56,8 +56,8 @@ def _cell(text: str) -> str:
 
 
 def cli_page() -> str:
+    from kconf.cli.common.help import ends_of
     from kconf.cli.main import parser
-    from kconf.cli.people.helping import ends_of
 
     top, *commands = _commands(parser())
     parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n", *_overview(top)]
@@ -125,7 +125,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
 
 
 def tables_page() -> str:
-    from kconf.spark.schemas import TABLES
+    from kconf.lake.schemas import TABLES
 
     about = """\
 Delta Lake tables under the lake's URI; any reader of Delta reads them. `bronze` is what was read, `silver` the history,

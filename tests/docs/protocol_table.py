@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kconf.server.dispatch import HANDLERS
-from kconf.wire.apis import APIS, NEVER, Api
+from kconf.protocol.apis import APIS, NEVER, Api
+from kconf.server.api.router import HANDLERS
 from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39, Accepted
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"

@@ -44,7 +44,7 @@ def test_the_dashboard_asks_for_what_there_is(exported: set[str]) -> None:
 
 def test_every_metric_of_ours_is_on_the_dashboard_or_only_for_detail(exported: set[str]) -> None:
     detail = {
-        "kconf_quick_describes_total",
+        "kconf_describe_fast_path_total",
         "kconf_connections_total",
         "kconf_quota_throttles_total",
         "kconf_quota_usage",

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
-from kconf.cli.people.units import keys_for
-from kconf.engine.declared_yaml import DeclaredMistakes, read_declared
+from kconf.cli.common.units import keys_for
+from kconf.engine.declarative.parser import DeclaredMistakes, read_declared
 from tests.docs.blocks import ROOT, read_page
 from tests.support.process import KconfProcess
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf import Alteration, Op, Resource, SyncAdminClient, TopicWish
+from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from tests.docs.blocks import ROOT
 from tests.support.process import KconfProcess
 
@@ -61,8 +61,8 @@ def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> No
 
 def test_a_notebook_reads_a_live_cluster(server: KconfProcess) -> None:
     with SyncAdminClient(server.bootstrap) as admin:
-        admin.create_topics([TopicWish("orders", 1, 1), TopicWish("logs", 1, 1)]).raise_for_failures()
-        wish = [Alteration(Op.SET, "retention.ms", str(14 * 86_400_000))]
+        admin.create_topics([NewTopic("orders", 1, 1), NewTopic("logs", 1, 1)]).raise_for_failures()
+        wish = [AlterConfigOp(OpType.SET, "retention.ms", str(14 * 86_400_000))]
         admin.incremental_alter_configs({Resource.topic("orders"): wish}).raise_for_failures()
 
     rows = [

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kconf.server.dispatch import HANDLERS
-from kconf.wire.apis import APIS, BY_NAME
-from kconf.wire.codec import decode, encode
-from kconf.wire.fields import fields_of
-from kconf.wire.frames import request
-from kconf.wire.list_config_changes import ListConfigChangesRequest
+from kconf.protocol.apis import APIS, BY_NAME
+from kconf.protocol.codec.fields import fields_of
+from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.headers import request
+from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest
+from kconf.server.api.router import HANDLERS
 from tests.docs import extensions
 from tests.docs.extensions import MESSAGES, PAGE
 

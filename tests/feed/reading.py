@@ -8,11 +8,14 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kconf.wire.apis import BY_NAME
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.frames import request
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
-from kconf.wire.list_config_changes import ChangeFilter, ListConfigChangesRequest
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import request
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
+from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfigChangesRequest
 from tests.support.admin import SET, TOPIC, Place
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire

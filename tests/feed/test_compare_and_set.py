@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
 from tests.feed.reading import changes, revision_of, set_key
 from tests.support.admin import BROKER, BROKER_LOGGER, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
-from kconf.wire.apis import BY_NAME
-from kconf.wire.describe_configs_at import ResourceAt
-from kconf.wire.frames import request
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import request
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.describe_configs_at import ResourceAt
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_topics import CreateTopicsRequest
-from kconf.wire.describe_client_quotas import QuotaEntityPart
-from kconf.wire.describe_configs_at import ResourceAt
-from kconf.wire.frames import request
-from kconf.wire.list_config_changes import ChangeFilter
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import request
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
+from kconf.protocol.messages.create_topics import CreateTopicsRequest
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.describe_configs_at import ResourceAt
+from kconf.protocol.messages.list_config_changes import ChangeFilter
 from tests.feed.reading import changes, set_key
 from tests.support.admin import APPEND, BROKER, DELETE, GROUP, SET, TOPIC, Admin, new_topic
 from tests.support.process import KconfProcess

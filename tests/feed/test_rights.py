@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kconf import AclBinding, AclFilter, AclType, Operation, Permission, SyncAdminClient
-from kconf.wire.describe_configs_at import ResourceAt
+from kconf.protocol.messages.describe_configs_at import ResourceAt
 from tests.feed.conftest import METRICS
 from tests.feed.reading import changes, until, waiting
 from tests.feed.test_waiting import LONG, beside

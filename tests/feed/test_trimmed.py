@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kconf.protocol.messages.describe_configs_at import ResourceAt
 from kconf.store.base import open_store
-from kconf.wire.describe_configs_at import ResourceAt
 from tests.feed.reading import changes, metric, set_key, until
 from tests.support.admin import TOPIC, Admin
 from tests.support.process import KconfProcess

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.frames import LENGTH, read_response
+from kconf.protocol.headers import LENGTH, read_response
 from tests.feed.reading import API, changes, question, set_key, until, waiting
 from tests.support.admin import GROUP, TOPIC, Admin
 from tests.support.process import KconfProcess

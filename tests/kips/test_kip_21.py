@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
-from kconf.wire.describe_config import DescribedEntity
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.describe_config import DescribedEntity
 from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
-from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
-from kconf.wire.list_config_entities import WantedConfigEntity
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.protocol.messages.list_config_entities import WantedConfigEntity
 from tests.support.admin import BROKER, TOPIC, Admin, codes
 
 USER, CLIENT = 5, 6

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kconf.engine.policy import AlterProposal, GrowthProposal, TopicProposal
+from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
 from kconf.errors import InvalidConfig, PolicyViolation
 
 FILE = "asked.jsonl"

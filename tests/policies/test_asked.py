@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kconf.wire.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
-from kconf.wire.metadata import MetadataRequestTopic
+from kconf.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+from kconf.protocol.messages.metadata import MetadataRequestTopic
 from tests.policies.conftest import Asked, classes
 from tests.support.admin import (
     APPEND,

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from tests.policies import recorder
 from tests.policies.conftest import ALTER, CREATE, Asked, classes, until
 from tests.support.admin import BROKER_LOGGER, SET, TOPIC, Admin, codes

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
 from tests.policies.conftest import Asked
 from tests.policies.recorder import REFUSED_VALUE
 from tests.support.admin import (

@@ -17,7 +17,7 @@ import kio.index
 import kio.schema.errors
 import kio.serial
 
-from kconf.wire.fields import UUID16, Array, Field, fields_of
+from kconf.protocol.codec.fields import UUID16, Array, Field, fields_of
 from tests.property.wire_values import OURS, Message
 
 

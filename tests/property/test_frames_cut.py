@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kconf.errors import RemoteProtocolError
-from kconf.wire.codec import decode, encode, reader
-from kconf.wire.frames import read_header, read_response, request, response
+from kconf.protocol.codec.serde import decode, encode, reader
+from kconf.protocol.headers import read_header, read_response, request, response
 from tests.property.wire_values import MESSAGES, Message, fullest, values
 
 # The dearest cases, lists of small structs that hold empty lists, take about 30.

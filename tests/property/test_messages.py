@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconf.wire.apis import API_VERSIONS, APIS
-from kconf.wire.codec import decode, encode, uvarint
+from kconf.protocol.apis import API_VERSIONS, APIS
+from kconf.protocol.codec.serde import decode, encode, uvarint
 from tests.property import kio_judge
 from tests.property.wire_values import FIRST_EXTENSION, MESSAGES, Message, fullest, values
 

@@ -17,32 +17,32 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kconf.engine.resolve import Ladder
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ErrorCode
-from kconf.keys.catalogue import kafka_43
 from kconf.model.acl import allow_all
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, replay
-from kconf.server import dispatch
-from kconf.server.context import Context
-from kconf.server.dispatch import Peer
-from kconf.server.statistics import Statistics
-from kconf.service import Service, State
-from kconf.store.base import Store, open_store
-from kconf.store.memory import MemoryStore
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from kconf.wire.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.frames import read_response, request
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
+from kconf.server.api import router as dispatch
+from kconf.server.api.router import ConnectionContext
+from kconf.server.context import ServerContext
+from kconf.server.counters import Counters
+from kconf.service import Service, State
+from kconf.store.base import Store, open_store
+from kconf.store.memory import MemoryStore
 
 CATALOGUE = kafka_43()
 LIST = "leader.replication.throttled.replicas"
@@ -193,15 +193,15 @@ class ServiceMachine(RuleBasedStateMachine):
         self.model = Model()
         self.store = self.open()
         self.service, self.context = self.loop.run_until_complete(self._start())
-        self.fresh = Context.over(Service(MemoryStore(), node_id=1, catalogue=CATALOGUE, static={}), lambda: 0.0)
+        self.fresh = ServerContext.over(Service(MemoryStore(), node_id=1, catalog=CATALOGUE, static={}), lambda: 0.0)
 
     def open(self) -> Store:
         return MemoryStore()
 
-    async def _start(self) -> tuple[Service, Context]:
-        service = Service(self.store, node_id=1, catalogue=CATALOGUE, static={})
+    async def _start(self) -> tuple[Service, ServerContext]:
+        service = Service(self.store, node_id=1, catalog=CATALOGUE, static={})
         await service.start()
-        return service, Context.over(service, lambda: 0.0)
+        return service, ServerContext.over(service, lambda: 0.0)
 
     async def _stop(self) -> None:
         await self.context.feed.close()
@@ -342,21 +342,21 @@ def _frame(asked: Said) -> bytes:
     return request(BY_NAME[api], version, 7, "test", message)
 
 
-def _quick(context: Context, frame: bytes) -> bytes | None:
+def _quick(context: ServerContext, frame: bytes) -> bytes | None:
     made = context.quick.answer(frame, 4, len(frame), allow_all)
     return None if made is None else b"".join(made[1])
 
 
-async def _answered(context: Context, asked: Said) -> bytes:
+async def _answered(context: ServerContext, asked: Said) -> bytes:
     frame = _frame(asked)[4:]
-    made = dispatch.answer(context, Statistics(), Peer("127.0.0.1", "127.0.0.1", 9092), frame)
+    made = dispatch.answer(context, Counters(), ConnectionContext("127.0.0.1", "127.0.0.1", 9092), frame)
     whole = await made if isinstance(made, Awaitable) else made
     return b"".join(whole) if isinstance(whole, list) else whole
 
 
 def _loaded(snapshot: Snapshot) -> State:
     levels = snapshot.overrides(Resource.brokers()), snapshot.overrides(Resource.broker(1))
-    return State(snapshot, Ladder(CATALOGUE, {}, *levels))
+    return State(snapshot, ConfigResolver(CATALOGUE, {}, *levels))
 
 
 def _each_line_goes_on_from_the_one_before(changes: Iterator[Change]) -> None:

@@ -1,4 +1,4 @@
-"""Every message of `kconf.wire.apis`, and values for it made from nothing but its table of fields."""
+"""Every message of `kconf.protocol.apis`, and values for it made from nothing but its table of fields."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from kconf.errors import ErrorCode
-from kconf.wire.apis import APIS, Api
-from kconf.wire.fields import (
+from kconf.protocol.apis import APIS, Api
+from kconf.protocol.codec.fields import (
     BOOL,
     F64,
     I8,

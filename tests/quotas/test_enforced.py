@@ -17,11 +17,11 @@ import pytest
 from kafka import KafkaAdminClient
 
 from kconf.errors import ErrorCode
-from kconf.wire.apis import APIS, BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.delete_topics import DeleteTopicState
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.fields import fields_of
+from kconf.protocol.apis import APIS, BY_NAME
+from kconf.protocol.codec.fields import fields_of
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from tests.support.admin import TOPIC, new_topic
 from tests.support.process import KconfProcess
 from tests.support.quotas import QuotaAdmin

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from kconf.errors import ErrorCode
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
-from kconf.wire.describe_config import DescribedEntity
-from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
-from kconf.wire.list_config_entities import WantedConfigEntity
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.describe_config import DescribedEntity
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.protocol.messages.list_config_entities import WantedConfigEntity
 from tests.support.process import KconfProcess
 from tests.support.quotas import CLIENT, USER, QuotaAdmin
 

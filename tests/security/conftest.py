@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from kconf import Mechanism, SyncAdminClient, scram_upsertion
-from tests.client.certificates import Certificates
-from tests.security.realm import ALICE, BOB, PLAIN_MODULE, PROTOCOLS, ROOT, Secured
+from tests.security.sasl_server import ALICE, BOB, PLAIN_MODULE, PROTOCOLS, ROOT, Secured
 from tests.support.process import KconfProcess
+from tests.unit.client.certificates import Certificates
 
 
 @pytest.fixture(scope="session")

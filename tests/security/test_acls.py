@@ -21,7 +21,7 @@ from kconf import (
     TopicNotAuthorized,
 )
 from kconf.model.acl import CLUSTER_NAME
-from tests.security.realm import ALICE, ROOT, Secured
+from tests.security.sasl_server import ALICE, ROOT, Secured
 
 ME = f"User:{ALICE.name}"
 READ = AclBinding(AclType.TOPIC, "seen", ME, Operation.READ)

@@ -15,22 +15,25 @@ from typing import Any, NamedTuple
 import pytest
 
 from kconf import Mechanism, SyncAdminClient, scram_upsertion
-from kconf.model.journal import Attempt, Revision
-from kconf.server.dispatch import HANDLERS
-from kconf.wire.acls import AclCreation, DeleteAclsFilter
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
-from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
-from kconf.wire.apis import APIS, BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.delete_topics import DeleteTopicState
-from kconf.wire.describe_client_quotas import QuotaEntityPart
-from kconf.wire.describe_quotas import QuotaResource
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.model.journal import AuditEntry, Revision
+from kconf.protocol.apis import APIS, BY_NAME
+from kconf.protocol.messages.acls import AclCreation, DeleteAclsFilter
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.describe_quotas import QuotaResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
+from kconf.server.api.router import HANDLERS
 from tests.policies import recorder
-from tests.security.realm import ALICE, PLAIN_MODULE, ROOT, User
+from tests.security.sasl_server import ALICE, PLAIN_MODULE, ROOT, User
 from tests.security.test_sasl_state import Line
 from tests.support.admin import new_topic
 from tests.support.process import HOST, KconfProcess
@@ -165,7 +168,7 @@ class Trace(NamedTuple):
 
     codes: list[int]
     revisions: list[Revision]
-    attempts: list[Attempt]
+    attempts: list[AuditEntry]
 
 
 def done(server: KconfProcess, row: Row, fields: Fields, user: User, client: str, *, dry: bool = False) -> Trace:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kconf import SyncAdminClient
-from tests.security.realm import PLAIN_MODULE
+from tests.security.sasl_server import PLAIN_MODULE
 from tests.support.process import HOST, KconfProcess
 from tests.support.secrets import assert_nowhere, assert_private, assert_unsaid, leaks
 

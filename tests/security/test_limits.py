@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from kconf import Alteration, Op, Resource, SyncAdminClient
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import request
+from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import request
 from tests.support.process import HOST, KconfProcess
 
 API_VERSIONS = BY_NAME["ApiVersions"]
@@ -45,7 +45,7 @@ def opens(server: KconfProcess, stack: ExitStack, listener: str, *, source: str 
 
 def waits(server: KconfProcess, *lines: socket.socket) -> bool:
     """Whether the doors have taken notice of these lines, each at its own, and let them wait."""
-    until(lambda: f"kconf_resting_listeners {len(lines)}.0" in told(server))
+    until(lambda: f"kconf_listeners_paused {len(lines)}.0" in told(server))
     return not select.select(lines, [], [], 0)[0]
 
 
@@ -136,9 +136,11 @@ def test_who_waits_comes_in_when_the_limit_is_raised(server: KconfProcess) -> No
         assert opens(server, stack, "SMALL")
         third = come(server, stack, "SMALL")
         assert waits(server, third)
-        admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, "3")]}).raise_for_failures()
+        admin.incremental_alter_configs(
+            {Resource.broker(1): [AlterConfigOp(OpType.SET, key, "3")]}
+        ).raise_for_failures()
         assert is_answered(third)
-        admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.DELETE, key)]}).raise_for_failures()
+        admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.DELETE, key)]}).raise_for_failures()
 
 
 def test_who_goes_makes_room(server: KconfProcess) -> None:
@@ -151,10 +153,10 @@ def test_who_goes_makes_room(server: KconfProcess) -> None:
 
 def test_a_limit_changes_while_the_server_runs(server: KconfProcess) -> None:
     with SyncAdminClient(server.address("PLAINTEXT")) as admin, ExitStack() as stack:
-        change = {Resource.broker(1): [Alteration(Op.SET, "max.connections.per.ip", "1")]}
+        change = {Resource.broker(1): [AlterConfigOp(OpType.SET, "max.connections.per.ip", "1")]}
         admin.incremental_alter_configs(change).raise_for_failures()
         assert [opens(server, stack, "PLAINTEXT", source="127.0.0.3") for _ in range(2)] == [True, False]
-        change = {Resource.broker(1): [Alteration(Op.DELETE, "max.connections.per.ip")]}
+        change = {Resource.broker(1): [AlterConfigOp(OpType.DELETE, "max.connections.per.ip")]}
         admin.incremental_alter_configs(change).raise_for_failures()
         assert opens(server, stack, "PLAINTEXT", source="127.0.0.3")
 

@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError as KafkaPythonError
 
 from kconf import AuthenticationFailed, SyncAdminClient
-from tests.security.realm import ALICE, MECHANISMS, PROTOCOLS, SASL_LISTENERS, WAYS, Secured, User
+from tests.security.sasl_server import ALICE, MECHANISMS, PROTOCOLS, SASL_LISTENERS, WAYS, Secured, User
 
 WRONG = User(ALICE.name, "wr0ng")
 NOBODY = User("nobody", "wr0ng")

@@ -17,37 +17,40 @@ from uuid import UUID
 
 import pytest
 
-from kconf.engine.acls import AclIndex, Authorizer, key_of, pattern_of
-from kconf.keys.catalogue import kafka_43
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.access.acls import AclIndex, Authorizer, key_of, pattern_of
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, Permission
-from kconf.model.journal import Caller
-from kconf.server import dispatch
-from kconf.server.context import Context
-from kconf.server.dispatch import HANDLERS, Peer
-from kconf.server.rights import rights_of
-from kconf.server.statistics import Statistics
+from kconf.model.journal import RequestContext
+from kconf.protocol.apis import APIS, BY_NAME
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.acls import AclCreation, DeleteAclsFilter
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.describe_config import DescribedEntity
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.describe_configs_at import ResourceAt
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.protocol.messages.describe_topic_partitions import TopicRequest
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
+from kconf.protocol.messages.list_config_entities import WantedConfigEntity
+from kconf.protocol.messages.metadata import MetadataRequestTopic
+from kconf.server.api import router as dispatch
+from kconf.server.api.router import HANDLERS, ConnectionContext
+from kconf.server.auth.authorizer import authorize_function
+from kconf.server.context import ServerContext
+from kconf.server.counters import Counters
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
-from kconf.wire.acls import AclCreation, DeleteAclsFilter
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.alter_config import AddedConfigEntry, AlteredEntity
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
-from kconf.wire.alter_user_scram_credentials import ScramCredentialDeletion
-from kconf.wire.apis import APIS, BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.create_topics import CreatableTopic
-from kconf.wire.delete_topics import DeleteTopicState
-from kconf.wire.describe_client_quotas import QuotaEntityPart
-from kconf.wire.describe_config import DescribedEntity
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.describe_configs_at import ResourceAt
-from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
-from kconf.wire.describe_topic_partitions import TopicRequest
-from kconf.wire.frames import read_response, request
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
-from kconf.wire.list_config_entities import WantedConfigEntity
-from kconf.wire.metadata import MetadataRequestTopic
 
 T, NEW, G = "orders", "new", "group"
 TOPIC, GROUP, CLUSTER = 29, 30, 31
@@ -229,11 +232,11 @@ class World:
 
     def __init__(self) -> None:
         static = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
-        self.service = Service(MemoryStore(), node_id=1, catalogue=kafka_43(), static=static)
+        self.service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static=static)
 
     async def start(self) -> None:
         await self.service.start()
-        self.context = Context.over(self.service, lambda: 0.0)
+        self.context = ServerContext.over(self.service, lambda: 0.0)
 
     async def ask(self, row: Row, case: Case) -> Any:
         topic = self.service.state.snapshot.topics.get(T)
@@ -253,16 +256,16 @@ class World:
         return await self._as(Authorizer(index), row.api, row.fields(UUID(bytes=topic.id.bytes).bytes))
 
     async def _as(self, authorizer: Authorizer | None, api: str, fields: dict[str, Any]) -> Any:
-        peer = Peer(HOST, "127.0.0.1", 9092)
+        peer = ConnectionContext(HOST, "127.0.0.1", 9092)
         peer.principal = ALICE
-        peer.authorise = rights_of(authorizer, ALICE, HOST)
+        peer.authorize = authorize_function(authorizer, ALICE, HOST)
         row = BY_NAME[api]
         frame = request(row, row.max, 1, "x", row.request(**fields))
         if api == "DescribeConfigs":
-            quick = self.context.quick.answer(frame, 4, len(frame), peer.authorise)
+            quick = self.context.quick.answer(frame, 4, len(frame), peer.authorize)
             if quick is not None:
                 return read_response(row, row.max, b"".join(quick[1])[4:])[1]
-        made = dispatch.answer(self.context, Statistics(), peer, frame[4:])
+        made = dispatch.answer(self.context, Counters(), peer, frame[4:])
         if isinstance(made, Awaitable):
             made = await made
         whole = b"".join(made) if isinstance(made, list) else made
@@ -316,7 +319,7 @@ def test_the_caller_of_an_accepted_change_is_in_the_journal() -> None:
         row = next(row for row in ROWS if row.api == "CreateAcls")
         await world.ask(row, Case("allowed", (AclBinding(AclType.CLUSTER, CLUSTER_NAME, ALICE, Operation.ALTER),)))
         (*_, last) = world.service.store.changes(0)
-        assert last.caller == Caller(ALICE, "x", HOST, "CreateAcls", 1)
+        assert last.caller == RequestContext(ALICE, "x", HOST, "CreateAcls", 1)
         await world.context.attempts.close()
         await world.context.feed.close()
         await world.service.stop()

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconf import Alteration, Op, Resource, SyncAdminClient
-from tests.client.certificates import PASSWORD, Certificates
+from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from tests.security.test_tls import ask, connect, context
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
+from tests.unit.client.certificates import PASSWORD, Certificates
 
 KEY = "listener.name.ssl.ssl.keystore.password"
 
@@ -24,7 +24,7 @@ def server(certificates: Certificates) -> Iterator[KconfProcess]:
     """The password is in the file at first, then in the store too."""
     with KconfProcess(listeners=("PLAINTEXT", "SSL"), properties=properties(certificates, "one", static=True)) as made:
         with SyncAdminClient(made.address("PLAINTEXT")) as admin:
-            admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, KEY, PASSWORD)]})[
+            admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.SET, KEY, PASSWORD)]})[
                 Resource.broker(1)
             ]
         yield made

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from kconf import Mechanism, SyncAdminClient, scram_upsertion
-from kconf.engine.scram import ScramClient
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import LENGTH, request
-from tests.security.realm import ALICE, BOB, PLAIN_MODULE
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, request
+from kconf.security.scram import ScramClient
+from tests.security.sasl_server import ALICE, BOB, PLAIN_MODULE
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire
 
@@ -174,7 +174,7 @@ def test_another_request_in_the_middle_of_a_login(line: Line) -> None:
 
 
 def _topic(name: str) -> Any:
-    from kconf.wire.metadata import MetadataRequestTopic
+    from kconf.protocol.messages.metadata import MetadataRequestTopic
 
     return MetadataRequestTopic(name=name)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kconf import (
-    Alteration,
+    AlterConfigOp,
     AuthenticationFailed,
     KafkaError,
     Mechanism,
-    Op,
+    OpType,
     Plain,
     Resource,
     ResourceType,
@@ -25,24 +25,24 @@ from kconf import (
     Tls,
     scram_upsertion,
 )
-from kconf.client.jaas import parse
-from kconf.engine.resolve import Ladder
-from kconf.engine.scram import credential, salted_password
-from kconf.keys.catalogue import kafka_43
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.resolver import ConfigResolver
 from kconf.model.alteration import ResourceAlterations
-from kconf.model.journal import Caller, Change, ChangeKind, Revision
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import Plan
 from kconf.model.snapshot import Snapshot
-from kconf.server.app import Settings
-from kconf.server.sasl import Realm
+from kconf.protocol.apis import BY_NAME
+from kconf.security.jaas import parse
+from kconf.security.password_encoder import PasswordEncoder
+from kconf.security.scram import credential, salted_password
+from kconf.security.value_cipher import Secrets, ValueCipher
+from kconf.server.auth.mechanisms import SaslConfig
+from kconf.server.server import ServerSettings
 from kconf.service import State
-from kconf.store.password_encoder import PasswordEncoder
-from kconf.store.vault import Secrets, Vault
-from kconf.wire.apis import BY_NAME
-from tests.client.certificates import Certificates
-from tests.security.realm import PLAIN_MODULE
+from tests.security.sasl_server import PLAIN_MODULE
 from tests.support.process import HOST, KconfProcess
 from tests.support.secrets import assert_nowhere, assert_private, assert_unsaid
+from tests.unit.client.certificates import Certificates
 
 MARK = "Tr0ub4dor"
 PREFIX = "listener.name.sasl_ssl.ssl"
@@ -84,7 +84,9 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
             "listener.name.nobody.plain.sasl.jaas.config": f'{PLAIN_MODULE} required user_x="{secret("jaas")}";',
         }
         for key, value in good.items():
-            admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, value)]}).raise_for_failures()
+            admin.incremental_alter_configs(
+                {Resource.broker(1): [AlterConfigOp(OpType.SET, key, value)]}
+            ).raise_for_failures()
         bad = {
             "ssl.keystore.password": secret("bare"),
             f"{PREFIX}.keystore.key": secret("no-key"),
@@ -92,7 +94,7 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
         }
         for key, value in bad.items():
             for resource in (Resource.broker(1), Resource.brokers()):
-                refused = admin.incremental_alter_configs({resource: [Alteration(Op.SET, key, value)]})
+                refused = admin.incremental_alter_configs({resource: [AlterConfigOp(OpType.SET, key, value)]})
                 if refused.failures:
                     assert key == "log.retention.ms" or MARK not in str(refused.failures), refused.failures
         users = [scram_upsertion("bob", Mechanism.SCRAM_SHA_256, secret("scram"))]
@@ -159,21 +161,21 @@ def test_files_with_secrets_are_for_their_owner_alone(planted: KconfProcess) -> 
     assert_private(files)
 
 
-def _ladder() -> Ladder:
-    return Ladder(kafka_43(), {"ssl.key.password": MARK}, {"x": MARK}, {"y": MARK})
+def _ladder() -> ConfigResolver:
+    return ConfigResolver(kafka_43(), {"ssl.key.password": MARK}, {"x": MARK}, {"y": MARK})
 
 
 CHANGE = Change(ChangeKind.CONFIG, Resource.broker(1), "ssl.key.password", MARK, MARK, "set", sensitive=True)
 HOLDERS: dict[str, Callable[[], object]] = {
-    "settings": lambda: Settings("sqlite:///x", static={"ssl.key.password": MARK}),
+    "settings": lambda: ServerSettings("sqlite:///x", static={"ssl.key.password": MARK}),
     "state": lambda: State(Snapshot.EMPTY.apply([CHANGE], 1), _ladder()),
     "plan": lambda: Plan(None, [CHANGE]),
-    "revision": lambda: Revision(1, 0, Caller(), [CHANGE]),
-    "realm": lambda: Realm(("PLAIN",), {"alice": MARK}, lambda: Snapshot.EMPTY),
+    "revision": lambda: Revision(1, 0, RequestContext(), [CHANGE]),
+    "realm": lambda: SaslConfig(("PLAIN",), {"alice": MARK}, lambda: Snapshot.EMPTY),
     "secrets": lambda: Secrets(MARK, MARK),
-    "vault": lambda: Vault(b"x" * 32, Secrets(MARK)),
+    "vault": lambda: ValueCipher(b"x" * 32, Secrets(MARK)),
     "encoder": lambda: PasswordEncoder(Secrets(MARK)),
-    "wish": lambda: ResourceAlterations(Resource.broker(1), [Alteration(Op.SET, "ssl.key.password", MARK)]),
+    "wish": lambda: ResourceAlterations(Resource.broker(1), [AlterConfigOp(OpType.SET, "ssl.key.password", MARK)]),
     "credential": lambda: credential(Mechanism.SCRAM_SHA_256, MARK.encode(), MARK.encode(), 4096),
     "upsertion": lambda: scram_upsertion("u", Mechanism.SCRAM_SHA_256, "p", salt=MARK.encode()),
     "Plain": lambda: Plain("alice", MARK),

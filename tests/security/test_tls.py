@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient as RdKafkaAdmin
 
-from kconf import Alteration, ErrorCode, InvalidRequest, Op, Resource, SyncAdminClient, Tls
-from kconf.server.subjects import alternatives_of, subject_of
-from kconf.server.tls import PrincipalRules
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import LENGTH, read_response, request
-from tests.client.certificates import PASSWORD, Certificates
+from kconf import AlterConfigOp, ErrorCode, InvalidRequest, OpType, Resource, SyncAdminClient, Tls
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, read_response, request
+from kconf.security.x509_names import alternatives_of, subject_of
+from kconf.server.auth.tls_context import PrincipalRules
 from tests.support.process import HOST, KconfProcess
+from tests.unit.client.certificates import PASSWORD, Certificates
 
 
 def pem(certificates: Certificates, **more: str) -> dict[str, str]:
@@ -276,7 +276,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             before = serial(old)
 
             def renew(path: str) -> None:
-                change = {Resource.broker(1): [Alteration(Op.SET, key, path)]}
+                change = {Resource.broker(1): [AlterConfigOp(OpType.SET, key, path)]}
                 admin.incremental_alter_configs(change)[Resource.broker(1)]
 
             with pytest.raises(InvalidRequest, match="cannot be read"):
@@ -292,7 +292,7 @@ def test_certificates_change_under_open_connections(certificates: Certificates, 
             _until(lambda: _serial_now(server, other) != again)
             assert ask(old)
             # Back to the file's own.
-            change = {Resource.broker(1): [Alteration(Op.DELETE, key)]}
+            change = {Resource.broker(1): [AlterConfigOp(OpType.DELETE, key)]}
             admin.incremental_alter_configs(change).raise_for_failures()
             _until(lambda: _trusts(server, certificates))
             assert ask(old)
@@ -313,7 +313,8 @@ def test_a_truststore_that_changes_shuts_out_who_was_trusted(certificates: Certi
         with SyncAdminClient(server.address("PLAINTEXT")) as admin:
             settings = {"type": "PEM", "location": str(other.ca)}
             wishes = [
-                Alteration(Op.SET, f"listener.name.ssl.ssl.truststore.{key}", value) for key, value in settings.items()
+                AlterConfigOp(OpType.SET, f"listener.name.ssl.ssl.truststore.{key}", value)
+                for key, value in settings.items()
             ]
             admin.incremental_alter_configs({Resource.broker(1): wishes}).raise_for_failures()
 
@@ -337,7 +338,7 @@ def test_connections_arrive_all_through_a_renewal(certificates: Certificates) ->
             files = Path(f"/proc/{server.pid}/fd")
             before = len(list(files.iterdir()))
             for _ in range(20):
-                change = {Resource.broker(1): [Alteration(Op.SET, key, str(certificates.store("broker")))]}
+                change = {Resource.broker(1): [AlterConfigOp(OpType.SET, key, str(certificates.store("broker")))]}
                 admin.incremental_alter_configs(change).raise_for_failures()
                 for _ in range(3):
                     with connect(server, context(certificates)) as line:
@@ -354,7 +355,7 @@ REPLACEMENTS = [
     ("one name less", "/CN=broker", "DNS:localhost", False, True),
 ]
 """A certificate's subject and other names, and whether it may replace that of CN=broker: as it is, and where changes
-are allowed. tests/conformance/test_doors.py holds a real broker to the same."""
+are allowed. tests/conformance/test_listeners.py holds a real broker to the same."""
 
 
 @pytest.mark.parametrize(("what", "subject", "names", "strictly", "freely"), REPLACEMENTS)
@@ -379,7 +380,7 @@ def may_replace(bootstrap: str, listener: str, store: Path) -> bool:
     """Whether a broker takes another PEM store for its listener."""
     key = f"listener.name.{listener}.ssl.keystore.location"
     with SyncAdminClient(bootstrap) as admin:
-        done = admin.incremental_alter_configs({Resource.broker(1): [Alteration(Op.SET, key, str(store))]})
+        done = admin.incremental_alter_configs({Resource.broker(1): [AlterConfigOp(OpType.SET, key, str(store))]})
     for failure in done.failures.values():
         assert failure.code == ErrorCode.INVALID_REQUEST, failure
     return not done.failures

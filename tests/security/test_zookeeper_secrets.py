@@ -8,7 +8,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
-from kconf import Alteration, Mechanism, Op, Resource, SyncAdminClient, scram_upsertion
+from kconf import AlterConfigOp, Mechanism, OpType, Resource, SyncAdminClient, scram_upsertion
 from lab.zookeeper import ZooKeeper
 from tests.support.process import KconfProcess
 
@@ -18,7 +18,10 @@ KEYSTORE = "listener.name.internal.ssl.keystore.password"
 
 @pytest.mark.parametrize("properties", [{}, {"password.encoder.secret": "the-encoders-own"}])
 def test_a_secret_comes_back_and_is_in_no_znode(zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]) -> None:
-    wishes = [Alteration(Op.SET, KEYSTORE, SECRETS[0]), Alteration(Op.SET, "some.plugins.own", SECRETS[1])]
+    wishes = [
+        AlterConfigOp(OpType.SET, KEYSTORE, SECRETS[0]),
+        AlterConfigOp(OpType.SET, "some.plugins.own", SECRETS[1]),
+    ]
     with KconfProcess(store=zookeeper.url(chroot), properties=properties) as process:
         with SyncAdminClient(process.bootstrap) as admin:
             admin.incremental_alter_configs({Resource.broker(1): wishes}).raise_for_failures()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kconf.spark.lake import Lake
+from kconf.spark.delta_tables import Lake
 from tests.spark.tables import fill, rendered
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kconf.engine.policy import Effective
-from kconf.engine.policy_rules import Finding, Rules, Subject
-from kconf.engine.resolve import Ladder
-from kconf.keys.catalogue import kafka_43
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.hooks import Effective
+from kconf.engine.policy.rules import Finding, Rules, Subject
 from kconf.model.resource import Resource, ResourceType
 from tests.spark.oracle import Line
 
@@ -33,7 +33,7 @@ class Cluster:
     refusals: list[Row] = field(default_factory=list)
     _broken: dict[tuple[Resource, str], Row] = field(default_factory=dict)
     _levels: tuple[dict[str, str], dict[str, str]] | None = None
-    _last: Ladder = field(init=False)
+    _last: ConfigResolver = field(init=False)
 
     def revise(self, lines: list[Line]) -> None:
         """Apply the lines of one revision, and judge what there is then."""
@@ -97,13 +97,13 @@ class Cluster:
                 self._broken[place] = row
                 self.breaches.append(row)
 
-    def _ladder(self) -> Ladder:
+    def _ladder(self) -> ConfigResolver:
         everywhere, here = (dict(self.overrides.get(each, {})) for each in (Resource.brokers(), Resource.broker(1)))
         if (everywhere, here) != self._levels:
-            self._levels, self._last = (everywhere, here), Ladder(kafka_43(), self.static, everywhere, here)
+            self._levels, self._last = (everywhere, here), ConfigResolver(kafka_43(), self.static, everywhere, here)
         return self._last
 
-    def _subject(self, resource: Resource, ladder: Ladder) -> Subject:
+    def _subject(self, resource: Resource, ladder: ConfigResolver) -> Subject:
         """The resource as the server would show it to the rules."""
         mine = self.overrides.get(resource, {})
         topic = self.topics.get(resource)

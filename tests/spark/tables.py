@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kconf.spark.lake import Lake
-from kconf.spark.schemas import ACTIVITY, DRIFT, HISTORY, INTEGRITY, RUNS, SNAPSHOT, TOPICS, VIOLATIONS, Table
+from kconf.lake.schemas import ACTIVITY, DRIFT, HISTORY, INTEGRITY, RUNS, SNAPSHOT, TOPICS, VIOLATIONS, Table
+from kconf.spark.delta_tables import Lake
 
 Row = Mapping[str, Any]
 ONE, OTHER = "cluster-one-000000000A", "cluster-other-0000000B"

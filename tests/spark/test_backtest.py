@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kconf.engine.policy_rules import Rules
-from kconf.engine.policy_yaml import read_rules
-from kconf.keys.catalogue import kafka_43
-from kconf.spark.backtesting import Outcome, Span, backtest
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.parser import read_rules
+from kconf.engine.policy.rules import Rules
+from kconf.lake.schemas import RUNS, SNAPSHOT, TABLES, VIOLATIONS
+from kconf.spark.backtest import BacktestResult, TimeRange, backtest
+from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, local
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import RUNS, SNAPSHOT, TABLES, VIOLATIONS
 from kconf.spark.transforms.backtest import breaches, judged, refusals
 from kconf.spark.transforms.history import intervals, journal_events
 from kconf.spark.transforms.values import KEYS, keys
@@ -178,8 +178,8 @@ def _tried_on_the_past(lake: Lake) -> None:
     rules = read_rules(LOOKED.replace("1h", "2s").replace("warn", "error"), kafka_43())
     (versions,) = (row["versions"] for row in collected(lake.read(RUNS)))
 
-    def tried(limit: int = 9, **asked: Any) -> Outcome:
-        return backtest(lake, versions, rules, Span(**asked), limit, print)
+    def tried(limit: int = 9, **asked: Any) -> BacktestResult:
+        return backtest(lake, versions, rules, TimeRange(**asked), limit, print)
 
     everything = tried()
     assert {row["rule"]: (row["findings"], row["resources"], row["open"]) for row in everything.rules} == {

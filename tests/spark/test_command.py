@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kconf.spark.lake import first_line
-from kconf.spark.schemas import HISTORY, JOURNAL
+from kconf.lake.schemas import HISTORY, JOURNAL
+from kconf.spark.delta_tables import first_line
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
 from tests.support.process import free_port

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from kconf.lake.lookup import LakeTables
+from kconf.lake.schemas import HISTORY, RUNS, TABLES
 from kconf.spark import runner
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake
-from kconf.spark.reading import Tables
 from kconf.spark.runner import Sources
-from kconf.spark.schemas import HISTORY, RUNS, TABLES
 from tests.spark.journals import journals
 from tests.spark.oracle import Line, comparable, fold, lines_of
 
@@ -75,7 +75,7 @@ def answers(lake: Path, work: Path) -> dict[str, list[str]]:
     """Every row that anyone can ask for, from a copy: a path through /proc is not one for every library."""
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(lake, work)
-    tables = Tables(str(work))
+    tables = LakeTables(str(work))
     return {name: sorted(map(repr, tables.rows(table))) for name, table in TABLES.items() if table is not RUNS}
 
 

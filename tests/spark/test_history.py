@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kconf.lake.schemas import HISTORY, JOURNAL
 from kconf.spark import bronze, silver
-from kconf.spark.lake import Lake
-from kconf.spark.schemas import HISTORY, JOURNAL
+from kconf.spark.delta_tables import Lake
 from kconf.spark.transforms import lines
 from kconf.spark.transforms.history import intervals, journal_events
 from tests.spark.journals import Journal, journals

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from kconf.spark.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, VIOLATIONS, Table
+from kconf.lake.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, VIOLATIONS, Table
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
 

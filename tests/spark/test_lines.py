@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kconf.keys.catalogue import kafka_43
-from kconf.keys.checked import normalised
+from kconf.configdef.catalog import kafka_43
+from kconf.configdef.validate import normalised
+from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import bronze, silver
-from kconf.spark.lake import Lake, local
-from kconf.spark.schemas import ATTEMPTS, JOURNAL, QUARANTINE
+from kconf.spark.delta_tables import Lake, local
 from kconf.spark.transforms import values
 from tests.spark.journals import journals
 from tests.support.secrets import assert_nowhere

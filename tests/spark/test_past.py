@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kconf.spark.lake import Lake
-from kconf.spark.schemas import HISTORY
-from tests.cli.people.stories import People
+from kconf.lake.schemas import HISTORY
+from kconf.spark.delta_tables import Lake
+from tests.cli.commands.stories import People
 from tests.spark.tables import at, finish, interval, put
 from tests.support.process import KconfProcess
 

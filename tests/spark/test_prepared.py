@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.spark import classes
+from kconf.spark import class_archive as classes
 from tests.spark.test_command import kconf
 
 MAKE = """

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kconf.lake.lookup import LakeTables, LookupFilter, shown
+from kconf.lake.schemas import HISTORY
 from kconf.model.resource import Resource
-from kconf.spark.lake import Lake, LakeError
-from kconf.spark.reading import About, Tables, shown
-from kconf.spark.schemas import HISTORY
+from kconf.spark.delta_tables import Lake, LakeError
 from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture
-def tables(place: Path) -> Tables:
-    return Tables(str(place))
+def tables(place: Path) -> LakeTables:
+    return LakeTables(str(place))
 
 
 def ask(place: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -50,20 +50,20 @@ def items(place: Path, *words: str, status: int = 0) -> list[dict[str, Any]]:
 # -- the reader ------------------------------------------------------------------------------------------------------
 
 
-def test_history_is_in_order_and_in_its_span(tables: Tables) -> None:
-    about = About([ONE], [ORDERS], "retention.ms")
+def test_history_is_in_order_and_in_its_span(tables: LakeTables) -> None:
+    about = LookupFilter([ONE], [ORDERS], "retention.ms")
 
     assert [row["value"] for row in tables.history(about)] == ["60000", "120000", "180000"]
     assert [row["value"] for row in tables.history(about, at(3), at(4))] == ["120000"]
     assert [row["value"] for row in tables.history(about, at(2), at(2))] == ["120000"]  # an end is not in its interval
-    assert tables.history(About([ONE], [Resource.topic("o'rders; --")])) == []
+    assert tables.history(LookupFilter([ONE], [Resource.topic("o'rders; --")])) == []
 
 
 @pytest.mark.parametrize(
     ("hours", "value"), [(0.5, None), (1, "60000"), (1.99, "60000"), (2, "120000"), (5, "180000"), (99, "180000")]
 )
-def test_state_at_a_time_is_what_held_then(tables: Tables, hours: float, value: str | None) -> None:
-    found = tables.state(About([ONE], [ORDERS], "retention.ms"), at(hours))
+def test_state_at_a_time_is_what_held_then(tables: LakeTables, hours: float, value: str | None) -> None:
+    found = tables.state(LookupFilter([ONE], [ORDERS], "retention.ms"), at(hours))
 
     assert [row["value"] for row in found] == ([] if value is None else [value])
 
@@ -74,23 +74,23 @@ def test_a_state_has_one_row_per_fact_also_where_the_clock_stood_still(spark: Sp
     put(lake, HISTORY, same)
     finish(lake, [HISTORY])
 
-    assert [row["value"] for row in Tables(lake.uri).state(at=at(1))] == ["2"]
+    assert [row["value"] for row in LakeTables(lake.uri).state(at=at(1))] == ["2"]
 
 
 def test_what_a_run_has_not_finished_is_not_seen(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     put(lake, HISTORY, INTERVALS[:3])
     with pytest.raises(LakeError, match="there is no lake at"):
-        Tables(lake.uri)
+        LakeTables(lake.uri)
     finish(lake, [HISTORY])
     put(lake, HISTORY, INTERVALS)
 
-    assert len(Tables(lake.uri).history()) == 3
+    assert len(LakeTables(lake.uri).history()) == 3
     finish(lake, [HISTORY], run=2)
-    assert len(Tables(lake.uri).history()) == len(INTERVALS)
+    assert len(LakeTables(lake.uri).history()) == len(INTERVALS)
 
 
-def test_secrets_of_two_clusters_are_not_compared(tables: Tables) -> None:
+def test_secrets_of_two_clusters_are_not_compared(tables: LakeTables) -> None:
     found = tables.compare(ONE, OTHER)
 
     told = [((left or right or {})["resource_name"], shown(left), shown(right)) for left, right in found]

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kconf.cli.lake.plots import nice
-from kconf.spark.lake import Lake
-from kconf.spark.schemas import HISTORY
+from kconf.cli.commands.lake.plots import nice
+from kconf.lake.schemas import HISTORY
+from kconf.spark.delta_tables import Lake
 from tests.spark.tables import INTERVALS, finish, put, rendered
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kconf.lake.schemas import TABLES
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake
 from kconf.spark.runner import Sources, rebuild, run
-from kconf.spark.schemas import TABLES
 
 Row = dict[str, Any]
 CLUSTER = "looked-at-only"

@@ -12,20 +12,20 @@ import pytest
 from kconf import (
     AclBinding,
     AclType,
-    Alteration,
+    AlterConfigOp,
     Mechanism,
-    Op,
+    NewTopic,
     Operation,
+    OpType,
     Plain,
     QuotaEntity,
     Resource,
     ResourceType,
     SyncAdminClient,
-    TopicWish,
     scram_upsertion,
 )
-from kconf.spark.schemas import SNAPSHOT_LINE
-from kconf.spark.source import Door, KconfReader, Part, reason
+from kconf.lake.schemas import SNAPSHOT_LINE
+from kconf.spark.source import ClusterPartition, KconfReader, SourceOptions, reason
 from tests.support.process import KconfProcess
 
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ def cluster() -> Iterator[KconfProcess]:
 
 
 def fill(admin: SyncAdminClient) -> None:
-    wishes = [TopicWish(f"t{number:02}", partitions=number % 3 + 1) for number in range(TOPICS)]
+    wishes = [NewTopic(f"t{number:02}", partitions=number % 3 + 1) for number in range(TOPICS)]
     admin.create_topics(wishes).raise_for_failures()
     admin.incremental_alter_configs(
         {
-            Resource.topic("t00"): [Alteration(Op.SET, "retention.ms", "60000")],
-            Resource.topic("t01"): [Alteration(Op.SET, "cleanup.policy", "compact")],
-            Resource.brokers(): [Alteration(Op.SET, "log.retention.ms", "77")],
-            Resource.broker(1): [Alteration(Op.SET, SECRET, PASSWORD)],
-            Resource(ResourceType.GROUP, "g1"): [Alteration(Op.SET, "consumer.session.timeout.ms", "50000")],
-            Resource(ResourceType.CLIENT_METRICS, "m1"): [Alteration(Op.SET, "interval.ms", "60000")],
+            Resource.topic("t00"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")],
+            Resource.topic("t01"): [AlterConfigOp(OpType.SET, "cleanup.policy", "compact")],
+            Resource.brokers(): [AlterConfigOp(OpType.SET, "log.retention.ms", "77")],
+            Resource.broker(1): [AlterConfigOp(OpType.SET, SECRET, PASSWORD)],
+            Resource(ResourceType.GROUP, "g1"): [AlterConfigOp(OpType.SET, "consumer.session.timeout.ms", "50000")],
+            Resource(ResourceType.CLIENT_METRICS, "m1"): [AlterConfigOp(OpType.SET, "interval.ms", "60000")],
         }
     ).raise_for_failures()
     admin.alter_client_quotas(
@@ -153,12 +153,12 @@ def test_all_else_is_there_too(read: list[dict[str, Any]]) -> None:
 
 
 def test_topics_are_shared_out_and_each_broker_has_a_part(cluster: KconfProcess) -> None:
-    parts = KconfReader(Door(cluster.address("PLAINTEXT")), 4, None).partitions()
+    parts = KconfReader(SourceOptions(cluster.address("PLAINTEXT")), 4, None).partitions()
 
-    assert all(isinstance(each, Part) for each in parts)
-    shares = [len(each.topics) for each in parts if isinstance(each, Part) and each.topics]
+    assert all(isinstance(each, ClusterPartition) for each in parts)
+    shares = [len(each.topics) for each in parts if isinstance(each, ClusterPartition) and each.topics]
     assert shares == [7, 7, 7, 4]
-    assert [each.broker for each in parts if isinstance(each, Part) and each.broker is not None] == [1]
+    assert [each.broker for each in parts if isinstance(each, ClusterPartition) and each.broker is not None] == [1]
     assert len(parts) == 6
 
 
@@ -210,7 +210,7 @@ def test_who_must_log_in_is_named_and_never_shown(
     plan: str = spark._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "formatted")  # type: ignore[union-attr]
     assert "kconf" in plan
     assert PASSWORD not in plan
-    reader = KconfReader(Door.of(options), 2, None)
+    reader = KconfReader(SourceOptions.of(options), 2, None)
     from pyspark.cloudpickle import dumps
 
     shipped = [dumps(reader), dumps(reader.partitions())]  # type: ignore[no-untyped-call]
@@ -224,7 +224,7 @@ def test_many_clusters_are_looked_at_in_one_job_and_one_that_is_away_spoils_noth
     file.touch(0o600)
     with KconfProcess() as other:
         with SyncAdminClient(other.bootstrap) as admin:
-            admin.create_topics([TopicWish("elsewhere")]).raise_for_failures()
+            admin.create_topics([NewTopic("elsewhere")]).raise_for_failures()
         places = {
             "prod-a": cluster.address("PLAINTEXT"),
             "prod-b": other.bootstrap,

@@ -15,8 +15,8 @@ import pyspark
 import pytest
 from deltalake import DeltaTable
 
-from kconf import Alteration, Op, Resource, SyncAdminClient
-from kconf.spark.schemas import EFFECTIVE_CONFIG, HISTORY, INTEGRITY
+from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
+from kconf.lake.schemas import EFFECTIVE_CONFIG, HISTORY, INTEGRITY
 from tests.archive.reading import archiving
 from tests.support.process import free_port
 
@@ -76,7 +76,7 @@ def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(mas
     with archiving(tmp_path / "archive") as server:
         with SyncAdminClient(server.bootstrap) as admin:
             admin.create_topics(["orders", "payments"]).raise_for_failures()
-            wish = {Resource.topic("orders"): [Alteration(Op.SET, "retention.ms", "60000")]}
+            wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")]}
             admin.incremental_alter_configs(wish).raise_for_failures()
         server.restart()
         words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")

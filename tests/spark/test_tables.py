@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kconf import Alteration, Op, QuotaEntity, Resource, SyncAdminClient, TopicWish
-from kconf.engine.policy_rules import Subject
-from kconf.engine.quota_ladder import StoredQuotas
+from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient
+from kconf.engine.policy.rules import Subject
+from kconf.engine.quotas.precedence import StoredQuotas
+from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
+from kconf.spark.delta_tables import Lake, LakeError
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, LakeError
 from kconf.spark.runner import Sources, run
-from kconf.spark.schemas import TABLES
 from tests.archive.reading import archiving, lines
 from tests.support.process import free_port
 from tests.support.secrets import assert_nowhere
@@ -59,21 +59,21 @@ QUOTAS = {
 }
 
 
-def setting(key: str, value: str) -> Alteration:
-    return Alteration(Op.SET, key, value)
+def setting(key: str, value: str) -> AlterConfigOp:
+    return AlterConfigOp(OpType.SET, key, value)
 
 
 def change(admin: SyncAdminClient) -> None:
     """A small life: topics that come, grow, go and come again, keys that flap, quotas of every level."""
     admin.create_topics(
-        [TopicWish("orders", partitions=4, configs=[("retention.ms", "60000")]), TopicWish("user-state"), "payments"]
+        [NewTopic("orders", partitions=4, configs=[("retention.ms", "60000")]), NewTopic("user-state"), "payments"]
     ).raise_for_failures()
     for value in ("1048576", "2097152", "1048576"):
         alterations = {Resource.topic("payments"): [setting("segment.bytes", value)]}
         admin.incremental_alter_configs(alterations, reason=f"try {value}").raise_for_failures()
-    admin.create_topics([TopicWish("ledger", configs=[("retention.ms", "1000")])]).raise_for_failures()
+    admin.create_topics([NewTopic("ledger", configs=[("retention.ms", "1000")])]).raise_for_failures()
     admin.delete_topics(["ledger"]).raise_for_failures()
-    admin.create_topics([TopicWish("ledger", configs=[("cleanup.policy", " compact , delete")])]).raise_for_failures()
+    admin.create_topics([NewTopic("ledger", configs=[("cleanup.policy", " compact , delete")])]).raise_for_failures()
     admin.create_partitions({"payments": 2}).raise_for_failures()
     admin.incremental_alter_configs(
         {

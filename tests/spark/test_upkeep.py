@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from kconf.spark import preparing, runner
+from kconf.lake.lookup import LakeTables
+from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
+from kconf.spark import runner
+from kconf.spark import warmup as preparing
+from kconf.spark.delta_tables import Lake, LakeError
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, LakeError
-from kconf.spark.reading import Tables
 from kconf.spark.runner import Sources
-from kconf.spark.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
 from tests.spark.journals import journals
 from tests.spark.oracle import comparable, fold, lines_of
 
@@ -57,7 +58,7 @@ class World:
 
     def answers(self) -> Mapping[str, Any]:
         """Every row that anyone can ask for."""
-        tables = Tables(self.lake.uri)
+        tables = LakeTables(self.lake.uri)
         named = {name: table for name, table in TABLES.items() if table is not RUNS}
         return {name: sorted(map(repr, tables.rows(table))) for name, table in named.items()}
 
@@ -66,7 +67,7 @@ class World:
 
     def files(self, table: Table) -> int:
         """The files that a look-up reads."""
-        version = dict(Tables(self.lake.uri).run["versions"])[table.name]
+        version = dict(LakeTables(self.lake.uri).run["versions"])[table.name]
         return len(DeltaTable(self.path(table), version=version).file_uris())
 
     def on_disk(self, table: Table) -> int:
@@ -123,7 +124,7 @@ def test_files_are_looked_after_and_no_answer_changes(grown: World) -> None:
 
 
 def test_what_is_built_anew_answers_the_same(grown: World) -> None:
-    before, run = grown.answers(), Tables(grown.lake.uri).run["run"]
+    before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
 
     summary = runner.rebuild(grown.lake, NOTHING, lambda _: None)
 
@@ -169,7 +170,7 @@ def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str)
 
 def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp_path: Path) -> None:
     """The first is stopped in its work, so that it has the lake for as long as the second tries."""
-    before, run = grown.answers(), Tables(grown.lake.uri).run["run"]
+    before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
     words = ("--lake", grown.lake.uri, "--log", str(tmp_path / "spark.log"))
     command = [sys.executable, "-m", "kconf", "pipeline", "compact", *words]
     piped = subprocess.PIPE

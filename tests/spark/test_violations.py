@@ -11,10 +11,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kconf.lake.schemas import JOURNAL, VIOLATIONS
 from kconf.spark import bronze, silver, violations
+from kconf.spark.delta_tables import Lake, fit
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, fit
-from kconf.spark.schemas import JOURNAL, VIOLATIONS
 from tests.spark.journals import Journal, journals
 from tests.spark.oracle import Line
 from tests.spark.test_backtest import VALUES

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from kconf import Alteration, Mechanism, Op, QuotaEntity, Resource, SyncAdminClient, TopicWish, scram_upsertion
-from kconf.spark.reading import Tables
-from kconf.spark.schemas import DECLARED as DECLARED_TABLE
-from kconf.spark.schemas import QUARANTINE, SNAPSHOT
+from kconf import AlterConfigOp, Mechanism, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient, scram_upsertion
+from kconf.lake.lookup import LakeTables
+from kconf.lake.schemas import DECLARED as DECLARED_TABLE
+from kconf.lake.schemas import QUARANTINE, SNAPSHOT
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
 
@@ -101,13 +101,13 @@ def _contexts(address: str) -> str:
 
 def _story(admin: SyncAdminClient) -> None:
     orders = Resource.topic("orders")
-    admin.create_topics([TopicWish("orders", 3), TopicWish("payments", 1)]).raise_for_failures()
+    admin.create_topics([NewTopic("orders", 3), NewTopic("payments", 1)]).raise_for_failures()
     for value in ("60000", "120000", "60000"):
-        wish = {orders: [Alteration(Op.SET, "retention.ms", value)]}
+        wish = {orders: [AlterConfigOp(OpType.SET, "retention.ms", value)]}
         admin.incremental_alter_configs(wish, reason="trying").raise_for_failures()
-    secrets = [Alteration(Op.SET, KEYSTORE, VALUE), Alteration(Op.SET, "my.own.token", UNKNOWN)]
+    secrets = [AlterConfigOp(OpType.SET, KEYSTORE, VALUE), AlterConfigOp(OpType.SET, "my.own.token", UNKNOWN)]
     admin.incremental_alter_configs({Resource.broker(1): secrets}).raise_for_failures()
-    admin.incremental_alter_configs({orders: [Alteration(Op.SET, "segment.ms", REFUSED)]})
+    admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.SET, "segment.ms", REFUSED)]})
     admin.alter_client_quotas({QuotaEntity.of({"user": "ann"}): {"consumer_byte_rate": 5.0}}).raise_for_failures()
     admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
 
@@ -142,7 +142,7 @@ def test_no_file_has_a_secret(way: Way, what: str) -> None:
 
 def test_what_had_the_secrets_was_read(way: Way) -> None:
     """Else that they are nowhere would say nothing."""
-    tables = Tables(str(way.place / "lake"))
+    tables = LakeTables(str(way.place / "lake"))
 
     assert [row["line"] for row in tables.rows(QUARANTINE)] == ["[hidden]"]
     keys = {(row["key"], row["value"]) for row in tables.rows(DECLARED_TABLE)}

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsResource
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_partitions import CreatePartitionsTopic
-from kconf.wire.create_topics import CreatableTopic, CreatableTopicConfig
-from kconf.wire.delete_topics import DeleteTopicState
-from kconf.wire.describe_configs import DescribeConfigsResource
-from kconf.wire.incremental_alter_configs import IncrementalAlterableConfig, IncrementalAlterConfigsResource
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
 from tests.support.wire import Wire
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from math import nan
 from typing import Any
 
-from kconf.wire.alter_client_quotas import AlteredQuota, QuotaOp
-from kconf.wire.alter_quotas import AlteredQuotaResource, WantedQuota
-from kconf.wire.describe_client_quotas import QuotaEntityPart, QuotaFilterComponent
-from kconf.wire.describe_quotas import DescribedQuotaResource, QuotaResource
-from kconf.wire.list_config_entities import WantedConfigEntity
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart, QuotaFilterComponent
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
+from kconf.protocol.messages.list_config_entities import WantedConfigEntity
 from tests.support.admin import Admin
 
 USER, CLIENT = 5, 6

@@ -9,8 +9,8 @@ import socket
 import struct
 from typing import Any, Self
 
-from kconf.wire.apis import BY_NAME
-from kconf.wire.frames import LENGTH, read_response, request
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import LENGTH, read_response, request
 
 
 class Wire:

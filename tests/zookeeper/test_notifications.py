@@ -13,11 +13,11 @@ import pytest
 from kazoo.client import KazooClient
 
 from kconf import AclBinding, AclType, Operation, SyncAdminClient
-from kconf.store import zookeeper_notices
 from kconf.store.base import open_store
-from kconf.store.zookeeper import ZookeeperStore
-from kconf.store.zookeeper_notices import Notices
-from tests.cli.declare.conftest import AUTHORIZER
+from kconf.store.zookeeper import notifications as zookeeper_notices
+from kconf.store.zookeeper.notifications import NotificationPurger
+from kconf.store.zookeeper.store import ZookeeperStore
+from tests.cli.declarative.conftest import AUTHORIZER
 from tests.feed.reading import changes, set_key, until
 from tests.support.admin import BROKER, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
@@ -219,7 +219,7 @@ def test_rights_that_brokers_cannot_read_are_told_of(serve: Serve, znodes: Kazoo
 def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, znodes: KazooClient) -> None:
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
-    notices = Notices(store._session)
+    notices = NotificationPurger(store._session)
     own = [znodes.create("/config/changes/config_change_", b"{}", sequence=True) for _ in range(250)]
     notices.made(own)
     notify(znodes, '{"version":2,"entity_path":"topics/t"}')
@@ -240,7 +240,7 @@ def test_a_purge_of_very_many_lets_others_through(
     monkeypatch.setattr(zookeeper_notices, "_AT_ONCE", 300)
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
-    notices, ask, asked = Notices(store._session), store._session.get_many, list[str]()
+    notices, ask, asked = NotificationPurger(store._session), store._session.get_many, list[str]()
 
     def get_many(paths: Iterable[str]) -> Iterator[tuple[str, bytes, Any]]:
         named = list(paths)

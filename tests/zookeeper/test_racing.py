@@ -11,8 +11,8 @@ from kazoo.client import KazooClient
 from kconf.errors import RevisionConflict
 from kconf.model.journal import Change
 from kconf.model.resource import Resource
-from kconf.store.zookeeper import ZookeeperStore
-from kconf.store.zookeeper_outside import Outside
+from kconf.store.zookeeper.external_changes import ExternalChanges
+from kconf.store.zookeeper.store import ZookeeperStore
 from tests.contract.changes import commit, draft, put, topic, turned
 from tests.feed.reading import until
 
@@ -52,15 +52,15 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     one, other = stores
     seen = other.load().changed[ORDERS]
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
-    real, overtaken = Outside._compared, list[int]()
+    real, overtaken = ExternalChanges._compared, list[int]()
 
-    def compared(self: Outside, paths: Sequence[str]) -> list[Change]:
+    def compared(self: ExternalChanges, paths: Sequence[str]) -> list[Change]:
         found = real(self, paths)
         if self is other._outside and not overtaken:
             overtaken.append(commit(one, put(ORDERS, "retention.ms", "5")).number)
         return found
 
-    monkeypatch.setattr(Outside, "_compared", compared)
+    monkeypatch.setattr(ExternalChanges, "_compared", compared)
     (answer,) = other.commit([draft(put(ORDERS, "retention.ms", "6"), guards={ORDERS: seen})])
 
     assert overtaken
@@ -76,14 +76,14 @@ def test_what_was_written_while_nobody_was_there_is_told_though_another_was_fast
     """A server that starts finds a foreign write; before it has put that down, another commits something else."""
     one, _ = stores
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
-    real, overtaken = Outside._write, list[int]()
+    real, overtaken = ExternalChanges._write, list[int]()
 
-    def write(self: Outside, changes: Sequence[Change], paths: Sequence[str]) -> set[Resource] | None:
+    def write(self: ExternalChanges, changes: Sequence[Change], paths: Sequence[str]) -> set[Resource] | None:
         if not overtaken:
             overtaken.append(commit(one, turned(None, topic("payments"))).number)
         return real(self, changes, paths)
 
-    monkeypatch.setattr(Outside, "_write", write)
+    monkeypatch.setattr(ExternalChanges, "_write", write)
     ZookeeperStore.open(zookeeper_url).close()
 
     until(lambda: one.load().revision == overtaken[0] + 1, SOON)

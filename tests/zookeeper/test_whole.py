@@ -19,7 +19,7 @@ from kconf import (
     scram_upsertion,
 )
 from tests.feed.reading import changes, until
-from tests.security.realm import ALICE, Secured
+from tests.security.sasl_server import ALICE, Secured
 from tests.support.admin import BROKER, DELETE, SET, TOPIC, Admin, codes, new_topic
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve

@@ -9,59 +9,59 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
-from kconf.cli.people.helping import Help, ends_of, share_examples
+from kconf.cli.common.help import Help, ends_of, share_examples
 from kconf.errors import KconfError
 from kconf.version import __version__
 
 OTHERS: Final = "in the words of others"
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "look and change": {
-        "context": "people.context",
-        "describe": "people.describe",
-        "explain": "people.explain",
-        **dict.fromkeys(("set", "unset", "append", "subtract"), "people.alter"),
-        "topic": "people.topic",
-        "quota": "quota",
-        "acl": "people.acl",
-        "scram": "people.scram",
+        "context": "commands.context",
+        "describe": "commands.describe",
+        "explain": "commands.explain",
+        **dict.fromkeys(("set", "unset", "append", "subtract"), "commands.alter"),
+        "topic": "commands.topic",
+        "quota": "commands.quota.main",
+        "acl": "commands.acl",
+        "scram": "commands.scram",
     },
     "a cluster as files": {
-        "export": "declare.export",
-        **dict.fromkeys(("plan", "apply"), "declare.plan"),
+        "export": "commands.export",
+        **dict.fromkeys(("plan", "apply"), "commands.plan"),
     },
     "the past": {
-        **dict.fromkeys(("history", "blame"), "past.history"),
-        "diff": "past.diff",
-        "rollback": "past.rollback",
-        "watch": "past.watch",
+        **dict.fromkeys(("history", "blame"), "commands.history.history"),
+        "diff": "commands.history.diff",
+        "rollback": "commands.history.rollback",
+        "watch": "commands.history.watch",
     },
     "a server": {
-        "serve": "serve",
-        "policy": "policy",
-        "backup": "backup",
-        "store": "store",
-        "archive": "archive",
+        "serve": "commands.serve",
+        "policy": "commands.policy",
+        "backup": "commands.backup",
+        "store": "commands.store",
+        "archive": "commands.archive",
     },
     "many clusters": {
-        "snapshot": "declare.snapshot",
-        "pipeline": "pipeline",
-        "lake": "lake.main",
+        "snapshot": "commands.snapshot",
+        "pipeline": "commands.pipeline",
+        "lake": "commands.lake.main",
     },
     "at the prompt": {
-        "shell": "people.shell",
-        "completion": "people.completion",
+        "shell": "commands.shell",
+        "completion": "commands.completion",
     },
     OTHERS: {
-        "config-command": "config_command",
-        "kafka": "kafka",
-        "scram-credentials": "scram_credentials",
+        "config-command": "compat.kip248.config_command",
+        "kafka": "compat.kip21.command",
+        "scram-credentials": "compat.kip248.scram_credentials",
     },
 }
-"""The commands by purpose, each with its module in this package, which has `add_to` and may add several at once."""
+"""The commands by purpose, each with its module in this package, which has `register` and may add several at once."""
 COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 KAFKAS: Final = {
-    "kafka-configs": ("kafka_configs.main", "Kafka's own configuration command, for any cluster"),
+    "kafka-configs": ("compat.kafka_configs.main", "Kafka's own configuration command, for any cluster"),
 }
 """More of those in the words of others: they read their command line themselves."""
 EPILOG: Final = """\
@@ -70,7 +70,7 @@ Which cluster: -b HOST:PORT, or -C NAME, a context; else the current context.
 """
 
 
-class Misused(Exception):
+class UsageError(Exception):
     """A command line that makes no sense, and the parser that says so."""
 
     def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
@@ -80,10 +80,10 @@ class Misused(Exception):
     def tell(self, words: Sequence[str]) -> int:
         """A sentence and where to look, or where JSON was asked for an object that says it."""
         if "json" in words or any(word.endswith("=json") for word in words):
-            from kconf.cli.people.answers import Answer
+            from kconf.cli.output.result import CommandResult
             from kconf.errors import ConfigurationError
 
-            answer = Answer(self.parser.prog.removeprefix("kconf").strip(), output="json")
+            answer = CommandResult(self.parser.prog.removeprefix("kconf").strip(), output="json")
             answer.trouble = ConfigurationError(str(self))
             return answer.tell()
         more = "" if ";" in str(self) else f"; {self.parser.prog} --help tells what it takes"
@@ -109,7 +109,7 @@ class _Parser(argparse.ArgumentParser):
         import re
 
         unknown = re.match("argument COMMAND: invalid choice: '(.*?)'", message)
-        raise Misused(self, message if unknown is None else self._no_command(unknown[1]))
+        raise UsageError(self, message if unknown is None else self._no_command(unknown[1]))
 
     def _no_command(self, word: str) -> str:
         from difflib import get_close_matches
@@ -142,7 +142,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
-        import_module(f"kconf.cli.{module}").add_to(commands)
+        import_module(f"kconf.cli.{module}").register(commands)
     if only is None:
         for name, (_, about) in KAFKAS.items():
             commands.add_parser(name, help=about, add_help=False)
@@ -151,15 +151,15 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def read_words(words: Sequence[str]) -> argparse.Namespace:
-    """A command line as options, of which `run` carries it out; `Misused` where it makes no sense."""
+    """A command line as options, of which `run` carries it out; `UsageError` where it makes no sense."""
     first = words[0] if words else ""
     whole = parser(first if first in COMMANDS else None)
     if any("\udc80" <= character <= "\udcff" for word in words for character in word):
-        raise Misused(whole, "the command line is not UTF-8")
+        raise UsageError(whole, "the command line is not UTF-8")
     options, stragglers = whole.parse_known_args(words)
     place = getattr(options, "rest", None)
     if stragglers and (place is None or any(word.startswith("-") for word in stragglers)):
-        raise Misused(_asked(whole, words), f"unrecognized arguments: {' '.join(stragglers)}")
+        raise UsageError(_asked(whole, words), f"unrecognized arguments: {' '.join(stragglers)}")
     if place is not None:
         getattr(options, place).extend(stragglers)  # argparse takes words behind an option for another argument's
     return options
@@ -176,7 +176,7 @@ def _asked(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Ar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly; more in people/answers.py."""
+    """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly; more in output/result.py."""
     words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     first = words[0]
     if first in KAFKAS:
@@ -193,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Misused as error:
+    except UsageError as error:
         return error.tell(words)
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)

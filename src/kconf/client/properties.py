@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from kconf.client.options import client_settings
-from kconf.client.settings import Settings
+from kconf.client.base import client_settings
+from kconf.client.settings import ClientSettings
 from kconf.errors import ConfigurationError
-from kconf.keys.properties import read_properties
+from kconf.util.java_properties import read_properties
 
 if TYPE_CHECKING:
-    from kconf.client.sasl import Sasl
-    from kconf.client.tls import Tls
+    from kconf.client.auth.sasl import Sasl
+    from kconf.security.tls import Tls
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -26,7 +26,7 @@ def settings_from(
     properties: str | PathLike[str] | Mapping[str, str],
     bootstrap: str | Iterable[str] = (),
     controllers: str | Iterable[str] = (),
-) -> Settings:
+) -> ClientSettings:
     """Settings from a file or a mapping. Addresses given here win over those of the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
@@ -68,8 +68,8 @@ def _seconds(key: str, text: str) -> float:
 
 
 def _tls(given: Mapping[str, str]) -> Tls:
-    from kconf.client.stores import key_material, trusted
-    from kconf.client.tls import Tls
+    from kconf.security.keystores import key_material, trusted
+    from kconf.security.tls import Tls
 
     chain, key, password = key_material(given)
     names = given.get("ssl.endpoint.identification.algorithm", "https").strip()
@@ -78,6 +78,6 @@ def _tls(given: Mapping[str, str]) -> Tls:
 
 
 def _sasl(given: Mapping[str, str]) -> Sasl:
-    from kconf.client.jaas import login
+    from kconf.client.auth.jaas_login import login
 
     return login(given)

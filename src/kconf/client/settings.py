@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kconf.client.sasl import Sasl
-    from kconf.client.tls import Tls
+    from kconf.client.auth.sasl import Sasl
+    from kconf.security.tls import Tls
 
 _ADDRESS = re.compile(r"(?:[A-Za-z_]+://)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:/\s]+)):(?P<port>\d{1,5})/?")
 
@@ -30,7 +30,7 @@ class Address(NamedTuple):
         return cls(match["v6"] or match["host"], int(match["port"]))
 
 
-class Settings(NamedTuple):
+class ClientSettings(NamedTuple):
     """Times are in seconds. Where `controllers` is true, `bootstrap` names KRaft controllers in place of brokers."""
 
     bootstrap: tuple[Address, ...]

@@ -45,7 +45,7 @@ class AclType(IntEnum):
 
 CLUSTER_NAME = "kafka-cluster"
 
-Authorise = Callable[[Operation, AclType, str], bool]
+Authorize = Callable[[Operation, AclType, str], bool]
 """May this caller do that to the named resource?"""
 
 

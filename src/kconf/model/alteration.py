@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kconf.model.resource import Resource
 
 
-class Op(IntEnum):
+class OpType(IntEnum):
     """KIP-339's operations. The wire may bring other numbers: they fail their resource."""
 
     SET = 0
@@ -18,7 +18,7 @@ class Op(IntEnum):
     SUBTRACT = 3
 
 
-class Alteration(NamedTuple):
+class AlterConfigOp(NamedTuple):
     """One wish about one key."""
 
     op: int
@@ -37,11 +37,11 @@ class ResourceAlterations(NamedTuple):
     """
 
     resource: Resource
-    alterations: Sequence[Alteration]
+    alterations: Sequence[AlterConfigOp]
     expected: int = -1
 
 
-class TopicWish(NamedTuple):
+class NewTopic(NamedTuple):
     """A topic to be made; -1 means the cluster's default, `assignment` maps partitions to broker ids."""
 
     name: str

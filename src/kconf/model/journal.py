@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RequestContext:
     """Who asks, as the journal will name them."""
 
     principal: str = "User:ANONYMOUS"
@@ -59,14 +59,14 @@ class Revision:
 
     number: int
     time: int
-    caller: Caller
+    caller: RequestContext
     changes: Sequence[Change]
     origin: str = "kconf"
     sequence: int = 0  # its place in the journal, without gaps; 0 where the numbers themselves have none
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AuditEntry:
     """A request about one resource that changed nothing: refused (`code` is not 0), or a dry run.
 
     Where it is neither, something was changed that is not kept: the level of a logger. It has no revision of its own,
@@ -74,7 +74,7 @@ class Attempt:
     """
 
     time: int
-    caller: Caller
+    caller: RequestContext
     revision: int
     resource: Resource
     keys: Sequence[str]

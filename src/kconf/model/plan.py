@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from kconf.model.journal import Caller, Change
+from kconf.model.journal import Change, RequestContext
 from kconf.model.resource import Resource
 
 T = TypeVar("T")
@@ -24,10 +24,10 @@ class Plan(Generic[T]):
     guards: Mapping[Resource, int] = field(default_factory=dict)
 
 
-class Draft(NamedTuple):
+class PendingCommit(NamedTuple):
     """A plan on its way into the journal."""
 
-    caller: Caller
+    caller: RequestContext
     time: int
     changes: Sequence[Change]
     guards: Mapping[Resource, int]

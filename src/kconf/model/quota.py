@@ -116,7 +116,7 @@ class EffectiveQuota(NamedTuple):
     losers: tuple[QuotaCandidate, ...] = ()
 
 
-class QuotaShift(NamedTuple):
+class QuotaDifference(NamedTuple):
     """A user with a client id who would get another quota, or the same from another level; None: no limit."""
 
     user: str | None
@@ -126,15 +126,15 @@ class QuotaShift(NamedTuple):
     after: QuotaCandidate | None
 
 
-class QuotaAlteration(NamedTuple):
+class ClientQuotaOp(NamedTuple):
     """One wish about one quota of an entity; None removes it."""
 
     key: str
     value: float | None
 
 
-class QuotaAlterations(NamedTuple):
+class ClientQuotaAlteration(NamedTuple):
     """The wishes about one entity. They are granted together or not at all."""
 
     entity: QuotaEntity
-    alterations: tuple[QuotaAlteration, ...]
+    alterations: tuple[ClientQuotaOp, ...]

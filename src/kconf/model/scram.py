@@ -38,7 +38,7 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True)
-class Upsertion:
+class UserScramCredentialUpsertion:
     """A credential to be set: the client salts the password, the server never sees it."""
 
     user: str
@@ -48,7 +48,7 @@ class Upsertion:
     salted_password: bytes = field(repr=False)
 
 
-class Deletion(NamedTuple):
+class UserScramCredentialDeletion(NamedTuple):
     """A credential to be removed."""
 
     user: str

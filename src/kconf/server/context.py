@@ -6,77 +6,77 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4
 
-from kconf.engine.acls import Authorizer
-from kconf.engine.alter import Node
-from kconf.engine.topics import Cluster
-from kconf.errors import ChangeTooLarge, ErrorCode, Failure, StoreError, StoreReadOnly
-from kconf.model.acl import Authorise, allow_all
-from kconf.model.journal import Caller
-from kconf.server.attempts import Attempts
-from kconf.server.brokers import Brokers
-from kconf.server.certificates import Certificates
-from kconf.server.feed import Feed, Patience
-from kconf.server.loggers import Loggers
-from kconf.server.policies import Policies
-from kconf.server.quick import Quick
-from kconf.server.quota_manager import QuotaManager
-from kconf.server.rights import authorizer_of
+from kconf.engine.access.acls import Authorizer
+from kconf.engine.configs.alter import AlterTarget
+from kconf.engine.topics.create import ClusterDefaults
+from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly
+from kconf.model.acl import Authorize, allow_all
+from kconf.model.journal import RequestContext
+from kconf.server.api.describe_fast_path import DescribeFastPath
+from kconf.server.auth.authorizer import authorizer_of
+from kconf.server.auth.certificate_reload import CertificateReloader
+from kconf.server.broker_proxy import BrokerProxy
+from kconf.server.journal.audit_log import AuditLog
+from kconf.server.journal.change_feed import ChangeFeed, LongPollTimer
+from kconf.server.log_levels import LogLevels
+from kconf.server.policy.manager import PolicyManager
+from kconf.server.quotas.manager import QuotaManager
 from kconf.service import Service, State
 
-UNAVAILABLE = Failure(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
-READ_ONLY = Failure(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
+UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
+READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
 
 
-def not_kept(error: StoreError) -> Failure:
+def store_error(error: StoreError) -> ApiError:
     """What is told to who wanted a change: to try again later, or, where that does not help, why."""
     if isinstance(error, ChangeTooLarge):
-        return Failure(ErrorCode.INVALID_REQUEST, str(error))
+        return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ServerContext:
     """This server: shared by all connections."""
 
     service: Service
-    quick: Quick
+    quick: DescribeFastPath
     node_id: int
     cluster_id: str
     rack: str | None
-    loggers: Loggers
-    feed: Feed
-    attempts: Attempts
+    loggers: LogLevels
+    feed: ChangeFeed
+    attempts: AuditLog
     quotas: QuotaManager
-    policies: Policies = field(default_factory=Policies)
+    policies: PolicyManager = field(default_factory=PolicyManager)
     authorizer: Authorizer | None = None
-    certificates: Certificates = field(default_factory=lambda: Certificates(0))
+    certificates: CertificateReloader = field(default_factory=lambda: CertificateReloader(0))
     new_id: Callable[[], UUID] = uuid4
-    brokers: Brokers = field(default_factory=Brokers)
+    brokers: BrokerProxy = field(default_factory=BrokerProxy)
 
     @classmethod
-    def over(cls, service: Service, clock: Callable[[], float], policies: Policies | None = None) -> Context:
+    def over(cls, service: Service, clock: Callable[[], float], policies: PolicyManager | None = None) -> ServerContext:
         """All that a server keeps beside its service, following it."""
         return cls(
             service,
-            Quick(service),  # the first to hear of a commit
+            DescribeFastPath(service),  # the first to hear of a commit
             service.node_id,
             service.store.cluster_id,
             service.state.ladder.value("broker.rack"),
-            Loggers(),
-            Feed(service),
-            Attempts(service, clock),
+            LogLevels(),
+            ChangeFeed(service),
+            AuditLog(service, clock),
             QuotaManager.over(service, clock),
-            policies or Policies(),
+            policies or PolicyManager(),
             authorizer_of(service),
-            Certificates(service.node_id),
-            brokers=Brokers(service),
+            CertificateReloader(service.node_id),
+            brokers=BrokerProxy(service),
         )
 
-    def node(self, state: State) -> Node:
-        return Node(self.node_id, state.ladder, self.certificates.check, self.brokers.ladders(state))
+    def node(self, state: State) -> AlterTarget:
+        return AlterTarget(self.node_id, state.ladder, self.certificates.check, self.brokers.ladders(state))
 
-    def cluster(self, state: State) -> Cluster:
-        return Cluster(self.ids, state.ladder, self.new_id)
+    def cluster(self, state: State) -> ClusterDefaults:
+        return ClusterDefaults(self.ids, state.ladder, self.new_id)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -85,17 +85,17 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """One request: its version, who sent it, and the address by which they reached us."""
 
     version: int
-    caller: Caller
+    caller: RequestContext
     host: str
     port: int
-    authorise: Authorise = allow_all
-    patience: Patience | None = None
+    authorize: Authorize = allow_all
+    patience: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
 
-    def because(self, reason: str) -> Call:
+    def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""
         return replace(self, caller=replace(self.caller, reason=reason))

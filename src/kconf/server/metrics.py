@@ -16,15 +16,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from kconf.server.quota_metrics import quota_families
-from kconf.server.settings import naming
+from kconf.server.quotas.metrics import quota_families
+from kconf.server.static_config import naming
 from kconf.version import __version__
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from kconf.server.app import Server
-    from kconf.server.archiver import Archiver
+    from kconf.server.journal.archiver import Archiver
+    from kconf.server.server import Server
 
 log = getLogger(__name__)
 
@@ -46,11 +46,11 @@ class ServerCollector(Collector):
         for api, count in sorted(by_api.items()):
             requests.add_metric([api], count)
         yield requests
-        yield CounterMetricFamily("kconf_quick_describes", "Describes answered by the short way.", counted.quick)
+        yield CounterMetricFamily("kconf_describe_fast_path", "Describes answered by the short way.", counted.quick)
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(server.guests))
         yield GaugeMetricFamily(
-            "kconf_resting_listeners",
+            "kconf_listeners_paused",
             "Sockets that let new connections wait, for there is no room.",
             server.guests.resting,
         )
@@ -58,7 +58,7 @@ class ServerCollector(Collector):
             "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
         )
         yield CounterMetricFamily(
-            "kconf_turned_away_connections", "Connections beyond the limit of an address.", counted.turned_away
+            "kconf_connections_rejected", "Connections beyond the limit of an address.", counted.turned_away
         )
         yield CounterMetricFamily(
             "kconf_failed_logins", "Logins that were refused, TLS handshakes among them.", counted.failed_logins

@@ -11,10 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.spark import violations
-from kconf.spark.inputs import USAGE, Inputs
-from kconf.spark.lake import Lake, LakeError, local
-from kconf.spark.schemas import (
+from kconf.lake.schemas import (
     ACTIVITY,
     ATTEMPTS,
     DECLARED,
@@ -31,6 +28,9 @@ from kconf.spark.schemas import (
     VIOLATIONS,
     Table,
 )
+from kconf.spark import violations
+from kconf.spark.delta_tables import Lake, LakeError, local
+from kconf.spark.inputs import USAGE, Inputs
 from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
 from kconf.spark.transforms.topics import topics
@@ -130,7 +130,7 @@ class Gold:
 
     @cached_property
     def keys(self) -> DataFrame:
-        return local(self.lake.spark, keys(self.inputs.catalogue), KEYS)
+        return local(self.lake.spark, keys(self.inputs.catalog), KEYS)
 
     @cached_property
     def inherited(self) -> DataFrame:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from kconf.engine.declared import Declared
-from kconf.engine.declared_yaml import read_declared
-from kconf.engine.policy_rules import Pattern, Rules
-from kconf.engine.policy_yaml import read_rules
+from kconf.configdef.catalog import Catalog, kafka_43
+from kconf.engine.declarative.model import Declared
+from kconf.engine.declarative.parser import read_declared
+from kconf.engine.policy.parser import read_rules
+from kconf.engine.policy.rules import NamePattern, Rules
 from kconf.errors import ConfigurationError
-from kconf.keys.catalogue import Catalogue, kafka_43
 
-Owners = Sequence[tuple[Pattern, str]]
+Owners = Sequence[tuple[NamePattern, str]]
 """Whose topics are named how; the first that fits."""
 USAGE = "cluster string, user string, client_id string, key string, rate double"
 
@@ -32,7 +32,7 @@ class Inputs:
     policy: Path | None = None
     owners: Path | None = None
     usage: Path | None = None
-    catalogue: Catalogue = field(default_factory=kafka_43)
+    catalog: Catalog = field(default_factory=kafka_43)
 
     @cached_property
     def declarations(self) -> Declared | None:
@@ -40,13 +40,13 @@ class Inputs:
         files = [each for path in self.declared for each in _yaml_files(path)]
         if not self.declared:
             return None
-        return read_declared([(str(each), _text(each)) for each in files], self.catalogue.of)
+        return read_declared([(str(each), _text(each)) for each in files], self.catalog.of)
 
     @cached_property
     def rules(self) -> Rules:
         if self.policy is None:
             return Rules()
-        return read_rules(_text(self.policy), self.catalogue, str(self.policy))
+        return read_rules(_text(self.policy), self.catalog, str(self.policy))
 
     @cached_property
     def owner_map(self) -> Owners:
@@ -94,8 +94,8 @@ def _text(path: Path) -> str:
         raise ConfigurationError(f"{path}: this is no UTF-8 text") from None
 
 
-def _pattern(text: str, place: str) -> Pattern:
-    pattern = Pattern(text)
+def _pattern(text: str, place: str) -> NamePattern:
+    pattern = NamePattern(text)
     try:
         pattern.compiled()
     except ValueError as error:

@@ -17,10 +17,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
+from kconf.lake.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES, Table
 from kconf.spark import bronze, gold, silver
+from kconf.spark.delta_tables import Lake, LakeBusy, LakeError, first_line, local
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, LakeBusy, LakeError, first_line, local
-from kconf.spark.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES, Table
 from kconf.version import __version__
 
 Say = Callable[[str], None]

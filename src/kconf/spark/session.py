@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import classes
+from kconf.spark import class_archive as classes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

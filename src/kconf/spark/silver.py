@@ -16,8 +16,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from kconf.spark.lake import Lake, fit, local
-from kconf.spark.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms.history import (
     KEY,
     ORDER,

@@ -29,16 +29,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kconf.errors import ConfigurationError, KafkaError, KconfError
+from kconf.lake.schemas import SNAPSHOT_LINE, ddl
 from kconf.model.entry import Source
 from kconf.model.resource import Resource, ResourceType
-from kconf.model.snapshot_lines import acl_line, config_line, scram_line, topic_line
-from kconf.spark.schemas import SNAPSHOT_LINE, ddl
+from kconf.model.snapshot_json import acl_line, config_line, scram_line, topic_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from kconf.client.sync import SyncAdminClient
+    from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import TopicListing
     from kconf.model.entry import Entry, View
 
@@ -54,7 +54,7 @@ _OURS: Final = {  # what a listing of resources finds beside topics and brokers
 
 
 @dataclass(frozen=True)
-class Door:
+class SourceOptions:
     """How to reach the cluster, without what logs in: that is read from its file wherever a line is opened."""
 
     bootstrap: str | None = None
@@ -63,7 +63,7 @@ class Door:
     config: str | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Door:
+    def of(cls, options: Mapping[str, str]) -> SourceOptions:
         for name in options:
             if name not in OPTIONS:
                 raise ConfigurationError(
@@ -77,15 +77,15 @@ class Door:
             return door
         if door.bootstrap is not None or door.properties is not None:
             raise ConfigurationError("a context names the cluster: leave out bootstrap.servers and properties")
-        from kconf.client.contexts import config_path
+        from kconf.client.contexts.contexts import config_path
 
         return cls(context=door.context, config=os.path.abspath(door.config or config_path()))
 
-    def each(self) -> list[Door]:
+    def each(self) -> list[SourceOptions]:
         """A door per cluster: a context may stand for several."""
         if self.context is None:
             return [self]
-        from kconf.client.contexts import load_contexts
+        from kconf.client.contexts.contexts import load_contexts
 
         contexts = load_contexts(self.config)
         words = [each.strip() for each in self.context.split(",") if each.strip()]
@@ -93,22 +93,22 @@ class Door:
         return [replace(self, context=name) for name in names]
 
     def open(self) -> SyncAdminClient:
-        from kconf.client.sync import SyncAdminClient
+        from kconf.client.admin_sync import SyncAdminClient
 
         if self.context is None:
             return SyncAdminClient.from_properties(self.properties or {}, self.bootstrap or ())
-        from kconf.client.contexts import load_contexts
-        from kconf.client.references import bootstrap, client_properties
+        from kconf.client.contexts.config_providers import bootstrap, client_properties
+        from kconf.client.contexts.contexts import load_contexts
 
         context = load_contexts(self.config).named(self.context)  # a worker may have another home
         return SyncAdminClient.from_properties(client_properties(context), bootstrap(context))
 
 
 @dataclass
-class Part(InputPartition):
+class ClusterPartition(InputPartition):
     """A share of the work: topics with their shape, one broker, or all else; without a head, a whole cluster."""
 
-    door: Door
+    door: SourceOptions
     head: Row | None = None
     topics: Sequence[Row] = ()
     broker: int | None = None
@@ -127,21 +127,21 @@ class KconfSource(DataSource):
 
     def reader(self, schema: StructType) -> KconfReader:
         options = dict(self.options)
-        return KconfReader(Door.of(options), _number(options.get("partitions")), options.get("topics"))
+        return KconfReader(SourceOptions.of(options), _number(options.get("partitions")), options.get("topics"))
 
 
 class KconfReader(DataSourceReader):
     """Plans on the driver, reads on the workers. It is sent to them as it is: there is no secret in it."""
 
-    def __init__(self, door: Door, parts: int, topics: str | None) -> None:
+    def __init__(self, door: SourceOptions, parts: int, topics: str | None) -> None:
         self._door, self._parts, self._wanted = door, parts, topics
 
     def partitions(self) -> Sequence[InputPartition]:
         """Who reads what: of one cluster parts that the driver plans, of several each as a whole."""
         doors = self._door.each()
-        return [Part(door) for door in doors] if len(doors) > 1 else self._parts_of(doors[0])
+        return [ClusterPartition(door) for door in doors] if len(doors) > 1 else self._parts_of(doors[0])
 
-    def _parts_of(self, door: Door) -> list[Part]:
+    def _parts_of(self, door: SourceOptions) -> list[ClusterPartition]:
         """All rows of a look bear its time."""
         now = int(time() * 1000)
         with door.open() as admin:
@@ -149,9 +149,9 @@ class KconfReader(DataSourceReader):
             topics, missing = self._topics(admin)
         head = {"cluster": cluster.cluster_id or "", "started": now, "taken": now}
         share = max(1, -(-len(topics) // self._parts))
-        first = Part(door, head, rows=[{"kind": "snapshot"}, *missing])
-        shares = [Part(door, head, topics[start : start + share]) for start in range(0, len(topics), share)]
-        return [first, *(Part(door, head, broker=each) for each in sorted(cluster.nodes)), *shares]
+        first = ClusterPartition(door, head, rows=[{"kind": "snapshot"}, *missing])
+        shares = [ClusterPartition(door, head, topics[start : start + share]) for start in range(0, len(topics), share)]
+        return [first, *(ClusterPartition(door, head, broker=each) for each in sorted(cluster.nodes)), *shares]
 
     def _topics(self, admin: SyncAdminClient) -> tuple[list[Row], list[Row]]:
         from fnmatch import fnmatchcase
@@ -165,7 +165,7 @@ class KconfReader(DataSourceReader):
         return [_topic(listed[name]) for name in names], []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
+        assert isinstance(partition, ClusterPartition)
         if partition.head is not None:
             yield from self._read(partition)
             return
@@ -175,13 +175,13 @@ class KconfReader(DataSourceReader):
             batches = [_batch({}, [_missing(f"the cluster of the context {partition.door.context}", error)])]
         yield from batches
 
-    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def _read(self, part: ClusterPartition) -> Iterator[pa.RecordBatch]:
         with part.door.open() as admin:
             for rows in _rows(admin, part):
                 yield _batch(part.head or {}, rows)
 
 
-def _rows(admin: SyncAdminClient, part: Part) -> Iterator[list[Row]]:
+def _rows(admin: SyncAdminClient, part: ClusterPartition) -> Iterator[list[Row]]:
     if part.broker is not None:
         yield list(_configs(admin, [Resource.broker(part.broker)]))
     elif part.topics:

@@ -17,9 +17,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT, VIOLATIONS
+from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import Inputs
-from kconf.spark.lake import Lake, fit, local
-from kconf.spark.schemas import HISTORY, JOURNAL, SNAPSHOT, VIOLATIONS
 from kconf.spark.transforms import backtest
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.rules import keys_of_rules
@@ -64,7 +64,7 @@ def update(lake: Lake, inputs: Inputs) -> None:
 def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
     """The rows of all resources, or of a part of them."""
     wanted = set(keys_of_rules(inputs.rules))
-    definitions = local(lake.spark, (row for row in keys(inputs.catalogue) if row["key"] in wanted), KEYS)
+    definitions = local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
     history, snapshot = lake.read(HISTORY), lake.read(SNAPSHOT)
     states = backtest.judged(history, snapshot, definitions, inputs.rules, part.of if part is not None else None)
     is_topic = F.col("resource_type") == "topic"
@@ -75,7 +75,7 @@ def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
 def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
     """What the rows come from; where all of it is the same, so are they."""
     state, files = lake.note(HISTORY), inputs.fingerprints
-    given = [__version__, files["policy"], files["owners"], *keys(inputs.catalogue)]
+    given = [__version__, files["policy"], files["owners"], *keys(inputs.catalog)]
     fingerprint = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     return {"round": state.get("round", 0), "built": state.get("built"), "given": fingerprint}
 

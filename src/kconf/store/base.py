@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from kconf.errors import ConfigurationError, RevisionConflict
-from kconf.model.journal import Attempt, Revision
-from kconf.model.members import NOBODY, Member, Members
-from kconf.model.plan import Draft
+from kconf.model.journal import AuditEntry, Revision
+from kconf.model.membership import NOBODY, Member, Members
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.vault import NO_SECRETS, Secrets
+from kconf.security.value_cipher import NO_SECRETS, Secrets
 
 
 class LastChanges(Protocol):
@@ -35,14 +35,14 @@ class JournalReader(Protocol):
         """As Store.changes."""
         ...
 
-    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+    def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
         """Up to `limit` revisions after this one that changed any of these (at most `MOST_NAMED`), whole, in order.
 
         Raises JournalTrimmed as `changes` does.
         """
         ...
 
-    def back(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+    def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
         """All of what `about` would find, the newest first, one at a time; nothing else is read meanwhile."""
         ...
 
@@ -50,7 +50,7 @@ class JournalReader(Protocol):
         """The last revision committed no later than a time, 0 where there is none; raises JournalTrimmed."""
         ...
 
-    def attempts(self, after: int, limit: int = 1000) -> Sequence[Attempt]:
+    def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
         """Attempts with a greater number than this, in order."""
         ...
 
@@ -77,7 +77,7 @@ class Store(Protocol):
         """The state at the last committed revision."""
         ...
 
-    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         """Make all of a batch durable at once, one revision per draft, in order.
 
         A draft whose guard no longer holds (the resource's last change is later than the revision named, earlier drafts
@@ -91,7 +91,7 @@ class Store(Protocol):
         """Call `wake`, from any thread, whenever another server may have committed something, or the keeper is back."""
         ...
 
-    def news(self) -> Sequence[Revision]:
+    def poll_remote(self) -> Sequence[Revision]:
         """What other servers have committed since the last call, in order and unsealed.
 
         After a commit it has all that came before the last revision of that commit. It does not fail: what cannot be
@@ -125,7 +125,7 @@ class Store(Protocol):
         """
         ...
 
-    def sealed(self, revision: Revision) -> Revision:
+    def redact(self, revision: Revision) -> Revision:
         """A committed revision as the journal has it: sensitive values sealed."""
         ...
 
@@ -133,7 +133,7 @@ class Store(Protocol):
         """A reader of the journal for another thread; it never makes a commit wait."""
         ...
 
-    def attempted(self, attempts: Sequence[Attempt]) -> None:
+    def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
         """Keep what was refused or only tried; the newest `MOST_ATTEMPTS` stay."""
         ...
 
@@ -150,14 +150,14 @@ class Store(Protocol):
         """
         ...
 
-    def tidy(self) -> bool:
+    def housekeep(self) -> bool:
         """Do what is due now and then, such as purging what all have read; raises StoreUnavailable.
 
         A call may stop early to let commits through: call again until it says False.
         """
         ...
 
-    def may_archive(self) -> bool:
+    def acquire_archive_lock(self) -> bool:
         """Whether this server is the one that archives the cluster, from now until it closes the store or is told
         otherwise by another call. A store that has one server says yes; one that has many keeps a lock for it.
         """
@@ -166,7 +166,7 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-class OneServer:
+class SingleServerMixin:
     """What a store need not do that one server has for itself."""
 
     faults = 0
@@ -175,7 +175,7 @@ class OneServer:
     def follow(self, wake: Callable[[], None]) -> None:
         """Nobody else can commit."""
 
-    def news(self) -> Sequence[Revision]:
+    def poll_remote(self) -> Sequence[Revision]:
         return ()
 
     @property
@@ -185,14 +185,14 @@ class OneServer:
     def join(self, member: Member) -> None:
         self.members = Members({member.id: member}, {})
 
-    def tidy(self) -> bool:
+    def housekeep(self) -> bool:
         return False
 
-    def may_archive(self) -> bool:
+    def acquire_archive_lock(self) -> bool:
         return True
 
 
-class Founding(NamedTuple):
+class InitialIdentity(NamedTuple):
     """What a store that goes on from another one takes over: the cluster's id, and the epoch after the other's."""
 
     cluster_id: str
@@ -213,16 +213,16 @@ def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = Fal
     `read_only` is for a ZooKeeper that is not ours: not even our own znodes are made there.
     """
     if url.startswith("sqlite:///"):
-        from kconf.store.sqlite import SqliteStore
+        from kconf.store.sqlite.store import SqliteStore
 
         return SqliteStore.open(url, secrets)
     if url.startswith("zookeeper://"):
         check_kazoo(url)
         if read_only:
-            from kconf.store.zookeeper_reader import ZookeeperReader
+            from kconf.store.zookeeper.readonly_store import ReadonlyZookeeperStore
 
-            return ZookeeperReader.open(url, secrets)
-        from kconf.store.zookeeper import ZookeeperStore
+            return ReadonlyZookeeperStore.open(url, secrets)
+        from kconf.store.zookeeper.store import ZookeeperStore
 
         return ZookeeperStore.open(url, secrets)
     if url == "memory:":

@@ -8,14 +8,14 @@ from secrets import token_bytes
 from uuid import uuid4
 
 from kconf.errors import JournalTrimmed, RevisionConflict
-from kconf.model.journal import Attempt, Revision, sealed_with
-from kconf.model.plan import Draft
+from kconf.model.journal import AuditEntry, Revision, sealed_with
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, encode_id
-from kconf.store.base import MOST_ATTEMPTS, OneServer, broken
+from kconf.store.base import MOST_ATTEMPTS, SingleServerMixin, broken
 
 
-class MemoryStore(OneServer):
+class MemoryStore(SingleServerMixin):
     url = "memory:"
     epoch = 1
 
@@ -23,17 +23,17 @@ class MemoryStore(OneServer):
         self.cluster_id = encode_id(uuid4())
         self._snapshot = Snapshot.EMPTY
         self._journal: list[Revision] = []
-        self._attempts: list[Attempt] = []
+        self._attempts: list[AuditEntry] = []
         self._tried = 0
         self._seal = token_bytes(32)
 
     def load(self) -> Snapshot:
         return self._snapshot
 
-    def commit(self, batch: Sequence[Draft]) -> Sequence[Revision | RevisionConflict]:
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         return [self._commit(draft) for draft in batch]
 
-    def _commit(self, draft: Draft) -> Revision | RevisionConflict:
+    def _commit(self, draft: PendingCommit) -> Revision | RevisionConflict:
         moved = broken(draft.guards, self._snapshot.changed)
         if moved is not None:
             return RevisionConflict(f"{moved} has moved")
@@ -42,7 +42,7 @@ class MemoryStore(OneServer):
         number = self._snapshot.revision + 1
         self._snapshot = self._snapshot.apply(draft.changes, number)
         made = Revision(number, draft.time, draft.caller, tuple(draft.changes))
-        self._journal.append(self.sealed(made))
+        self._journal.append(self.redact(made))
         return made
 
     def keep(self, revision: Revision) -> None:
@@ -57,18 +57,18 @@ class MemoryStore(OneServer):
         start = max(after + 1 - oldest, 0)
         return self._journal[start : start + limit]
 
-    def sealed(self, revision: Revision) -> Revision:
+    def redact(self, revision: Revision) -> Revision:
         return sealed_with(self._seal, revision)
 
     def reader(self) -> MemoryStore:
         return self
 
-    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+    def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
         later = self.changes(after, len(self._journal))
         return [each for each in later if any(change.resource in resources for change in each.changes)][:limit]
 
-    def back(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
-        yield from reversed(self.about(resources, after, len(self._journal)))
+    def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+        yield from reversed(self.changes_for(resources, after, len(self._journal)))
 
     def revision_at(self, time: int) -> int:
         later = next((each for each in self._journal if each.time > time), None)
@@ -77,13 +77,13 @@ class MemoryStore(OneServer):
             raise JournalTrimmed(self.oldest())
         return found
 
-    def attempted(self, attempts: Sequence[Attempt]) -> None:
+    def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
         for each in attempts:
             self._tried += 1
             self._attempts.append(replace(each, keys=tuple(each.keys), number=self._tried))
         del self._attempts[:-MOST_ATTEMPTS]
 
-    def attempts(self, after: int, limit: int = 1000) -> Sequence[Attempt]:
+    def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
         return [each for each in self._attempts if each.number > after][:limit]
 
     def oldest(self) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kconf.engine.topics import MOST_PARTITIONS
-from kconf.keys.topic import TOPIC_39
-from kconf.wire.apis import BY_NAME
+from kconf.configdef.topic import TOPIC_39
+from kconf.engine.topics.create import MOST_PARTITIONS
+from kconf.protocol.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
 from tests.conformance.differential.compare import MISSING, Difference, at
 from tests.conformance.differential.draw import BROKER, BROKER_LOGGER

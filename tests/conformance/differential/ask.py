@@ -8,8 +8,8 @@ from enum import Enum
 from hashlib import md5
 from typing import Any
 
-from kconf.wire.apis import BY_NAME, Api
-from kconf.wire.fields import Struct
+from kconf.protocol.apis import BY_NAME, Api
+from kconf.protocol.codec.fields import Struct
 
 SERVED = (
     "ApiVersions",

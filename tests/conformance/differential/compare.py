@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kconf.wire.fields import Struct
+from kconf.protocol.codec.fields import Struct
 from tests.conformance.differential.ask import Ask, Ending, Outcome
 from tests.conformance.differential.side import Side
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from kconf.keys.key import Key
-from kconf.wire.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from kconf.wire.create_topics import (
+from kconf.configdef.key import ConfigKey
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.incremental_alter_configs import (
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
@@ -58,7 +58,7 @@ class Draw:
         pool = list(values)
         return self.random.sample(pool, min(count, len(pool)))
 
-    def value(self, key: Key) -> str:
+    def value(self, key: ConfigKey) -> str:
         return self.one(candidates(key))
 
     def ask(self, name: str, message: Any, version: int | None = None, **more: Any) -> Ask:

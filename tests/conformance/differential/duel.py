@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kconf.wire.alter_configs import AlterConfigsRequest
-from kconf.wire.create_partitions import CreatePartitionsRequest
-from kconf.wire.create_topics import CreateTopicsRequest
-from kconf.wire.delete_topics import DeleteTopicsRequest
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.incremental_alter_configs import IncrementalAlterConfigsRequest
-from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.protocol.messages.alter_configs import AlterConfigsRequest
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest
+from kconf.protocol.messages.create_topics import CreateTopicsRequest
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conformance.differential.accepted import ACCEPTED, Accepted
 from tests.conformance.differential.ask import Ask, shown
 from tests.conformance.differential.compare import Difference, differences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from kconf.keys.properties import read_properties
+from kconf.util.java_properties import read_properties
 from lab.broker import KafkaBroker
 from tests.conformance.differential.accepted import ACCEPTED, ACCEPTED_39
 from tests.conformance.differential.duel import Duel, Score

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from kconf.wire.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kconf.wire.apis import BY_NAME
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tests.conformance.differential.ask import SERVED, Ask
 from tests.conformance.differential.draw import Draw
 from tests.conformance.differential.duel import Duel

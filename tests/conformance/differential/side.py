@@ -7,10 +7,10 @@ import struct
 from contextlib import suppress
 from typing import Any
 
-from kconf.wire.create_topics import CreateTopicsResponse
-from kconf.wire.fields import Struct
-from kconf.wire.frames import read_response, request
-from kconf.wire.metadata import NO_UUID, MetadataResponse
+from kconf.protocol.codec.fields import Struct
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.create_topics import CreateTopicsResponse
+from kconf.protocol.messages.metadata import NO_UUID, MetadataResponse
 from tests.conformance.differential.ask import Ask, Ending, Outcome, id_of, with_ids
 
 

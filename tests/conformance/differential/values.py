@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from kconf.keys.key import Key
+from kconf.configdef.key import ConfigKey
 from kconf.model.entry import ValueType
 
 _NUMBERS = {ValueType.INT: 31, ValueType.SHORT: 15, ValueType.LONG: 63}
@@ -29,7 +29,7 @@ _REPLICAS = ("*", "0:1", "0:1,1:1", "0:1,0:1", " 0:1 , 1:1 ", "0:1,,1:1", "a:b",
 
 
 @cache
-def candidates(key: Key) -> tuple[str, ...]:
+def candidates(key: ConfigKey) -> tuple[str, ...]:
     """Every text worth a try for this key."""
     found = [*_by_type(key)]
     if key.default is not None:
@@ -37,7 +37,7 @@ def candidates(key: Key) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _by_type(key: Key) -> tuple[str, ...]:
+def _by_type(key: ConfigKey) -> tuple[str, ...]:
     choices = key.check.choices if key.check else ()
     match key.type:
         case ValueType.BOOLEAN:
@@ -66,7 +66,7 @@ def _by_type(key: Key) -> tuple[str, ...]:
             )
 
 
-def _numbers(key: Key) -> tuple[str, ...]:
+def _numbers(key: ConfigKey) -> tuple[str, ...]:
     edge = 1 << _NUMBERS[key.type]
     numbers = [-edge - 1, -edge, -3, -2, -1, 0, 1, 2, 14, edge - 1, edge]
     match = _BOUND.search(str(key.check)) if key.check else None
@@ -76,7 +76,7 @@ def _numbers(key: Key) -> tuple[str, ...]:
     return tuple(str(number) for number in numbers)
 
 
-def _lists(key: Key, choices: tuple[str, ...]) -> tuple[str, ...]:
+def _lists(key: ConfigKey, choices: tuple[str, ...]) -> tuple[str, ...]:
     if "throttled.replicas" in key.name:
         return ("", " ", ",", *_REPLICAS)
     if key.name == "match":

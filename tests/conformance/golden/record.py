@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kconf.wire.acls import (
+from kconf.protocol.apis import BY_NAME
+from kconf.protocol.headers import request
+from kconf.protocol.messages.acls import (
     AclCreation,
     CreateAclsRequest,
     DeleteAclsFilter,
     DeleteAclsRequest,
     DescribeAclsRequest,
 )
-from kconf.wire.apis import BY_NAME
-from kconf.wire.create_topics import CreateTopicsRequest
-from kconf.wire.delete_topics import DeleteTopicsRequest
-from kconf.wire.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from kconf.wire.frames import request
+from kconf.protocol.messages.create_topics import CreateTopicsRequest
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from lab.broker import KafkaBroker
 from tests.conformance.differential.ask import Ending
 from tests.conformance.differential.draw import BROKER, TOPIC, topic

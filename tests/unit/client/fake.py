@@ -9,12 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from kconf.wire.api_versions import ApiVersion, ApiVersionsResponse
-from kconf.wire.apis import API_VERSIONS, APIS, BY_NAME
-from kconf.wire.codec import decode, encode
-from kconf.wire.describe_configs import DescribeConfigsEntry, DescribeConfigsResponse, DescribeConfigsResult
-from kconf.wire.frames import HEAD, read_header, response
-from kconf.wire.metadata import MetadataBroker, MetadataResponse
+from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
+from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.headers import HEAD, read_header, response
+from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kconf.protocol.messages.describe_configs import (
+    DescribeConfigsEntry,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from kconf.protocol.messages.metadata import MetadataBroker, MetadataResponse
 
 Handler = Callable[[Any, int], Any]
 """From a request and its version to a body; bytes are sent as they are, CLOSE and SILENCE are what they say."""

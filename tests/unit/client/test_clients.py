@@ -17,25 +17,25 @@ import pytest
 import kconf
 from kconf import (
     AdminClient,
-    Alteration,
+    AlterConfigOp,
     ConfigurationError,
     ConnectionFailed,
     ErrorCode,
     KconfError,
+    NewTopic,
     OAuthBearer,
-    Op,
+    OpType,
     ProtocolError,
     RequestTimedOut,
     Resource,
     SyncAdminClient,
-    TopicWish,
     UnsupportedVersion,
 )
-from kconf.wire.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
-from kconf.wire.codec import encode
-from kconf.wire.create_topics import CreatableTopicResult, CreateTopicsResponse
-from kconf.wire.describe_configs import DescribeConfigsResponse
-from tests.client.drivers import KINDS, driver
+from kconf.protocol.codec.serde import encode
+from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
+from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kconf.protocol.messages.describe_configs import DescribeConfigsResponse
+from tests.unit.client.drivers import KINDS, driver
 from tests.unit.client.fake import CLOSE, KAFKA_20, KAFKA_43, SILENCE, FakeBroker, described
 
 ORDERS = Resource.topic("orders")
@@ -99,7 +99,7 @@ def test_a_broker_of_kafka_2_0(kind: str) -> None:
         assert retention(admin) == "5"
         assert admin.describe_cluster().cluster_id == "fake"
         with pytest.raises(UnsupportedVersion, match=r"IncrementalAlterConfigs \(API 44\); before Kafka 2\.3"):
-            admin.incremental_alter_configs({ORDERS: [Alteration(Op.SET, "a", "b")]})
+            admin.incremental_alter_configs({ORDERS: [AlterConfigOp(OpType.SET, "a", "b")]})
         with pytest.raises(UnsupportedVersion, match=r"before Kafka 2\.4"):
             admin.create_topics(["t"])
 
@@ -136,7 +136,7 @@ def test_the_controller_moves(kind: str) -> None:
             0, [CreatableTopicResult("t", num_partitions=3, replication_factor=1)]
         )
 
-        assert admin.create_topics([TopicWish("t", 3, 1)])["t"].num_partitions == 3
+        assert admin.create_topics([NewTopic("t", 3, 1)])["t"].num_partitions == 3
         assert [name for name, _ in two.asked] == ["CreateTopics"]
 
 
@@ -277,7 +277,7 @@ def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
     def altered(asked: Any, version: int) -> AlterConfigsResponse:
         return AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, 2, "orders")])
 
-    wish = {ORDERS: [Alteration(Op.SET, "retention.ms", "5")]}
+    wish = {ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}
     with FakeBroker() as kafka, driver(kind, kafka.address) as admin:
         kafka.handlers["IncrementalAlterConfigs"] = altered
         admin.incremental_alter_configs(wish, reason="because")

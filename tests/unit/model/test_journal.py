@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from kconf.model.journal import Caller, Change, ChangeKind, Revision, redacted
-from kconf.model.plan import Draft
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision, redacted
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 
 KEY = bytes(32)
@@ -18,8 +18,8 @@ def test_a_plain_change_shows_its_values() -> None:
 
 
 def test_no_repr_shows_a_sensitive_value() -> None:
-    revision = Revision(1, 2, Caller(), [SECRET])
-    draft = Draft(Caller(), 2, (SECRET,), {})
+    revision = Revision(1, 2, RequestContext(), [SECRET])
+    draft = PendingCommit(RequestContext(), 2, (SECRET,), {})
 
     shown = f"{SECRET} {SECRET!r} {revision} {revision!r} {draft} {draft!r} {[SECRET]}"
 

@@ -1,7 +1,7 @@
 """Rules over the past: when each was broken, by whom and until when, and which changes it would have refused.
 
 Every state that a resource ever had is judged as the server's policy judges what a request would make of it
-(engine/policy_rules.py; tests/spark/test_backtest.py holds this to it).
+(engine/policy/rules.py; tests/spark/test_backtest.py holds this to it).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.engine.policy_rules import Rules
+from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.levels import WHO
 from kconf.spark.transforms.rules import broken

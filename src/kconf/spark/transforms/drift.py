@@ -8,10 +8,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.engine.acls import key_of, pattern_of
-from kconf.engine.declared import SCOPES, THROTTLES, Declared, Scope
-from kconf.keys.broker import BROKER
-from kconf.keys.dynamic import base_name
+from kconf.configdef.broker import BROKER
+from kconf.configdef.dynamic import base_name
+from kconf.engine.access.acls import key_of, pattern_of
+from kconf.engine.declarative.model import SCOPES, THROTTLES, Declared, Scope
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark.transforms.values import normalised
 

@@ -1,8 +1,8 @@
 """The ladder, for every resource at once: its own override → this broker → all brokers → the file → the default.
 
-As engine/resolve.py has it, but that `source` is always where the value comes from (a describe of Kafka says DEFAULT
-where only an alias is set). Topics and groups are looked at from the broker with the lowest number; where brokers
-differ, `uneven` tells.
+As engine/configs/resolver.py has it, but that `source` is always where the value comes from (a describe of Kafka says
+DEFAULT where only an alias is set). Topics and groups are looked at from the broker with the lowest number; where
+brokers differ, `uneven` tells.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.spark.schemas import HISTORY
+from kconf.lake.schemas import HISTORY
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
 KEY: Final = (*RESOURCE, "key")

@@ -13,9 +13,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.keys.broker import BROKER
-from kconf.model.lines import FORMAT
-from kconf.spark.schemas import ATTEMPTS, JOURNAL
+from kconf.configdef.broker import BROKER
+from kconf.lake.schemas import ATTEMPTS, JOURNAL
+from kconf.model.journal_json import FORMAT
 
 _OURS: Final = ("file", "round")
 _KINDS: Final = ("config", "topic")

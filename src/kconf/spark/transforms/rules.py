@@ -1,4 +1,4 @@
-"""The policy's rules, judged on whole tables: engine/policy_rules.py says what each word means.
+"""The policy's rules, judged on whole tables: engine/policy/rules.py says what each word means.
 
 A subject is a resource as it was after a change: of each key that rules look at, the value in force (`values`) and
 whether it is set at the resource itself (`overrides`); a topic's `partitions` and `replication`. Of the change it knows
@@ -16,8 +16,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.engine.policy_regex import LONGEST
-from kconf.engine.policy_rules import (
+from kconf.configdef.key import ConfigKey
+from kconf.configdef.parsing import Value
+from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
+from kconf.engine.policy.regex import LONGEST
+from kconf.engine.policy.rules import (
     ABOUT_OVERRIDES,
     FACTS,
     NAME,
@@ -25,15 +28,12 @@ from kconf.engine.policy_rules import (
     RELATIONS,
     REPLICATION_FACTOR,
     Condition,
+    NamePattern,
     Operator,
-    Pattern,
     Rule,
     Rules,
-    Selector,
+    RuleSelector,
 )
-from kconf.engine.policy_units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
-from kconf.keys.key import Key
-from kconf.keys.values import Value
 from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, trimmed, whole
 
@@ -100,7 +100,7 @@ def _said(condition: Condition) -> Column:
 # -- whom ------------------------------------------------------------------------------------------------------------
 
 
-def selects(selector: Selector) -> Column:
+def selects(selector: RuleSelector) -> Column:
     name = F.col("resource_name")
     chosen = F.col("resource_type") == selector.type.word
     if selector.default is not None:
@@ -114,7 +114,7 @@ def selects(selector: Selector) -> Column:
     return chosen
 
 
-def _fits(name: Column, patterns: tuple[Pattern, ...]) -> Column:
+def _fits(name: Column, patterns: tuple[NamePattern, ...]) -> Column:
     return (F.length(name) > LONGEST) | reduce(or_, (name.rlike(each.regex) for each in patterns))
 
 
@@ -137,7 +137,7 @@ def fields(columns: Sequence[Column]) -> Column:
 # -- what ------------------------------------------------------------------------------------------------------------
 
 
-def value_of(key: Key) -> Column:
+def value_of(key: ConfigKey) -> Column:
     """The text of a key at the subject, or null."""
     if key is NAME:
         return F.col("resource_name")
@@ -173,11 +173,11 @@ def holds(condition: Condition, rule: Rule) -> Column:
     return raw.isNull() | F.coalesce(met, F.lit(False))
 
 
-def _number(key: Key, raw: Column) -> Column:
+def _number(key: ConfigKey, raw: Column) -> Column:
     return trimmed(raw).cast("double") if key.type is ValueType.DOUBLE else whole(raw).cast("double")
 
 
-def _amount(key: Key) -> Column:
+def _amount(key: ConfigKey) -> Column:
     """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
     number = _number(key, value_of(key))
     number = F.when(~F.isnan(number), number)  # Spark holds it to be above everything
@@ -191,12 +191,12 @@ def _amount(key: Key) -> Column:
     return number
 
 
-def _bound(key: Key, operand: Value) -> Column:
+def _bound(key: ConfigKey, operand: Value) -> Column:
     unlimited = operand == -1 and key.name in UNLIMITED
     return F.lit(_INFINITE if unlimited else float(operand))  # type: ignore[arg-type]  # a number, as the reader saw to
 
 
-def _same(key: Key, operand: Value) -> Column:
+def _same(key: ConfigKey, operand: Value) -> Column:
     raw = value_of(key)
     if isinstance(operand, tuple):
         wanted = F.array(*(F.lit(each) for each in sorted(set(operand)))).cast("array<string>")
@@ -208,7 +208,7 @@ def _same(key: Key, operand: Value) -> Column:
     return trimmed(raw) == str(operand)
 
 
-def _readable(key: Key) -> Column:
+def _readable(key: ConfigKey) -> Column:
     if key.type in NUMBERS:
         return _number(key, value_of(key)).isNotNull()
     if key.type is ValueType.BOOLEAN:
@@ -232,6 +232,6 @@ def _relates(condition: Condition, rule: Rule) -> Column:
     return value_of(other).isNull() | met
 
 
-def _unit(key: Key) -> float:
+def _unit(key: ConfigKey) -> float:
     unit = unit_of(key.name)
     return float(unit[1]) if unit else 1.0

@@ -17,7 +17,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.engine.policy_rules import PARTITIONS, Rules
+from kconf.engine.policy.rules import PARTITIONS, Rules
 from kconf.spark.transforms import levels as ladder
 from kconf.spark.transforms.history import RESOURCE, partitions_of
 from kconf.spark.transforms.levels import WHO

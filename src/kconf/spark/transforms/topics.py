@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.engine.policy_rules import Pattern
+from kconf.engine.policy.rules import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
 from kconf.spark.transforms.history import partitions_of
@@ -42,5 +42,5 @@ def owner_of(name: Column, owners: Owners) -> Column:
     return F.coalesce(found, *fits)
 
 
-def _is_plain(pattern: Pattern) -> bool:
+def _is_plain(pattern: NamePattern) -> bool:
     return not pattern.is_regex and not set("*?[") & set(pattern.text)

@@ -1,4 +1,4 @@
-"""What a text means under a key's type, in Spark's words: as keys/values.py says it, for whole columns."""
+"""What a text means under a key's type, in Spark's words: as configdef/parsing.py says it, for whole columns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kconf.keys.catalogue import Catalogue
-from kconf.keys.classes import KNOWN_CLASSES
-from kconf.keys.key import Key
+from kconf.configdef.catalog import Catalog
+from kconf.configdef.classes import KNOWN_CLASSES
+from kconf.configdef.key import ConfigKey
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 
@@ -18,21 +18,21 @@ KEYS: Final = (
     "resource_type string, key string, type string, distinct boolean, sensitive boolean, default string, "
     "rungs array<struct<name:string,factor:bigint,place:int>>"
 )
-"""The catalogue as a table: what a key is, and the broker keys below it, in order."""
+"""The catalog as a table: what a key is, and the broker keys below it, in order."""
 
 _WHOLE: Final = ("INT", "SHORT", "LONG")
 _TYPES: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
-def keys(catalogue: Catalogue) -> Iterable[dict[str, Any]]:
-    """The rows of the catalogue, of the keys that a describe shows."""
+def keys(catalog: Catalog) -> Iterable[dict[str, Any]]:
+    """The rows of the catalog, of the keys that a describe shows."""
     for kind in _TYPES:
-        for key in catalogue.of(kind).values():
+        for key in catalog.of(kind).values():
             if not key.internal and not key.dynamic_only:
                 yield _row(kind, key)
 
 
-def _row(kind: ResourceType, key: Key) -> dict[str, Any]:
+def _row(kind: ResourceType, key: ConfigKey) -> dict[str, Any]:
     names = [(key.name, 1)] if kind is ResourceType.BROKER else [(rung.name, rung.factor) for rung in key.rungs]
     return {
         "resource_type": kind.word,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.keys.broker import BROKER as KEYS
-from kconf.keys.dynamic import DYNAMIC, LOG_DEFAULTS
+from kconf.configdef.broker import BROKER as KEYS
+from kconf.configdef.dynamic import DYNAMIC, LOG_DEFAULTS
 from kconf.model.entry import ValueType
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import APPEND, BROKER, DELETE, SET, SUBTRACT, TOPIC, Draw, Op, topic

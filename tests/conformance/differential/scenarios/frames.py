@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kconf.wire.acls import DescribeAclsRequest
-from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from kconf.wire.describe_cluster import DescribeClusterRequest
-from kconf.wire.list_config_resources import ListConfigResourcesRequest
-from kconf.wire.list_groups import ListGroupsRequest
-from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.protocol.messages.acls import DescribeAclsRequest
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
+from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from kconf.protocol.messages.list_groups import ListGroupsRequest
+from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import SET, TOPIC, Draw, topic
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.keys.client_metrics import CLIENT_METRICS as METRICS_KEYS
-from kconf.keys.group import GROUP as GROUP_KEYS
-from kconf.keys.key import Keys
+from kconf.configdef.client_metrics import CLIENT_METRICS as METRICS_KEYS
+from kconf.configdef.group import GROUP as GROUP_KEYS
+from kconf.configdef.key import Keys
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import APPEND, CLIENT_METRICS, DELETE, GROUP, SET, SUBTRACT, Draw, Op
 from tests.conformance.differential.values import candidates

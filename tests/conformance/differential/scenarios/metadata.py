@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.wire.describe_cluster import DescribeClusterRequest
-from kconf.wire.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
-from kconf.wire.metadata import MetadataRequest, MetadataRequestTopic
+from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
+from kconf.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
+from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conformance.differential.ask import Ask, id_of
 from tests.conformance.differential.draw import BAD_NAMES, Draw, topic
 

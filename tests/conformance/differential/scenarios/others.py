@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kconf.wire.acls import (
+from kconf.protocol.messages.acls import (
     AclCreation,
     CreateAclsRequest,
     DeleteAclsFilter,
     DeleteAclsRequest,
     DescribeAclsRequest,
 )
-from kconf.wire.api_versions import ApiVersionsRequest
-from kconf.wire.list_config_resources import ListConfigResourcesRequest
-from kconf.wire.list_groups import ListGroupsRequest
+from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from kconf.protocol.messages.list_groups import ListGroupsRequest
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import (
     APPEND,

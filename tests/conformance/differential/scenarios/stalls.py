@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.wire.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import BROKER, CLIENT_METRICS, GROUP, SET, TOPIC, Draw, topic
 

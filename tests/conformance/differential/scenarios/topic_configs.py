@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconf.keys.topic import TOPIC as ALL_KEYS
+from kconf.configdef.topic import TOPIC as ALL_KEYS
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import APPEND, BAD_NAMES, DELETE, SET, SUBTRACT, TOPIC, Draw, Op, topic
 from tests.conformance.differential.values import candidates

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kconf.wire.create_partitions import (
+from kconf.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from kconf.wire.create_topics import CreatableTopic
-from kconf.wire.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.protocol.messages.create_topics import CreatableTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.conformance.differential.ask import Ask, id_of
 from tests.conformance.differential.draw import BAD_NAMES, TOPIC, Draw, topic
 

@@ -1,0 +1,215 @@
+"""`kconf context`: the clusters that someone works with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any, Final
+
+from kconf.cli.common.help import add_verb
+from kconf.cli.common.target import add_output, add_target
+from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.errors import ConfigurationError
+
+EXAMPLES: Final = """\
+examples:
+  kconf context add local -b localhost:9092
+  kconf context add prod-eu -b kafka.example.com:9093 --properties client.properties --protected --label env=prod
+  kconf context add team -b kafka.example.com:9093 --property security.protocol=SASL_SSL \\
+      --property sasl.mechanism=SCRAM-SHA-512 --user alice --password-command 'pass show kafka/alice'
+  kconf context list
+  kconf context use local
+  kconf context show prod-eu
+  kconf context test local
+
+The file is ~/.config/kconf/config.yaml, or what KCONF_CONFIG names. Values may be ${env:NAME}, ${file:PATH:KEY},
+${file:PATH} and ${password}, which is what the password command prints.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "context",
+        help="the clusters that you work with, by name",
+        description="The clusters that you work with, by name.",
+        epilog=EXAMPLES,
+    )
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = add_verb(verbs, "list", "all contexts", "List all contexts; * is the current one.", EXAMPLES)
+    add_output(listing)
+    listing.set_defaults(run=command("context list", list_contexts))
+    use = add_verb(verbs, "use", "make one the current one", "Make a context the current one.", EXAMPLES)
+    use.add_argument("name", metavar="NAME", help="the context")
+    add_output(use)
+    use.set_defaults(run=command("context use", use_context))
+    show = add_verb(verbs, "show", "what one says", "Show a context, less its secrets.", EXAMPLES)
+    show.add_argument("name", metavar="NAME", nargs="?", help="the context (default: the current one)")
+    add_output(show)
+    show.set_defaults(run=command("context show", show_context))
+    about = "Try what can be done on a cluster: yes, refused or unsupported. Nothing is changed."
+    test = add_verb(verbs, "test", "what one can do on its cluster", about, EXAMPLES)
+    test.add_argument("name", metavar="NAME", nargs="?", help="the context, as -C does")
+    add_target(test, several=True)
+    test.set_defaults(run=command("context test", _test))
+    _add_add(verbs)
+
+
+def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "Add a context; the first one becomes the current one."
+    parser = add_verb(verbs, "add", "add one", about, EXAMPLES)
+    add = parser.add_argument
+    add("name", metavar="NAME", help="its name")
+    add("-b", "--bootstrap-server", metavar="HOST:PORT", required=True, help="any broker of the cluster")
+    add("--properties", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
+    add("--property", metavar="KEY=VALUE", action="append", default=[], help="one such property; may be repeated")
+    add("--user", metavar="NAME", help="who logs in, with PLAIN or SCRAM")
+    add("--password-command", metavar="COMMAND", help="prints the password")
+    add("--password", metavar="REFERENCE", help="${env:NAME} or ${file:PATH:KEY}; the password itself is refused")
+    add("--read-only", action="store_true", help="refuse every change")
+    add("--protected", action="store_true", help="ask for the context's name before every change")
+    add("--policy", metavar="FILE", help="rules that hold for changes made from here")
+    add("--ignore", metavar="RESOURCE", action="append", default=[], help="what plans leave alone; may be repeated")
+    add("--journal", metavar="DIR", help="where changes made from here are recorded")
+    add("--lake", metavar="URI", help="where the pipeline's tables are")
+    add("--label", metavar="NAME=VALUE", action="append", default=[], help="a label; may be repeated")
+    add("--use", action="store_true", help="make it the current one")
+    add("--replace", action="store_true", help="in place of the one of that name")
+    add_output(parser)
+    parser.set_defaults(run=command("context add", add_context))
+
+
+def list_contexts(_: argparse.Namespace, answer: CommandResult) -> None:
+    found = load_contexts()
+    answer.columns = [
+        ResultColumn("current", "", lambda item: "*" if item["current"] else ""),
+        ResultColumn("context"),
+        ResultColumn("bootstrap"),
+        ResultColumn("read_only", show=lambda item: "read-only" if item["read_only"] else ""),
+        ResultColumn("protected", show=lambda item: "protected" if item["protected"] else ""),
+        ResultColumn("labels"),
+    ]
+    answer.facts.update(file=found.path, current=found.current)
+    for name, each in found.contexts.items():
+        answer.add(
+            current=name == found.current,
+            context=name,
+            bootstrap=each.bootstrap,
+            read_only=each.read_only,
+            protected=each.protected,
+            labels=dict(each.labels),
+        )
+    if not found.contexts:
+        answer.notes.append(f"there are no contexts in {found.path}; kconf context add makes one")
+
+
+def use_context(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.client.contexts.file import with_current, write_file
+
+    found = load_contexts()
+    found.named(options.name)
+    write_file(found.path, with_current(_text(found.path), options.name))
+    answer.add(context=options.name, file=found.path)
+    answer.notes.append(f"the current context is {options.name}")
+
+
+def show_context(options: argparse.Namespace, answer: CommandResult) -> None:
+    found = load_contexts()
+    name = options.name or os.environ.get("KCONF_CONTEXT") or found.current
+    if name is None:
+        raise ConfigurationError("there is no current context; name one")
+    answer.columns = [ResultColumn("field"), ResultColumn("value")]
+    for field, value in shown_fields(found.named(name)).items():
+        answer.add(context=name, field=field, value=value)
+
+
+def shown_fields(context: Context) -> dict[str, Any]:
+    """What a context says, secrets hidden; references to them are no secrets."""
+    fields: dict[str, Any] = {}
+    for name, value in context._asdict().items():
+        if name in ("properties", "labels"):
+            prefix = "property" if name == "properties" else "label"
+            fields.update({f"{prefix} {key}": _hidden(key, each) for key, each in value.items()})
+        elif value:
+            fields[name] = _hidden(name, value) if name == "password" else value
+    return fields
+
+
+def _hidden(key: str, value: str) -> str:
+    from kconf.cli.compat.kafka_configs.secrets import HIDDEN, looks_secret
+    from kconf.client.contexts.config_providers import is_reference
+
+    return HIDDEN if looks_secret(key) and not is_reference(value) else value
+
+
+def add_context(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.client.contexts.file import with_context, with_current, write_file
+
+    found = load_contexts()
+    if options.name in found.contexts and not options.replace:
+        raise ConfigurationError(f"there is a context {options.name!r} already; --replace puts this one in its place")
+    text = with_context(_text(found.path), options.name, _fields(options))
+    if options.use or not found.contexts:
+        text = with_current(text, options.name)
+    write_file(found.path, text)
+    answer.add(context=options.name, file=found.path)
+    answer.notes.append(f"{options.name} is in {found.path}; kconf context test {options.name} tries it")
+
+
+def _fields(options: argparse.Namespace) -> dict[str, object]:
+    from kconf.client.settings import addresses
+
+    if "${" not in options.bootstrap_server:
+        addresses(options.bootstrap_server)
+    fields: dict[str, object] = {"bootstrap": options.bootstrap_server}
+    properties = _pairs(options.property, "--property")
+    if properties and options.properties:
+        raise ConfigurationError("--properties names a file and --property says it here; give one of them")
+    fields["properties"] = properties or _absolute(options.properties)
+    fields.update(user=options.user, password=_reference(options.password), password_command=options.password_command)
+    fields.update(read_only=options.read_only, protected=options.protected, ignore=options.ignore)
+    fields.update({each: _absolute(getattr(options, each)) for each in ("policy", "journal", "lake")})
+    fields["labels"] = _pairs(options.label, "--label")
+    for key, value in properties.items():
+        if _hidden(key, value) != value:
+            raise ConfigurationError(f"--property {key} holds a secret; write ${{env:NAME}} or ${{file:PATH:KEY}}")
+    return {name: value for name, value in fields.items() if value}
+
+
+def _reference(password: str | None) -> str | None:
+    from kconf.client.contexts.config_providers import is_reference
+
+    if password is not None and not is_reference(password):
+        raise ConfigurationError("--password takes ${env:NAME} or ${file:PATH:KEY}, not the password itself")
+    return password
+
+
+def _absolute(path: str | None) -> str | None:
+    return path if path is None or "://" in path else os.path.abspath(path)
+
+
+def _pairs(words: list[str], option: str) -> dict[str, str]:
+    for each in words:
+        if "=" not in each or each.startswith("="):
+            raise ConfigurationError(f"{option} takes NAME=VALUE")
+    return dict(each.split("=", 1) for each in words)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _test(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.operations.capabilities import try_everything
+
+    if options.name is not None:
+        if options.context is not None:
+            raise ConfigurationError("the context is named twice")
+        options.context = options.name
+    try_everything(options, answer)

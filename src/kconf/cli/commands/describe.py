@@ -1,0 +1,117 @@
+"""`kconf describe`: what is set at resources, or all that holds there, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from kconf.cli.common.target import add_target, on_each, targets
+from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.operations.selectors import is_one_resource, parse_selectors, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kconf.cli.output.result import Item
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.model.entry import Entry
+    from kconf.model.resource import Resource
+    from kconf.operations.selectors import Selector
+
+EXAMPLES = """\
+examples:
+  kconf describe topic:orders
+  kconf describe topic:orders --all
+  kconf describe 'topic:logs.*' --key retention.ms --output csv
+  kconf describe broker:default 'broker:*'
+  kconf describe topic:orders -C 'prod-*' --output json
+"""
+NOTHING = "sets nothing itself; --all tells what it inherits"
+NO_KEY = "has no such key; --all tells those it has"
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "describe",
+        help="what is set at topics, brokers, groups, and where",
+        description="Tell what is set at resources. With --all also what they inherit.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("resources", metavar="RESOURCE", nargs="+", help="topic:NAME, topic:GLOB, broker:1, …")
+    parser.add_argument("--all", action="store_true", help="what is inherited, too")
+    parser.add_argument("--key", metavar="KEY", action="append", help="these keys only, wherever they are set")
+    add_target(parser, several=True)
+    parser.set_defaults(run=command("describe", describe), rest="resources")
+
+
+def describe(options: argparse.Namespace, answer: CommandResult) -> None:
+    selectors = parse_selectors(options.resources)
+    chosen = targets(options)
+    answer.columns = list(_COLUMNS)
+    answer.facts["contexts"] = [each.name for each in chosen]
+    answer.hidden = frozenset({"resource", "sensitive"} if is_one_resource(selectors) else {"sensitive"})
+    on_each(chosen, answer, lambda here, admin: _describe(options, answer, here.name, admin, selectors))
+
+
+def _describe(
+    options: argparse.Namespace,
+    answer: CommandResult,
+    where: str,
+    admin: SyncAdminClient,
+    selectors: Sequence[Selector],
+) -> None:
+    resources = resolve(admin, selectors)
+    keys = dict.fromkeys(resources, options.key) if options.key else None
+    described = admin.describe_configs(resources, keys=keys, synonyms=True)
+    failures = described.failures
+    for resource in resources:
+        if resource in failures:
+            answer.add(failures[resource], context=where, **_fields(resource, None))
+            continue
+        entries = described[resource].entries
+        shown = [each for each in entries if options.all or options.key or _is_own(resource, each)]
+        for entry in shown:
+            answer.add(context=where, **_fields(resource, entry))
+        if not shown:
+            answer.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
+
+
+def _is_own(resource: Resource, entry: Entry) -> bool:
+    from kconf.model.entry import own_source
+
+    return entry.source == own_source(resource)
+
+
+def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"resource": str(resource)}
+    if entry is None:
+        return {**fields, "key": None, "value": None, "source": None, "update": None, "sensitive": None, "synonyms": []}
+    from kconf.cli.common.catalog import update_mode
+    from kconf.operations.planned_change import SOURCES
+
+    return {
+        **fields,
+        "key": entry.name,
+        "value": None if entry.sensitive else entry.value,
+        "source": SOURCES[entry.source],
+        "update": update_mode(resource, entry),
+        "sensitive": entry.sensitive,
+        "synonyms": [{"key": e.name, "value": e.value, "source": SOURCES[e.source]} for e in entry.synonyms],
+    }
+
+
+def _value(item: Item) -> str:
+    from kconf.cli.common.units import shown_value
+
+    return "[hidden]" if item["sensitive"] else shown_value(item["key"], item["value"])
+
+
+_COLUMNS = (
+    ResultColumn("context"),
+    ResultColumn("resource"),
+    ResultColumn("key"),
+    ResultColumn("value", show=_value),
+    ResultColumn("source"),
+    ResultColumn("update"),
+    ResultColumn("sensitive"),
+)

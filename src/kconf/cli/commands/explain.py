@@ -1,0 +1,125 @@
+"""`kconf explain KEY`: what a key is, from the catalog. No cluster is asked."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.cli.common.catalog import known_key
+from kconf.cli.common.target import add_output
+from kconf.cli.common.units import keys_for, shown_value
+from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.configdef.units import unit_of
+from kconf.errors import ConfigurationError
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.cli.output.result import Item
+    from kconf.configdef.key import ConfigKey
+
+EXAMPLES: Final = """\
+examples:
+  kconf explain retention.ms
+  kconf explain topic:retention.ms
+  kconf explain min.insync.replicas --output json
+  kconf explain listener.name.sasl.ssl.keystore.location
+"""
+_KINDS: Final = {
+    "topic": ResourceType.TOPIC,
+    "broker": ResourceType.BROKER,
+    "group": ResourceType.GROUP,
+    "client-metrics": ResourceType.CLIENT_METRICS,
+    "quota": ResourceType.QUOTA,
+}
+_MOST_NEAR: Final = 5
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="what a key is: type, default, range, synonyms",
+        description="Tell what a key is, wherever it may be set. No cluster is asked.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("keys", metavar="KEY", nargs="+", help="a key, or TYPE:KEY for one type of resource only")
+    add_output(parser)
+    parser.set_defaults(run=command("explain", explain), rest="keys")
+
+
+def explain(options: argparse.Namespace, answer: CommandResult) -> None:
+    answer.columns, answer.tall = list(_COLUMNS), True
+    for word in options.keys:
+        for kind, key in _found(word).items():
+            answer.add(**_fields(word.rpartition(":")[2], kind, key))
+
+
+def _found(word: str) -> dict[str, ConfigKey]:
+    kind, colon, name = word.rpartition(":")
+    if colon and kind not in _KINDS:
+        raise ConfigurationError(f"{kind!r} is no type of resource; they are {', '.join(_KINDS)}")
+    kinds = [kind] if colon else list(_KINDS)
+    found = {each: known_key(_KINDS[each], name) for each in kinds}
+    known = {each: key for each, key in found.items() if key is not None}
+    if not known:
+        raise ConfigurationError(f"{name} is no key that kconf knows{_near(name, kinds)}")
+    return known
+
+
+def _near(name: str, kinds: list[str]) -> str:
+    from difflib import get_close_matches
+
+    names = {each for kind in kinds for each in keys_for(_KINDS[kind])}
+    near = get_close_matches(name, names, _MOST_NEAR) or sorted(each for each in names if name in each)[:_MOST_NEAR]
+    return f"; near it are {', '.join(near)}" if near else ""
+
+
+def _fields(name: str, kind: str, key: ConfigKey) -> dict[str, Any]:
+    unit = unit_of(key.name)
+    low, high = key.range_keys
+    return {
+        "key": name,
+        "resource_type": kind,
+        "type": key.type.name.lower(),
+        "default": None if key.sensitive else key.default,
+        "range": None if key.check is None else str(key.check),
+        "values": list(key.check.choices) if key.check is not None else [],
+        "at_least": low,
+        "at_most": high,
+        "unit": None if unit is None else unit[0],
+        "update": str(key.mode) if key.mode is not None else "dynamic",
+        "synonyms": [each.name for each in key.rungs],
+        "importance": key.importance,
+        "sensitive": key.sensitive,
+        "until": "3.9" if key.legacy else None,
+        "text": key.about,
+    }
+
+
+def _default(item: Item) -> str:
+    value = item["default"]
+    if value is None:
+        return "(none)"
+    shown = shown_value(item["key"], value)
+    return shown if shown == value else f"{shown} ({value})"
+
+
+def _yes(item: Item) -> str:
+    return "yes" if item["sensitive"] else ""
+
+
+_COLUMNS: Final = (
+    ResultColumn("key"),
+    ResultColumn("resource_type", "OF A"),
+    ResultColumn("text"),
+    ResultColumn("type"),
+    ResultColumn("unit"),
+    ResultColumn("default", show=_default),
+    ResultColumn("range", "MUST BE"),
+    ResultColumn("at_least"),
+    ResultColumn("at_most"),
+    ResultColumn("update"),
+    ResultColumn("synonyms", "FALLS BACK ON"),
+    ResultColumn("importance"),
+    ResultColumn("sensitive", show=_yes),
+    ResultColumn("until", "UP TO KAFKA"),
+)

@@ -1,0 +1,83 @@
+"""`kconf lake backtest`: what rules would have refused. The one word of `kconf lake` that needs Spark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kconf.cli.commands.lake.queries import begin, clusters, span, time
+from kconf.cli.commands.lake.violations import tell
+from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import raw
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.spark.backtest import BacktestResult
+
+_COUNTS = ("resources", "findings", "open", "assumed", "changes")
+
+
+def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.cli.common.spark_session import lake_at, say
+    from kconf.spark.inputs import Inputs
+
+    if options.limit < 0:
+        raise ConfigurationError(f"--limit takes a number from 0, not {options.limit}")
+    rules = Inputs(policy=options.policy).rules
+    if not rules.rules:
+        raise ConfigurationError(f"{options.policy}: there is no rule to try")
+    since, until = span(options)
+    tables = begin(options, answer)
+    chosen = clusters(tables, options.cluster)
+    answer.facts.update(policy=str(options.policy), since=raw(since), until=raw(until))
+    with lake_at(tables.uri, options) as lake:
+        from kconf.spark import backtest as backtesting
+
+        versions = dict(tables.run["versions"])
+        limit = options.limit if options.list else 0
+        tested = backtesting.backtest(lake, versions, rules, backtesting.TimeRange(chosen, since, until), limit, say)
+    say("")
+    _tell(tested, answer, findings=options.list)
+
+
+def _tell(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> None:
+    answer.facts.update(findings=tested.found, refused=tested.refused)
+    if findings:
+        _tell_findings(tested, answer)
+    else:
+        _tell_rules(tested, answer)
+    errors = [row for row in tested.rules if row["severity"] == "error" and row["findings"]]
+    answer.status = DIFFERENT if errors or tested.refused else answer.status
+    changes = "1 change" if tested.refused == 1 else f"{tested.refused:,} changes"
+    answer.notes.append(f"{changes} would have been refused" if tested.refused else "no change would have been refused")
+    assumed = sum(row["assumed"] for row in tested.rules)
+    if assumed:
+        answer.notes.append(
+            f"{assumed:,} of the findings stand on what no look at the cluster had shown by then: a broker's file as "
+            "it was first seen, or else Kafka's default"
+        )
+
+
+def _tell_rules(tested: BacktestResult, answer: CommandResult) -> None:
+    answer.columns = [
+        *map(ResultColumn, ("rule", "severity", *_COUNTS)),
+        ResultColumn("who", show=_people),
+        time("first"),
+        time("last"),
+    ]
+    answer.columns.insert(-2, ResultColumn("people"))
+    answer.hidden = frozenset({"assumed", "people"})
+    for row in tested.rules:
+        answer.add(**{**row, "first": raw(row["first"]), "last": raw(row["last"])})
+
+
+def _people(item: Item) -> str:
+    names = [each or "(not known)" for each in item["who"]]
+    more = item["people"] - len(names)
+    return ", ".join([*names, *([f"{more} more"] if more else [])])
+
+
+def _tell_findings(tested: BacktestResult, answer: CommandResult) -> None:
+    tell(tested.findings, answer)
+    if tested.found > len(tested.findings):
+        answer.notes.append(f"these are the first {len(tested.findings):,} of {tested.found:,}; --limit N shows more")

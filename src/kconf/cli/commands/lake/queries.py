@@ -1,0 +1,305 @@
+"""What the words of `kconf lake` look up, and how it is told."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import format_time, parse_time, raw
+from kconf.errors import ConfigurationError
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.selectors import parse_selector, quota_entity
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from kconf.lake.lookup import LakeTables, LookupFilter, Row
+
+SENSITIVE: Final = "(sensitive)"
+
+
+def open_lake(options: argparse.Namespace) -> LakeTables:
+    """The lake that is meant: by --lake, or by the context."""
+    from kconf.client.contexts.contexts import load_contexts
+    from kconf.lake.lookup import LakeTables
+
+    if options.lake is not None:
+        return LakeTables(options.lake)
+    contexts = load_contexts()
+    name = options.context or os.environ.get("KCONF_CONTEXT") or contexts.current
+    if not name:
+        raise ConfigurationError("which lake? name it with --lake URI, or use a context that has one")
+    lake = contexts.named(name).lake
+    if lake is None:
+        raise ConfigurationError(f"the context {name!r} has no lake; name one with --lake URI")
+    return LakeTables(lake)
+
+
+def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
+    """The lake, and in the answer which run of it is told."""
+    tables = open_lake(options)
+    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
+    return tables
+
+
+def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]:
+    """The two times of --between; None without it."""
+    if not options.between:
+        return None, None
+    since, until = map(parse_time, options.between)
+    if since > until:
+        raise ConfigurationError("the first time of --between is after the second")
+    return since, until
+
+
+def clusters(tables: LakeTables, words: Sequence[str]) -> list[str]:
+    """The clusters whose ids begin so; each word must mean one."""
+    known = tables.clusters() if words else []
+    return [_cluster(word, known) for word in words]
+
+
+def _cluster(word: str, known: Sequence[str]) -> str:
+    found = [each for each in known if each == word] or [each for each in known if each.startswith(word)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigurationError(f"{word!r} begins the ids of {len(found)} clusters: {', '.join(found)}")
+    return _cluster_of_context(word, known)
+
+
+def _cluster_of_context(word: str, known: Sequence[str]) -> str:
+    """A context names a cluster too; which one it is only the cluster itself knows."""
+    from kconf.cli.common.target import Target
+    from kconf.client.contexts.contexts import load_contexts
+
+    contexts = load_contexts()
+    if word not in contexts.contexts:
+        raise ConfigurationError(f"the lake knows no cluster {word!r}; it has {', '.join(known) or 'none'}")
+    with Target(contexts.named(word)).open() as admin:
+        found = admin.describe_cluster().cluster_id
+    if found not in known:
+        raise ConfigurationError(f"the lake knows nothing of the cluster {found} of the context {word!r}")
+    return str(found)
+
+
+def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
+    from kconf.lake.lookup import LookupFilter
+
+    chosen = clusters(tables, getattr(options, "cluster", ()))
+    resources: dict[Resource, None] = {}
+    for word in options.resources:
+        selector = parse_selector(word)
+        if selector.pattern is None:
+            resources.update(dict.fromkeys(selector.resources))
+            continue
+        matched = [name for name in tables.names(selector.type.word, chosen) if selector.matches(name)]
+        if not matched:
+            raise ConfigurationError(f"{word} matches nothing that the lake knows")
+        resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
+    entity = quota_entity(options) if hasattr(options, "user") else None
+    if entity is not None:
+        resources[entity.resource] = None
+    return LookupFilter(chosen, list(resources), options.key)
+
+
+# -- the words -------------------------------------------------------------------------------------------------------
+
+
+def history(options: argparse.Namespace, answer: CommandResult) -> None:
+    tables = begin(options, answer)
+    since, until = span(options)
+    answer.columns = [*_WHERE, *_VALUE, time("since"), time("until"), *_WHO, *_AFTER]
+    answer.hidden = frozenset(
+        {"op", "client_id", "host", "origin", "ended", "until_principal", "until_reason", "revision"}
+    )
+    for row in tables.history(about(options, tables), since, until):
+        answer.add(**_place(row), **_told(row), **_ending(row))
+    _end(answer)
+
+
+def as_of(options: argparse.Namespace, answer: CommandResult) -> None:
+    _state(options, answer, parse_time(options.time))
+
+
+def blame(options: argparse.Namespace, answer: CommandResult) -> None:
+    _state(options, answer, None)
+
+
+def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | None) -> None:
+    tables = begin(options, answer)
+    if at is not None:
+        answer.facts["time"] = raw(at)
+    answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
+    answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
+    for row in tables.state(about(options, tables), at):
+        answer.add(**_place(row), **_told(row))
+    _end(answer)
+
+
+def diff(options: argparse.Namespace, answer: CommandResult) -> None:
+    tables = begin(options, answer)
+    before, after = parse_time(options.before), parse_time(options.after)
+    answer.facts.update(before=raw(before), after=raw(after))
+    answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
+    answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
+    for one, other in tables.diff(about(options, tables), before, after):
+        last = other or one
+        assert last is not None
+        how = _told(last) if other is not None else _removed(last)
+        how.pop("value")
+        answer.add(**_place(last), before=_value(one), after=_value(other), **how)
+    _end(answer, "nothing is set otherwise at the two times")
+
+
+def drift(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.lake.schemas import DRIFT
+
+    tables = begin(options, answer)
+    answer.columns = [
+        *_WHERE,
+        ResultColumn("kind"),
+        *map(amount, ("declared", "actual")),
+        ResultColumn("source"),
+        time("since"),
+        ResultColumn("principal", "WHO"),
+        *map(ResultColumn, ("reason", "place")),
+    ]
+    answer.hidden = frozenset({"source", "reason"})
+    for row in tables.rows(
+        DRIFT, about(options, tables).conditions(), order="cluster, resource_type, resource_name, key"
+    ):
+        values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
+        answer.add(**_place(row), since=raw(row["since"]), **values)
+    answer.status = DIFFERENT if answer.items else answer.status
+    _end(answer, "nothing differs from what is declared")
+
+
+def compare(options: argparse.Namespace, answer: CommandResult) -> None:
+    tables = begin(options, answer)
+    one, other = clusters(tables, (options.one, options.other))
+    answer.facts.update(one=one, other=other)
+    answer.columns = [*_WHERE[1:], amount("one", one), amount("other", other)]
+    for left, right in tables.compare(one, other, options.ignore, about(options, tables)):
+        row = left or right
+        assert row is not None
+        place = _place(row)
+        del place["cluster"]
+        answer.add(**place, one=_value(left), other=_value(right))
+    answer.status = DIFFERENT if answer.items else answer.status
+    if not answer.items:
+        answer.notes.append("the two clusters have the same set")
+
+
+def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.lake.what_if import check_wishes, shifts
+
+    wishes = dict(_wish(*each) for each in options.wishes)
+    check_wishes(wishes)
+    tables = begin(options, answer)
+    chosen = clusters(tables, options.cluster) or tables.clusters()
+    answer.facts["wishes"] = wishes
+    if options.list:
+        answer.columns = [
+            ResultColumn("cluster"),
+            *map(ResultColumn, ("resource", "key")),
+            *map(amount, ("before", "after")),
+        ]
+    else:
+        answer.columns = [ResultColumn("cluster"), ResultColumn("key"), *map(amount, ("before", "after"))]
+        answer.columns += map(ResultColumn, ("moved", "kept"))
+    for shift in shifts(tables, chosen, wishes):
+        common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
+        if options.list:
+            for name in shift.moved:
+                answer.add(resource=str(Resource.topic(name)), **common)
+        else:
+            answer.add(**common, moved=len(shift.moved), kept=shift.kept)
+    _end(answer, "no topic would get another value")
+
+
+# -- how rows are told -----------------------------------------------------------------------------------------------
+
+
+def time(name: str) -> ResultColumn:
+    def show(item: Item) -> str:
+        return format_time(parse_time(item[name])) if item[name] else ""
+
+    return ResultColumn(name, show=show)
+
+
+def amount(name: str, title: str = "") -> ResultColumn:
+    """A value with its unit."""
+
+    def show(item: Item) -> str:
+        from kconf.cli.common.units import shown_value
+
+        return shown_value(item["key"], item[name])
+
+    return ResultColumn(name, title, show)
+
+
+def _person(item: Item) -> str:
+    """The principal and, where a client recorded it, whose hands those were."""
+    user, at, _ = (item["host"] or "").rpartition("@") if item["origin"] == "client" else ("", "", "")
+    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or ""
+
+
+_WHERE: Final = [ResultColumn("cluster"), ResultColumn("resource"), ResultColumn("key")]
+_VALUE: Final = [amount("value")]
+_WHO: Final = [
+    ResultColumn("principal", "WHO", _person),
+    *map(ResultColumn, ("client_id", "host", "op", "reason", "origin", "revision")),
+]
+_AFTER: Final = list(map(ResultColumn, ("ended", "until_principal", "until_reason")))
+
+
+def _end(answer: CommandResult, empty: str = "the lake knows nothing of it") -> None:
+    """Where all is about one cluster, a table need not say so."""
+    if len({item["cluster"] for item in answer.items}) == 1:
+        answer.hidden = frozenset({*answer.hidden, "cluster"})
+    if not answer.items:
+        answer.notes.append(empty)
+
+
+def _place(row: Row) -> dict[str, Any]:
+    from kconf.lake.labels import resource_text
+
+    return {"cluster": row["cluster"], "resource": resource_text(row), "key": row["key"] or "(topic)"}
+
+
+def _value(row: Row | None) -> str | None:
+    from kconf.lake.lookup import shown
+
+    if row is not None and row["sensitive"]:
+        return SENSITIVE
+    return shown(row)
+
+
+def _told(row: Row) -> dict[str, Any]:
+    who = {name: row[name] for name in ("principal", "client_id", "host", "op", "reason", "origin", "revision")}
+    return {"value": _value(row), "since": raw(row["since"]), **who}
+
+
+def _removed(row: Row) -> dict[str, Any]:
+    """Of what is no longer set: when and by whom it ended."""
+    who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
+    return {**_told(row), "since": raw(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
+
+
+def _ending(row: Row) -> dict[str, Any]:
+    told_of = {name: row[name] for name in ("ended", "until_principal", "until_reason")}
+    return {"until": raw(row["until"]), **told_of}
+
+
+def _wish(resource: str, assignment: str) -> tuple[str, str]:
+    from kconf.cli.common.units import keys_for, raw_value
+
+    if resource not in ("broker:default", "brokers"):
+        raise ConfigurationError(f"what-if tries values of broker:default, not of {resource!r}")
+    key, equals, value = assignment.partition("=")
+    if not equals or not key:
+        raise ConfigurationError(f"write KEY=VALUE, not {assignment!r}")
+    return key, raw_value(keys_for(ResourceType.BROKER).get(key), value)

@@ -1,0 +1,68 @@
+"""`kconf lake violations`: what breaks, or broke, the rules that the last run was given; and how findings are told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.cli.commands.lake.queries import about, amount, begin, span, time
+from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
+from kconf.cli.output.timestamps import raw
+from kconf.lake.labels import resource_text
+
+if TYPE_CHECKING:
+    from kconf.lake.lookup import Row
+
+_ENDING: Final = ("until_reason", "until_origin", "until_epoch", "until_revision")
+_HIDDEN: Final = frozenset({"says", "severity", "epoch", "revision", "origin", "cause", "assumed", *_ENDING})
+
+
+def violations(options: argparse.Namespace, answer: CommandResult) -> None:
+    from kconf.lake.lookup import held_between, quoted
+    from kconf.lake.schemas import VIOLATIONS
+
+    since, until = span(options)
+    tables = begin(options, answer)
+    conditions = about(options, tables).conditions()
+    for name in ("rule", "owner"):
+        if getattr(options, name) is not None:
+            conditions.append(f"{name} = {quoted(getattr(options, name))}")
+    if since is None and until is None and not options.all:
+        conditions.append("open")
+    order = "cluster, since, resource_type, resource_name, rule"
+    rows = tables.rows(VIOLATIONS, [*conditions, *held_between(since, until)], order=order)
+    tell(rows, answer, "owner")
+    answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
+    if not tables.has(VIOLATIONS):
+        answer.notes.append("no run was given rules: `kconf pipeline run --policy FILE` judges by them")
+    elif not rows:
+        answer.notes.append("nothing that is asked for breaks a rule")
+
+
+def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
+    """Findings, one per line."""
+    answer.columns = [
+        *map(ResultColumn, ("cluster", "resource", *more, "rule", "severity", "key")),
+        amount("value"),
+        ResultColumn("condition"),
+        ResultColumn("says"),
+        time("since"),
+        time("until"),
+        ResultColumn("principal", "WHO"),
+        *map(ResultColumn, ("reason", "cause", "changes", "ended")),
+        ResultColumn("until_principal", "BY"),
+        *map(ResultColumn, _ENDING),
+        *map(ResultColumn, ("origin", "epoch", "revision", "assumed")),
+    ]
+    same = len({row["cluster"] for row in rows}) == 1
+    answer.hidden = _HIDDEN | ({"cluster"} if same else set())
+    for row in rows:
+        told: dict[str, Any] = {each.name: row.get(each.name) for each in answer.columns}
+        told |= {
+            "says": row["message"],
+            "resource": resource_text(row),
+            "since": raw(row["since"]),
+            "until": raw(row["until"]),
+        }
+        answer.add(**told)

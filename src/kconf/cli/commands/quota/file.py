@@ -1,0 +1,228 @@
+"""Quotas in files: what `kconf quota export` writes and `kconf quota load` reads.
+
+YAML is the section `quotas:` of declarative files, CSV has a line for each entity. Both say who is meant as the flags
+do: `user`, `client-id`, `ip`, or `user-default: true` and so on; then the quotas by name, in YAML under `limits:`.
+`none` removes a quota, an empty cell leaves it alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kconf.errors import ConfigurationError
+from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from kconf.util.yaml_nodes import NULL, YamlSyntaxError, compose
+
+if TYPE_CHECKING:
+    from kconf.engine.quotas.precedence import Stored
+
+KINDS: Final = (USER, CLIENT_ID, IP)
+WHO: Final = tuple(name for kind in KINDS for name in (kind, f"{kind}-default"))
+KEYS: Final = (
+    *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
+    "connection_creation_rate",
+)
+NONE: Final = "none"
+
+
+class QuotaFileRow(NamedTuple):
+    """What a file wants of one entity; None removes."""
+
+    line: int
+    entity: QuotaEntity
+    changes: Mapping[str, float | None]
+
+
+def read_quotas(path: str, kind: str | None) -> list[QuotaFileRow]:
+    """All rows, or ConfigurationError with the first line that is wrong."""
+    is_csv = file_kind(path, kind) == "csv"
+    rows: Iterable[tuple[int, Mapping[str, str | None]]] = csv_rows(path, (*WHO, *KEYS)) if is_csv else _yaml_rows(path)
+    found: dict[QuotaEntity, QuotaFileRow] = {}
+    for line, cells in rows:
+        row = _row(path, line, cells)
+        if row.entity in found:
+            raise ConfigurationError(f"{path} lines {found[row.entity].line} and {line} are about the same entity")
+        found[row.entity] = row
+    if not found:
+        raise ConfigurationError(f"there are no quotas in {path}")
+    return list(found.values())
+
+
+def file_kind(path: str, kind: str | None) -> str:
+    return kind or ("csv" if path.lower().endswith(".csv") else "yaml")
+
+
+def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
+    from kconf.cli.commands.quota.changes import read_change
+
+    parts: dict[str, str | None] = {}
+    try:
+        if any(cells.get(name) is None for name in cells if name in WHO):
+            raise ConfigurationError("a name is missing; a default is said as `user-default: true`")
+        for kind in KINDS:
+            if cells.get(kind):
+                parts[kind] = cells[kind]
+            if _is_true(f"{kind}-default", cells.get(f"{kind}-default")):
+                if kind in parts:
+                    raise ConfigurationError(f"{kind} and {kind}-default cannot be in one row")
+                parts[kind] = None
+        if not parts:
+            raise ConfigurationError("a row needs a user, a client-id or an ip, or a default of them")
+        entity = QuotaEntity.of(parts)
+        wanted = {key: NONE if text is None else text for key, text in cells.items() if key not in WHO and text != ""}
+        if not wanted:
+            raise ConfigurationError("a row needs a quota")
+        return QuotaFileRow(line, entity, {key: read_change(entity, key, text) for key, text in wanted.items()})
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path} line {line}: {error}") from None
+
+
+def _is_true(name: str, text: str | None) -> bool:
+    text = text or ""
+    if text.lower() not in ("", "true", "false"):
+        raise ConfigurationError(f"{name} is true or false, not {text!r}")
+    return text.lower() == "true"
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _text(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise ConfigurationError(f"{path} cannot be read: {reason}") from None
+
+
+def csv_rows(path: str, columns: Collection[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The cells of each line, with its number. The first line names the columns."""
+    import csv
+    from io import StringIO
+
+    lines = csv.reader(StringIO(_text(path), newline=""), strict=True)
+    try:
+        header = [each.strip() for each in next(lines, [])]
+        _check_header(path, header, columns)
+        for cells in lines:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                told = f"{len(cells)} cells, and the first line {len(header)}"
+                raise ConfigurationError(f"{path} line {lines.line_num} has {told}")
+            yield lines.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise ConfigurationError(f"{path} line {lines.line_num} is no CSV: {error}") from None
+
+
+def _check_header(path: str, header: Sequence[str], columns: Collection[str]) -> None:
+    if not header:
+        raise ConfigurationError(f"{path} is empty; its first line names the columns")
+    for each in header:
+        if each not in columns:
+            raise ConfigurationError(f"{path} line 1: there is no column {each!r}; columns are {', '.join(columns)}")
+        if header.count(each) > 1:
+            raise ConfigurationError(f"{path} line 1 has the column {each!r} twice")
+
+
+def _yaml_rows(path: str) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Texts as they are written, so that a user called 007 stays that; None where nothing is."""
+    try:
+        root = compose(_text(path))
+    except YamlSyntaxError as error:
+        raise ConfigurationError(f"{path} line {error.line}: {error}") from None
+    top = _pairs(path, root) if root is not None else {}
+    if set(top) != {"quotas"} or top["quotas"].id != "sequence":
+        raise ConfigurationError(f"{path} must hold a list under `quotas:`, and nothing else")
+    for node in top["quotas"].value:
+        cells, line = _pairs(path, node), node.start_mark.line + 1
+        limits = cells.pop("limits", None)
+        for name in cells:
+            if name not in WHO:
+                raise ConfigurationError(f"{path} line {line}: {name!r} is not one of {', '.join(WHO)}, limits")
+        told = {**cells, **(_pairs(path, limits) if limits is not None else {})}
+        yield line, {key: _scalar(path, each) for key, each in told.items()}
+
+
+def _pairs(path: str, node: Any) -> dict[str, Any]:
+    if node.id != "mapping":
+        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: names and values are expected here")
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _scalar(path, key) or ""
+        if name in found:
+            raise ConfigurationError(f"{path} line {key.start_mark.line + 1} has {name} twice")
+        found[name] = value
+    return found
+
+
+def _scalar(path: str, node: Any) -> str | None:
+    if node.id != "scalar":
+        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: one value is expected here")
+    return None if node.tag == NULL else str(node.value)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def as_yaml(stored: Stored) -> str:
+    lines = ["quotas:"]
+    for row in _rows(stored):
+        names = [f"{name}: {_quoted(row[name]) if name in KINDS else row[name]}" for name in WHO if name in row]
+        lines += [f"{'    ' if number else '  - '}{each}" for number, each in enumerate(names)]
+        lines.append(f"    limits: {{{', '.join(f'{key}: {row[key]}' for key in KEYS if key in row)}}}")
+    return "\n".join(lines) + "\n" if len(lines) > 1 else "quotas: []\n"
+
+
+def _quoted(text: str) -> str:
+    """A name as YAML has it, whatever is in it."""
+    plain = (each if each.isprintable() and each not in '"\\' else f"\\U{ord(each):08x}" for each in text)
+    return f'"{"".join(plain)}"'
+
+
+def as_csv(stored: Stored) -> str:
+    import csv
+    from io import StringIO
+
+    rows = list(_rows(stored))
+    used = {name for row in rows for name in row}
+    columns = [each for each in (*WHO, *KEYS) if each in used] or [*WHO, *KEYS]
+    out = StringIO()
+    odd = any("\r" in text for row in rows for text in row.values())  # which Python does not quote by itself
+    writer = csv.DictWriter(
+        out, columns, restval="", lineterminator="\n", quoting=csv.QUOTE_ALL if odd else csv.QUOTE_MINIMAL
+    )
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _rows(stored: Stored) -> Iterable[dict[str, str]]:
+    from kconf.cli.commands.quota.main import quota_number
+
+    for entity, quotas in stored.items():
+        parts = dict(entity.parts)
+        row: dict[str, str] = {}
+        for kind in KINDS:
+            if kind in parts:
+                name = parts[kind]
+                row.update({f"{kind}-default": "true"} if name is None else {kind: name})
+        limits = {key: quota_number(quotas[key]) for key in KEYS if isfinite(quotas.get(key, inf))}
+        if limits:
+            yield {**row, **limits}
+
+
+def unreal(stored: Stored) -> list[str]:
+    """What a real broker may hold and nobody can mean: NaN and Infinity."""
+    return [
+        f"{key} of {entity} is {value}"
+        for entity, quotas in stored.items()
+        for key, value in quotas.items()
+        if not isfinite(value)
+    ]

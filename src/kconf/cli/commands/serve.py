@@ -1,0 +1,151 @@
+"""`kconf serve`: run a server until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import resource
+import signal
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+from kconf.cli.logs import configure
+from kconf.errors import ConfigurationError
+from kconf.version import __version__
+
+_EXAMPLES = """\
+examples:
+  kconf serve                                        on 127.0.0.1:9092, in ./kconf.db
+  kconf serve --listen 127.0.0.1:0                   on a free port, which is printed
+  kconf serve --listen SASL_SSL://0.0.0.0:9093 --config server.properties
+  kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
+  kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
+
+Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
+SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "serve",
+        help="run a server that any Kafka client can administer",
+        description="Run a server that speaks Kafka's protocol for configuration.",
+        epilog=_EXAMPLES,
+    )
+    add = command.add_argument
+    add(
+        "--listen",
+        metavar="[NAME://]HOST:PORT",
+        action="append",
+        default=[],
+        help="address to serve, without encryption unless it reads SSL://, SASL_SSL://, SASL_PLAINTEXT:// or a name of "
+        "listener.security.protocol.map; port 0 takes a free one; may be repeated (default: the file's listeners, else "
+        "127.0.0.1:9092)",
+    )
+    add(
+        "--store",
+        metavar="URL",
+        default="sqlite:///kconf.db",
+        help="where state and journal are kept (default: %(default)s)",
+    )
+    add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
+    add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
+    add(
+        "--override",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="lay a value over the file; may be repeated",
+    )
+    add(
+        "--archive",
+        metavar="DIR",
+        help="also write the journal there, as files for `kconf pipeline` and others (default: the file's "
+        "archive.directory, else nowhere)",
+    )
+    add(
+        "--read-only",
+        action="store_true",
+        help="answer, and change nothing: on the ZooKeeper of a Kafka cluster not one znode is written",
+    )
+    add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
+    add(
+        "--log-level",
+        metavar="LEVEL",
+        default="INFO",
+        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        help="DEBUG, INFO, WARN or ERROR (default: %(default)s)",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    configure(options.log_level)
+    _take_all_files()
+    try:
+        import uvloop
+    except ImportError:  # where uvloop is not to be had, asyncio's own loop does
+        asyncio.run(_serve(options))
+    else:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(options))
+    return 0
+
+
+def _take_all_files() -> None:
+    """A shell gives a process 1,024 files, and every connection is one; take as many as we may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems say "no limit" and refuse it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    from kconf.server.network.listener_config import read_listeners, with_listeners
+    from kconf.server.server import Server, ServerSettings
+    from kconf.server.static_config import load_static, node_id
+    from kconf.util.memory import settle
+
+    archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
+    static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
+    listeners = read_listeners(options.listen, static)
+    static = with_listeners(static, options.listen, listeners)
+    settings = ServerSettings(
+        options.store, node_id=node_id(static), static=static, listeners=listeners, read_only=options.read_only
+    )
+    stopped = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    async with AsyncExitStack() as stack:
+        server = Server(settings)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, server.flush_archive)
+        await stack.enter_async_context(server)
+        extra = ""
+        if options.metrics:
+            from kconf.server.metrics import MetricsPort
+
+            metrics_host, metrics_port = address(options.metrics)
+            metrics = await stack.enter_async_context(MetricsPort(server, metrics_host, metrics_port))
+            extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
+        settle()
+        context = server.context
+        if len(server.doors) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
+            names = ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)
+            extra = f" listeners={names}{extra}"
+        print(
+            f"kconf {__version__} ready: listening on {server.doors[0].address} store={settings.store} "
+            f"node={context.node_id} cluster={context.cluster_id}{extra}",
+            flush=True,
+        )
+        await stopped.wait()
+        logging.getLogger("kconf").info("stopping")
+    print("kconf stopped", flush=True)
+
+
+def address(text: str) -> tuple[str, int]:
+    """host:port, [v6]:port or :port (loopback)."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

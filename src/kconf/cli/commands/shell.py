@@ -1,0 +1,160 @@
+"""`kconf shell`: people's commands, one per line, at one cluster. Completes names, keys and values.
+
+A line is what stands behind `kconf` on a command line; `-C` and `-b` need not be repeated. A person's mistakes do not
+end the session; a script stops at the first, with its exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kconf.cli.common.target import add_target, target
+from kconf.errors import ConfigurationError, KconfError
+
+EXAMPLES: Final = """\
+examples:
+  kconf shell -C local
+  kconf shell -C local --keep-going
+"""
+HELP: Final = """\
+describe topic:orders          what is set; any command of kconf works here, without kconf before it
+set topic:orders segment.ms=1h changes it
+explain segment.ms             what a key is
+use CONTEXT                    work on another cluster
+help COMMAND                   how a command is used
+exit"""
+_NOT_HERE: Final = ("serve", "shell")
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "shell",
+        help="these commands, one per line, with completion",
+        description="Read commands, one per line, for one cluster.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("--keep-going", action="store_true", help="in a script: go on behind an error")
+    add_target(parser)
+    parser.set_defaults(run=run)
+
+
+class Shell:
+    """A session: a cluster, and what was typed so far."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._name = target(options).name
+
+    @property
+    def prompt(self) -> str:
+        return f"{self._name}> "
+
+    def suggestions(self, line: str) -> Iterator[str]:
+        from kconf.cli.common.completion import suggestions
+
+        options = self._options
+        where = [
+            word
+            for name, value in (
+                ("-C", options.context),
+                ("-b", options.bootstrap_server),
+                ("--command-config", options.command_config),
+            )
+            if value is not None
+            for word in (name, value)
+        ]
+        return suggestions(line, where)
+
+    def do(self, line: str) -> int:
+        """Carry out one line; its exit code. Raises EOFError at the end."""
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            return _complain(f"the line cannot be read: {error}")
+        match words:
+            case []:
+                return 0
+            case ["exit" | "quit"]:
+                raise EOFError
+            case ["help"]:
+                print(HELP)
+                return 0
+            case ["help", *rest]:
+                return self._carry_out([*rest, "--help"])
+            case ["use", name]:
+                return self._use(name)
+            case [first, *_] if first in _NOT_HERE:
+                return _complain(f"{first} is not for the shell")
+            case _:
+                return self._carry_out(words)
+
+    def _use(self, name: str) -> int:
+        fields = {**vars(self._options), "context": name, "bootstrap_server": None, "command_config": None}
+        options = argparse.Namespace(**fields)
+        try:
+            self._name = target(options).name
+        except ConfigurationError as error:
+            return _complain(str(error))
+        self._options = options
+        return 0
+
+    def _carry_out(self, words: list[str]) -> int:
+        from kconf.cli.main import UsageError, read_words
+
+        try:
+            options = read_words(words)
+            self._fill(options)
+            return int(options.run(options))
+        except UsageError as error:
+            return error.tell(words)
+        except KconfError as error:
+            return _complain(str(error), 1)
+        except SystemExit as error:  # --help
+            return int(error.code or 0)
+
+    def _fill(self, options: argparse.Namespace) -> None:
+        """The session's cluster, for a command that is about one and does not name it."""
+        given = vars(options)
+        if "bootstrap_server" in given and given.get("context") is None and given["bootstrap_server"] is None:
+            for each in ("context", "bootstrap_server", "command_config", "timeout"):
+                if given.get(each) is None:
+                    setattr(options, each, getattr(self._options, each))
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        shell = Shell(options)
+    except ConfigurationError as error:
+        return _complain(str(error))
+    if sys.stdin.isatty():
+        _converse(shell, _typed(shell), stops=False)
+        return 0
+    return _converse(shell, sys.stdin, stops=not options.keep_going)
+
+
+def _typed(shell: Shell) -> Iterable[str]:
+    from kconf.cli.compat.kip21.shell import lines
+
+    return lines(shell)
+
+
+def _converse(shell: Shell, given: Iterable[str], *, stops: bool) -> int:
+    worst = 0
+    for line in given:
+        try:
+            status = shell.do(line)
+        except EOFError:
+            break
+        worst = worst or status
+        if status and stops:
+            break
+    return worst
+
+
+def _complain(sentence: str, status: int = 2) -> int:
+    print(f"kconf: {sentence}", file=sys.stderr)
+    return status

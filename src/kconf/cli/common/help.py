@@ -1,0 +1,115 @@
+"""Help texts: what a command is for, examples of it, which a test runs, its exit codes, and where to read on."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, brief: str, about: str, examples: str = ""
+) -> argparse.ArgumentParser:
+    """A verb of a command; of the command's examples its help has those that use it."""
+    own = examples_of(f"{verbs._prog_prefix} {name}", examples)
+    return verbs.add_parser(name, help=brief, description=about, epilog=own)
+
+
+def examples_of(command: str, examples: str) -> str:
+    """Those lines of a help text that begin with this command; one may go on behind a backslash."""
+    found: list[str] = []
+    goes_on = False
+    for line in examples.splitlines():
+        if goes_on or line.startswith(f"  {command} ") or line == f"  {command}":
+            found.append(line)
+            goes_on = line.endswith("\\")
+    return "\n".join(["examples:", *found]) if found else ""
+
+
+def share_examples(parser: argparse.ArgumentParser) -> None:
+    """Give those of a command's verbs that have no examples of their own the command's that use them."""
+    below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    for verb in dict.fromkeys(verb for each in below for verb in each.choices.values()):
+        if verb.epilog is None and parser.epilog is not None:
+            verb.epilog = examples_of(verb.prog, parser.epilog) or None
+        share_examples(verb)
+
+
+class Help(argparse.HelpFormatter):
+    """Sentences are broken at the terminal's edge; what is indented, examples above all, stays as it stands."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import fill
+
+        def filled(block: str) -> str:
+            return fill(" ".join(block.split()), width, break_on_hyphens=False)  # an option stays whole
+
+        return "\n\n".join(each if "\n " in f"\n{each}" else filled(each) for each in text.strip().split("\n\n"))
+
+
+_DIFFER = ("kconf plan", "kconf diff", "kconf lake drift", "kconf lake compare")
+_SPECIAL = {
+    "kconf lake backtest": "0 no `error` rule was broken; 1 something failed; 2 asked for wrongly, or the rules have "
+    "mistakes; 3 one was broken",
+    "kconf lake violations": "0 no `error` rule is broken; 1 something failed; 2 asked for wrongly; 3 one is, or was",
+    "kconf policy test": "0 nothing is refused; 1 something is; 2 asked for wrongly, or the rules have mistakes",
+    "kconf watch": "0 done; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
+    "kconf shell": "0 done; else that of the first command that failed",
+    "kconf policy check": "0 no mistakes; 2 asked for wrongly, or the rules have mistakes",
+}
+_SEE = {
+    "context": "kconf describe, kconf shell; docs/how-to/contexts.md",
+    "describe": "kconf explain, kconf set, kconf blame; docs/how-to/contexts.md",
+    "explain": "kconf describe, kconf set; docs/reference/keys.md",
+    **dict.fromkeys(
+        ("set", "unset", "append", "subtract"),
+        "kconf explain, kconf history, kconf rollback; docs/how-to/safe-changes.md",
+    ),
+    "topic": "kconf describe, kconf set; docs/how-to/safe-changes.md",
+    "quota": "kconf describe, kconf history; docs/how-to/quotas.md",
+    "acl": "kconf scram, kconf history; docs/security.md",
+    "scram": "kconf acl, kconf context; docs/security.md",
+    "export": "kconf plan, kconf apply; docs/how-to/declare.md",
+    "plan": "kconf export, kconf apply, kconf diff; docs/how-to/declare.md",
+    "apply": "kconf plan, kconf rollback; docs/how-to/declare.md",
+    "history": "kconf blame, kconf rollback, kconf watch; docs/how-to/history.md",
+    "blame": "kconf history, kconf describe; docs/how-to/history.md",
+    "diff": "kconf history, kconf plan; docs/how-to/history.md",
+    "rollback": "kconf history, kconf diff; docs/how-to/history.md",
+    "watch": "kconf history; docs/how-to/history.md",
+    "serve": "kconf backup, kconf policy, kconf archive; docs/how-to/run-a-server.md, docs/operations.md",
+    "policy": "kconf serve, kconf set; docs/how-to/write-a-policy.md",
+    "backup": "kconf serve, kconf store; docs/operations.md",
+    "store": "kconf backup, kconf serve; docs/operations.md",
+    "archive": "kconf serve, kconf pipeline; docs/how-to/archive.md",
+    "snapshot": "kconf pipeline, kconf export; docs/how-to/pipeline.md",
+    "pipeline": "kconf archive, kconf snapshot, kconf lake; docs/how-to/pipeline.md",
+    "lake": "kconf pipeline, kconf history; docs/how-to/ask-the-lake.md",
+    "shell": "kconf completion; docs/how-to/contexts.md",
+    "completion": "kconf shell; docs/how-to/contexts.md",
+    "config-command": "kconf describe, kconf set, kconf quota; docs/how-to/kafka-configs.md",
+    "kafka": "kconf set, kconf quota; docs/how-to/kafka-configs.md",
+    "scram-credentials": "kconf scram; docs/security.md",
+}
+"""What to read next, command by command."""
+
+
+def ends_of(parser: argparse.ArgumentParser) -> list[str]:
+    """The last lines of a command's help: how it ends, and where to read on."""
+    first = parser.prog.split()[1]
+    return [f"exit codes: {_codes(parser)}", f"see also: {_SEE[first]}"]
+
+
+def _codes(parser: argparse.ArgumentParser) -> str:
+    if parser.prog in _SPECIAL:
+        return _SPECIAL[parser.prog]
+    if not _answers(parser):
+        return "0 done; 1 not done; 2 asked for wrongly"
+    differences = "3 there are differences; " if parser.prog in _DIFFER else ""
+    return f"0 done; 1 something failed; 2 asked for wrongly; {differences}4 unreachable, or login refused"
+
+
+def _answers(parser: argparse.ArgumentParser) -> bool:
+    """Whether it, or what is below it, ends as output/result.py says."""
+    below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    verbs = [verb for each in below for verb in each.choices.values()]
+    run = parser.get_default("run")
+    return any(map(_answers, verbs)) or getattr(run, "__module__", "") == "kconf.cli.output.result"

@@ -1,0 +1,89 @@
+"""What to try next where a command failed: our words behind the server's.
+
+An error says what happened, and stays as the server said it. What a person may have meant is told in a line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from kconf.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, KconfError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kconf.cli.output.result import Item
+
+NO_CLUSTER = "no cluster was named: -b HOST:PORT names one, and kconf context add keeps its name"
+
+
+TOPICS = "kconf topic list tells which topics there are"
+NO_LOGIN = "does this listener expect a login? docs/how-to/contexts.md tells how to give one"
+NO_TLS = "does this listener speak TLS at all? without it security.protocol is PLAINTEXT or SASL_PLAINTEXT"
+
+
+def advice(options: argparse.Namespace, failed: Iterable[Item], trouble: KconfError | None) -> list[str]:
+    """Each piece once; of ten thousand topics with one mistake the mistake is looked at once."""
+    wrong = dict.fromkeys(each for item in failed for each in _mistakes(item))
+    found = [each for word, key in wrong for each in (_for_key(word, key) if key else [TOPICS])]
+    if isinstance(trouble, ConnectionFailed | AuthenticationFailed):
+        found += _for_line(options, trouble)
+    return list(dict.fromkeys(found))
+
+
+def _for_line(options: argparse.Namespace, trouble: ConnectionFailed | AuthenticationFailed) -> Iterator[str]:
+    if isinstance(trouble, AuthenticationFailed):
+        if str(trouble).startswith("no TLS with"):
+            yield NO_TLS
+    elif not _names_a_cluster(options):
+        yield NO_CLUSTER
+    elif trouble.sent and not _has_login(options):
+        yield NO_LOGIN
+
+
+def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
+    """A kind of resource with a key that was refused there; without a key: there is no such topic."""
+    if item["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
+        yield "topic", ""
+    if item["error"] == "INVALID_CONFIG":
+        word = str(item.get("resource")).partition(":")[0]
+        yield from ((word, key) for key in (item.get("key"), *(item.get("configs") or ())) if key)
+
+
+def _for_key(word: str, key: str) -> Iterator[str]:
+    """The key that is meant, where one that nobody knows is almost it."""
+    from kconf.cli.common.catalog import known_key
+    from kconf.cli.common.units import keys_for
+    from kconf.operations.selectors import BROKERS, TYPES
+
+    kind = TYPES.get("broker" if word == BROKERS else word)
+    if kind is None or known_key(kind, key) is not None:
+        return
+    near = get_close_matches(key, keys_for(kind), 1, 0.8)
+    if near:
+        yield f"{key}: did you mean {near[0]}?"
+
+
+def _names_a_cluster(options: argparse.Namespace) -> bool:
+    if getattr(options, "bootstrap_server", None) or getattr(options, "context", None):
+        return True
+    from kconf.client.contexts.contexts import load_contexts
+
+    return bool(os.environ.get("KCONF_CONTEXT") or load_contexts().current)
+
+
+def _has_login(options: argparse.Namespace) -> bool:
+    """Whether anything was said of how to log in; also where a command has no such options."""
+    from kconf.cli.common.target import targets
+
+    if not hasattr(options, "command_config"):
+        return True
+    try:
+        return bool(options.command_config) or any(
+            each.context.properties or each.context.properties_file for each in targets(options)
+        )
+    except ConfigurationError:
+        return True

@@ -1,0 +1,57 @@
+"""What commands that start Spark share: a lake with a session, and a line that says where they are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kconf.spark.delta_tables import Lake
+
+_LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before anything compiled would pay
+
+
+def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    parser.add_argument("--master", metavar="M", default="local[*]", help="Spark's master (default: local[*])")
+    parser.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
+
+
+@contextmanager
+def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
+    """The lake with a session, which ends with it. `reads` are the other places that will be read."""
+    say("starting Spark …")
+    from kconf.spark.delta_tables import Lake
+    from kconf.spark.session import start, stop
+
+    session = start(options.master, log=options.log, quick=is_little(options.master, (uri, *reads)))
+    try:
+        yield Lake(uri, session)
+    finally:
+        stop(session)
+
+
+def say(words: str) -> None:
+    """Where the work is, on one line of a terminal; in a log a line each."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+    elif words:
+        print(words, file=sys.stderr, flush=True)
+
+
+def is_little(master: str, uris: Iterable[str]) -> bool:
+    """Whether the work is over before compiling would pay. Of what is elsewhere nobody knows how much it is."""
+    from kconf.spark.delta_tables import local_path
+
+    places = [local_path(uri) for uri in uris]
+    sizes = (_size(place) for place in places if place is not None)
+    return master.startswith("local") and None not in places and sum(sizes) < _LITTLE
+
+
+def _size(place: Path) -> int:
+    """Bytes of a directory; none of one that is not there yet."""
+    return sum(each.stat().st_size for each in place.rglob("*") if each.is_file()) if place.is_dir() else 0

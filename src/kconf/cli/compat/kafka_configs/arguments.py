@@ -1,0 +1,111 @@
+"""The command line, read as Kafka's tools read theirs (jopt-simple): no abbreviations, `--opt value`, `--opt=value`,
+`-opt` as well as `--opt`, an argument taken as it is even where it looks like an option, `--` as the end of options.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from kconf.errors import ConfigurationError
+
+Kind = Literal["flag", "one", "many"]
+
+OPTIONS: Final[dict[str, Kind]] = {
+    "bootstrap-server": "one",
+    "bootstrap-controller": "one",
+    "command-config": "one",
+    "alter": "flag",
+    "describe": "flag",
+    "all": "flag",
+    "entity-type": "many",
+    "entity-name": "many",
+    "entity-default": "flag",
+    "add-config": "one",
+    "add-config-file": "one",
+    "delete-config": "many",
+    "topic": "one",
+    "client": "one",
+    "client-defaults": "flag",
+    "user": "one",
+    "user-defaults": "flag",
+    "broker": "one",
+    "broker-defaults": "flag",
+    "broker-logger": "one",
+    "ip": "one",
+    "ip-defaults": "flag",
+    "client-metrics": "one",
+    "group": "one",
+    "help": "flag",
+    "version": "flag",
+    # What Kafka's tool does not have.
+    "entity-names-file": "one",
+    "entity-regex": "one",
+    "dry-run": "flag",
+    "output": "one",
+    "strict-compat": "flag",
+    "no-resolve": "flag",
+    "reason": "one",
+    "debug": "flag",
+}
+
+
+class InvalidArguments(ConfigurationError):
+    """What was typed makes no sense. `usage`: the options are told, too."""
+
+    def __init__(self, message: str, *, usage: bool = False) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class Arguments:
+    """What was typed: options with their values, in their order, and what is no option."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.argv = argv
+        self.given: list[tuple[str, str]] = []
+        self.rest: list[str] = []
+        waiting = iter(argv)
+        for token in waiting:
+            if token == "--":
+                self.rest.extend(waiting)
+            elif len(token) < 2 or token[0] != "-":
+                self.rest.append(token)
+            else:
+                self._option(token, waiting)
+
+    def _option(self, token: str, waiting: object) -> None:
+        name, equals, value = token.lstrip("-").partition("=") if token[:3] != "---" else (token[2:], "", "")
+        kind = OPTIONS.get(name)
+        if kind is None:
+            raise InvalidArguments(self._unknown(token, name))
+        if kind != "flag" and not equals:
+            following = next(waiting, None)  # type: ignore[call-overload]  # the iterator of our caller
+            if following is None:
+                raise InvalidArguments(f"Option {name} requires an argument")
+            value = following
+        self.given.append((name, value))
+
+    def _unknown(self, token: str, name: str) -> str:
+        # A single dash opens a row of one-letter options, of which the first is the one to complain about.
+        shown = name if token.startswith("--") else name[:1]
+        said = f"{shown} is not a recognized option"
+        if "--strict-compat" in self.argv:
+            return said
+        from difflib import get_close_matches
+
+        starts = [each for each in OPTIONS if name and each.startswith(name)]
+        near = starts or get_close_matches(name, OPTIONS, n=1)
+        return f"{said}; is --{near[0]} meant?" if near else said
+
+    def has(self, name: str) -> bool:
+        return any(each == name for each, _ in self.given)
+
+    def all(self, name: str) -> list[str]:
+        return [value for each, value in self.given if each == name]
+
+    def one(self, name: str) -> str | None:
+        """The value of an option that may be given once."""
+        values = self.all(name)
+        if len(values) > 1:
+            raise InvalidArguments(f"Found multiple arguments for option {name}, but you asked for only one")
+        return values[0] if values else None

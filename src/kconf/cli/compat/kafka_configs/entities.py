@@ -1,0 +1,92 @@
+"""From options to entity types and names: the i-th name belongs to the i-th type; an empty name is the default's."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kconf.cli.compat.kafka_configs.arguments import Arguments
+
+TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
+LOGGERS, IPS, METRICS, GROUPS = "broker-loggers", "ips", "client-metrics", "groups"
+
+TYPES: Final = (TOPICS, CLIENTS, USERS, BROKERS, IPS, METRICS, GROUPS, LOGGERS)
+"""All there are, in the order in which the tool tells them."""
+
+WITH_DEFAULT: Final = (USERS, CLIENTS, BROKERS, IPS)
+
+NAMED: Final = {
+    "topic": TOPICS,
+    "client": CLIENTS,
+    "user": USERS,
+    "broker": BROKERS,
+    "broker-logger": LOGGERS,
+    "ip": IPS,
+    "client-metrics": METRICS,
+    "group": GROUPS,
+}
+DEFAULTS: Final = {
+    "client-defaults": CLIENTS,
+    "user-defaults": USERS,
+    "broker-defaults": BROKERS,
+    "ip-defaults": IPS,
+}
+"""KIP-543's short options. Their order is the order of what they mean, wherever they stand on the command line."""
+
+
+class Entities(NamedTuple):
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def head(self) -> str:
+        """The type that the answers speak of."""
+        return self.types[0]
+
+    @property
+    def name(self) -> str | None:
+        """The name of the head: "" for the default, None where there is none."""
+        return self.names[0] if self.names else None
+
+
+def singular(kind: str) -> str:
+    """As the tool says it: the type without its last letter, also where that makes `client-metric`."""
+    return kind[:-1]
+
+
+def entities(arguments: Arguments) -> Entities:
+    types = arguments.all("entity-type")
+    names = [value for option, value in arguments.given if option in ("entity-name", "entity-default")]
+    for option, kind in NAMED.items():
+        value = arguments.one(option)
+        if value is not None:
+            types.append(kind)
+            names.append(value)
+    for option, kind in DEFAULTS.items():
+        if arguments.has(option):
+            types.append(kind)
+            names.append("")
+    return Entities(tuple(types), tuple(names))
+
+
+def has_short(arguments: Arguments) -> bool:
+    return any(arguments.has(option) for option in (*NAMED, *DEFAULTS))
+
+
+def has_long(arguments: Arguments) -> bool:
+    return any(arguments.has(option) for option in ("entity-type", "entity-name", "entity-default"))
+
+
+def paired_with_a_later_type(arguments: Arguments) -> str | None:
+    """Where two types are given and a name stands before its own: who would have thought that they belong together?"""
+    order = [option for option, _ in arguments.given if option.startswith("entity-")]
+    types = [place for place, option in enumerate(order) if option == "entity-type"]
+    names = [place for place, option in enumerate(order) if option != "entity-type"]
+    if len(types) < 2 or not names:
+        return None
+    given = entities(arguments)
+    for number, (of_type, of_name) in enumerate(zip(types, names, strict=False)):
+        if of_type > of_name:
+            return f"the name {given.names[number]!r} is taken for {given.types[number]}, which comes behind it"
+    if len(names) < len(types):
+        return f"the name {given.names[-1]!r} is taken for {given.types[len(names) - 1]}, not for {given.types[-1]}"
+    return None

@@ -1,0 +1,158 @@
+"""The way through `kafka-configs`: read the command line, check it, ask the cluster, leave with 0 or 1."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
+from kconf.cli.compat.kafka_configs.checks import check
+from kconf.errors import KafkaError, KconfError
+
+if TYPE_CHECKING:
+    from kconf.cli.compat.kafka_configs.entities import Entities
+    from kconf.client.admin_sync import SyncAdminClient
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
+    try:
+        status = _main(words)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _main(words: list[str]) -> int:
+    strict = "--strict-compat" in words
+    try:
+        if any("\udc80" <= character <= "\udcff" for word in words for character in word):
+            raise InvalidArguments("The command line is not UTF-8")
+        arguments = Arguments(words)
+        if not words or arguments.has("help"):
+            return _help(words, strict)
+        if arguments.has("version"):
+            return _version(strict)
+        given = check(arguments)
+    except KconfError as error:
+        print(error, file=sys.stderr)
+        if isinstance(error, InvalidArguments) and error.usage:
+            from kconf.cli.compat.kafka_configs.help import OPTIONS
+
+            print(OPTIONS, file=sys.stderr)
+        return 1
+    try:
+        return _run(arguments, given)
+    except InvalidArguments as error:
+        print(error, file=sys.stderr)
+    except KconfError as error:
+        if arguments.has("debug"):
+            import traceback
+
+            traceback.print_exc()
+        _complain(arguments, given, error)
+    return 1
+
+
+def _run(arguments: Arguments, given: Entities) -> int:
+    strict, json = arguments.has("strict-compat"), arguments.one("output") == "json"
+    if not strict:
+        from kconf.cli.compat.kafka_configs.entities import paired_with_a_later_type
+
+        doubtful = paired_with_a_later_type(arguments)
+        if doubtful:
+            print(f"Note: {doubtful}.", file=sys.stderr)
+    if arguments.has("alter"):
+        from kconf.cli.compat.kafka_configs.alter import AlterOptions, alter
+        from kconf.cli.compat.kafka_configs.grammar import wishes
+
+        wished = wishes(arguments)
+        options = AlterOptions(
+            strict=strict, json=json, dry_run=arguments.has("dry-run"), reason=arguments.one("reason")
+        )
+        with _client(arguments) as admin:
+            return alter(admin, _matched(admin, arguments, given), wished, options)
+    from kconf.cli.compat.kafka_configs.describe import RESOURCE_TYPES, DescribeOptions, describe_resources
+
+    with _client(arguments) as admin:
+        if given.head in RESOURCE_TYPES:
+            given = _matched(admin, arguments, given)
+            how = DescribeOptions(all_values=arguments.has("all"), strict=strict, json=json)
+            return describe_resources(admin, given, how)
+        from kconf.cli.compat.kafka_configs.quotas import describe_quotas
+
+        return describe_quotas(admin, given, json=json)
+
+
+def _matched(admin: SyncAdminClient, arguments: Arguments, given: Entities) -> Entities:
+    regex = arguments.one("entity-regex")
+    if regex is None:
+        return given
+    from kconf.cli.compat.kafka_configs.many import matched
+
+    return matched(admin, given, regex)
+
+
+def _client(arguments: Arguments) -> SyncAdminClient:
+    """Addresses come from the command line alone; the file's are overridden, as in Kafka's tool."""
+    from kconf.client.admin_sync import SyncAdminClient
+
+    servers = arguments.one("bootstrap-server") or ""
+    controllers = arguments.one("bootstrap-controller") or ""
+    file = arguments.one("command-config")
+    if file is None:
+        return SyncAdminClient(servers, bootstrap_controllers=controllers, client_id="kafka-configs")
+    return SyncAdminClient.from_properties(file, servers, bootstrap_controllers=controllers)
+
+
+def _complain(arguments: Arguments, given: Entities, error: KconfError) -> None:
+    """Why it failed, in one line. To the letter of Kafka's tool in two: the command line first, less its secrets."""
+    from kconf.cli.compat.kafka_configs.java import PACKAGE, sentence
+    from kconf.cli.compat.kafka_configs.secrets import masked, scrubbed
+
+    said = sentence(error) if isinstance(error, KafkaError) else str(error)
+    said = scrubbed(said, given.head, _added(arguments))
+    if arguments.has("strict-compat"):
+        shown = masked([each for each in arguments.argv if each != "--strict-compat"], given.head)
+        print(f"Error while executing config command with args '{shown}'", file=sys.stderr)
+        if isinstance(error, KafkaError):
+            said = f"java.util.concurrent.ExecutionException: {PACKAGE}{said}"
+    print(said, file=sys.stderr)
+
+
+def _added(arguments: Arguments) -> Mapping[str, str]:
+    from kconf.cli.compat.kafka_configs.grammar import wishes
+
+    try:
+        return wishes(arguments).add
+    except KconfError:
+        return {}  # then nothing was sent
+
+
+def _help(words: list[str], strict: bool) -> int:
+    from kconf.cli.compat.kafka_configs.help import help_text
+
+    stream = sys.stderr if strict or not words else sys.stdout
+    print(help_text(), file=stream)
+    return 1 if strict or not words else 0
+
+
+def _version(strict: bool) -> int:
+    from kconf.version import __version__
+
+    print("4.3.1" if strict else f"kconf {__version__} (as kafka-configs of Kafka 4.3.1)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

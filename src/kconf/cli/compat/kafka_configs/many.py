@@ -1,0 +1,71 @@
+"""Many entities in one command, which Kafka's tool does not have: names from a file, or all that a pattern matches."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
+from kconf.cli.compat.kafka_configs.describe import RESOURCE_TYPES
+from kconf.cli.compat.kafka_configs.entities import Entities
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+
+OPTIONS = ("entity-names-file", "entity-regex")
+
+
+def check(arguments: Arguments, given: Entities) -> Entities:
+    """The entities, with the names of the file; `InvalidArguments` where the two options make no sense."""
+    file, regex = (arguments.one(each) for each in OPTIONS)
+    if arguments.has("strict-compat"):
+        raise InvalidArguments(f"--strict-compat knows neither --{' nor --'.join(OPTIONS)}")
+    if len(given.types) != 1 or given.head not in RESOURCE_TYPES:
+        raise InvalidArguments(
+            f"--{' and --'.join(OPTIONS)} go with one --entity-type out of {', '.join(RESOURCE_TYPES)}"
+        )
+    if regex is not None:
+        if given.names or file is not None:
+            raise InvalidArguments("--entity-regex stands in the place of names")
+        _compiled(regex)
+        return given
+    return given._replace(names=(*given.names, *_read(file or "")))
+
+
+def matched(admin: SyncAdminClient, given: Entities, regex: str) -> Entities:
+    """The entities whose whole name the pattern matches. Kafka's own topics only where it begins as they do."""
+    from kconf.model.resource import INTERNAL_TOPICS
+    from kconf.operations.selectors import names_of
+
+    pattern = _compiled(regex)
+    own = () if regex.removeprefix("^").startswith("__") else INTERNAL_TOPICS
+    names = [each for each in names_of(admin, RESOURCE_TYPES[given.head]) if pattern.fullmatch(each)]
+    names = [each for each in names if given.head != "topics" or each not in own]
+    if not names:
+        raise InvalidArguments(f"None of the {given.head} has a name that {regex} matches")
+    return given._replace(names=tuple(sorted(names)))
+
+
+def _compiled(regex: str) -> re.Pattern[str]:
+    try:
+        return re.compile(regex)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InvalidArguments(f"{regex!r} is no regular expression: {error}") from None
+
+
+def _read(path: str) -> list[str]:
+    """One name per line; empty lines are left out."""
+    try:
+        if path == "-":
+            lines = sys.stdin.read().splitlines()
+        else:
+            with open(path, encoding="utf-8-sig") as file:
+                lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise InvalidArguments(f"The names in {path} cannot be read: {reason}") from None
+    names = [each.strip() for each in lines if each.strip()]
+    if not names:
+        raise InvalidArguments(f"There are no names in {path}")
+    return names

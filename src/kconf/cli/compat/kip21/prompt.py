@@ -1,0 +1,37 @@
+"""Completion and history for the shells, with prompt_toolkit (extra `shell`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.history import InMemoryHistory
+
+from kconf.errors import KconfError
+
+if TYPE_CHECKING:
+    from kconf.cli.compat.kip21.shell import Conversation
+
+
+class _Completer(Completer):
+    def __init__(self, shell: Conversation) -> None:
+        self._shell = shell
+
+    def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
+        line: str = document.text_before_cursor
+        last = line.split(" ")[-1]
+        try:
+            for each in self._shell.suggestions(line):
+                yield Completion(each, start_position=-len(last))
+        except KconfError:
+            return  # a cluster that does not answer makes no suggestions
+
+
+def asker(shell: Conversation) -> Callable[[str], str]:
+    """Asks for a line. Values are kept in memory only: they may be secrets."""
+    session: PromptSession[str] = PromptSession(
+        history=InMemoryHistory(), completer=_Completer(shell), complete_while_typing=False
+    )
+    return session.prompt

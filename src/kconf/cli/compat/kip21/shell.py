@@ -1,0 +1,285 @@
+"""The shell of `kconf kafka`: choose an entity, stage edits, look at the difference, apply it.
+
+A session is a value machine without a terminal: `Shell.do(line)` gives the lines to print. `converse` feeds it, from a
+terminal (with prompt_toolkit, if it is there, for completion and history) or from a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from kconf.cli.compat.kip21 import entities as kip21
+from kconf.errors import ConfigurationError, KconfError
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+
+HELP = """\
+use topic|client NAME     choose an entity
+show                      what is set at it, staged edits included
+set K=V[,K=V]             stage values; brackets hold a value with commas
+unset K[,K]               stage deletions
+diff                      staged edits, old -> new
+undo                      take back the last staged edit; with nothing staged, stage the reverse of the last apply
+apply                     send the staged edits, all or none
+history                   what was applied in this session
+alter-config OPTION...    as kconf kafka --alter-config, without --broker-list
+describe-config OPTION... as kconf kafka --describe-config
+help, exit"""
+
+Staged = dict[str, str | None]
+"""New values by key; None deletes."""
+
+
+class Ended(Exception):
+    """The session is over."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigurationError(message)
+
+
+class Kip21Shell:
+    def __init__(self, admin: SyncAdminClient) -> None:
+        self.admin = admin
+        self.entity: kip21.Entity | None = None
+        self._stages: list[Staged] = [{}]
+        self._applied: list[tuple[kip21.Entity, Staged, Staged]] = []
+
+    @property
+    def staged(self) -> Staged:
+        return self._stages[-1]
+
+    @property
+    def prompt(self) -> str:
+        if self.entity is None:
+            return "kafka> "
+        return f"kafka {self.entity.kind} {self.entity.name}{'*' if self.staged else ''}> "
+
+    def do(self, line: str) -> list[str]:
+        """Carry out one line; the lines that it has to say. Raises `KconfError`, or `Ended`."""
+        words = self._words(line)
+        if not words:
+            return []
+        command, *rest = words
+        method: Callable[[list[str]], list[str]] | None = self.commands().get(command.removeprefix("--"))
+        if method is None:
+            raise ConfigurationError(f"there is no command {command!r}; `help` lists them")
+        return method(rest)
+
+    def commands(self) -> dict[str, Callable[[list[str]], list[str]]]:
+        return {
+            "use": self._use,
+            "show": self._show,
+            "set": self._set,
+            "unset": self._unset,
+            "diff": self._diff,
+            "undo": self._undo,
+            "apply": self._apply,
+            "history": self._history,
+            "alter-config": lambda words: self._once(words, alter=True),
+            "describe-config": lambda words: self._once(words, alter=False),
+            "help": lambda _: HELP.splitlines(),
+            "exit": self._exit,
+            "quit": self._exit,
+        }
+
+    def _words(self, line: str) -> list[str]:
+        try:
+            return shlex.split(line, comments=True)
+        except ValueError as error:
+            raise ConfigurationError(f"the line cannot be read: {error}") from None
+
+    def _here(self) -> kip21.Entity:
+        if self.entity is None:
+            raise ConfigurationError("choose an entity first: use topic NAME")
+        return self.entity
+
+    def _use(self, words: list[str]) -> list[str]:
+        if len(words) != 2:
+            raise ConfigurationError("use topic NAME, or use client NAME")
+        if self.staged:
+            raise ConfigurationError("there are staged edits: apply them, or undo them")
+        entity = kip21.Entity.of(*words)
+        kip21.describe(self.admin, entity)
+        self.entity, self._stages = entity, [{}]
+        return []
+
+    def _show(self, _: list[str]) -> list[str]:
+        found: Staged = {**kip21.describe(self.admin, self._here()), **self.staged}
+        return [f"{key}={value}" for key, value in sorted(found.items()) if value is not None]
+
+    def _set(self, words: list[str]) -> list[str]:
+        from kconf.cli.compat.kafka_configs.grammar import parse_pairs
+
+        self._here()
+        if not words:
+            raise ConfigurationError("set K=V")
+        self._stages.append({**self.staged, **parse_pairs(" ".join(words))})
+        return []
+
+    def _unset(self, words: list[str]) -> list[str]:
+        self._here()
+        keys = [key for word in words for key in word.split(",") if key]
+        if not keys:
+            raise ConfigurationError("unset K")
+        self._stages.append({**self.staged, **dict.fromkeys(keys)})
+        return []
+
+    def _diff(self, _: list[str]) -> list[str]:
+        now = kip21.describe(self.admin, self._here())
+        return [
+            f"{key}: {now.get(key, '(unset)')} -> {'(unset)' if value is None else value}"
+            for key, value in self.staged.items()
+        ]
+
+    def _undo(self, _: list[str]) -> list[str]:
+        if len(self._stages) > 1:
+            self._stages.pop()
+            return []
+        if not self._applied:
+            raise ConfigurationError("there is nothing to undo")
+        entity, _new, old = self._applied[-1]
+        self.entity, self._stages = entity, [{}, dict(old)]
+        return ["staged the reverse of the last apply; apply it, or undo it"]
+
+    def _apply(self, _: list[str]) -> list[str]:
+        entity = self._here()
+        if not self.staged:
+            raise ConfigurationError("nothing is staged")
+        now = kip21.describe(self.admin, entity)
+        added = {key: value for key, value in self.staged.items() if value is not None}
+        kip21.alter(self.admin, entity, added, [key for key, value in self.staged.items() if value is None])
+        self._applied.append((entity, dict(self.staged), {key: now.get(key) for key in self.staged}))
+        self._stages = [{}]
+        return [entity.updated]
+
+    def _history(self, _: list[str]) -> list[str]:
+        return [
+            f"{number} {entity}: "
+            + ", ".join(f"{key}={'(unset)' if value is None else value}" for key, value in new.items())
+            for number, (entity, new, _old) in enumerate(self._applied, 1)
+        ]
+
+    def _once(self, words: list[str], *, alter: bool) -> list[str]:
+        from kconf.cli.compat.kip21.command import add_entity, once
+
+        parser = _Parser(add_help=False, allow_abbrev=False)
+        add_entity(parser)
+        return once(self.admin, parser.parse_args(words), alter=alter)
+
+    def _exit(self, _: list[str]) -> list[str]:
+        raise Ended
+
+    def suggestions(self, line: str) -> Iterator[str]:
+        """What may stand at the end of a line that has been begun."""
+        words = line.split(" ")
+        if len(words) == 1:
+            yield from (each for each in self.commands() if each.startswith(words[0]))
+            return
+        last = words[-1]
+        yield from (each for each in self._candidates(words) if each.startswith(last))
+
+    def _candidates(self, words: list[str]) -> Iterable[str]:
+        if words[0] == "use":
+            return ("topic", "client") if len(words) == 2 else sorted(self.admin.list_topics())
+        if words[0] not in ("set", "unset") or self.entity is None:
+            return ()
+        if words[0] == "unset":
+            first, comma, _ = words[-1].rpartition(",")
+            return [f"{first}{comma}{key}" for key in self._keys()]
+        before, key = _begun(words[-1])
+        if key is None:
+            return [f"{before}{each}=" for each in self._keys()]
+        return [f"{before}{each}" for each in _choices(key, before)]
+
+    def _keys(self) -> Iterable[str]:
+        entity = self._here()
+        if entity.kind == "client":
+            return kip21.CLIENT_KEYS
+        return [each.name for each in self.admin.describe_configs([entity.resource])[entity.resource].entries]
+
+
+def _begun(word: str) -> tuple[str, str | None]:
+    """What stands fast of `k=v,k=[v,v`, and whose value was begun; None where it is a key that was."""
+    head, equals, value = word.rpartition("=")
+    if not equals:
+        first, comma, _ = word.rpartition(",")
+        return first + comma, None
+    if value.startswith("[") and not value.endswith("]"):
+        listed, comma, _ = value.rpartition(",")
+        return f"{head}={listed}{comma}" if comma else f"{head}=[", head.rpartition(",")[2]
+    first, comma, _ = value.rpartition(",")
+    return (f"{head}={first},", None) if comma else (f"{head}=", head.rpartition(",")[2])
+
+
+def _choices(name: str, before: str) -> Iterable[str]:
+    """All values of a key, where the catalog has a short list of them; in brackets those that are not there yet."""
+    from kconf.configdef.topic import TOPIC
+    from kconf.model.entry import ValueType
+
+    key = TOPIC.get(name)
+    if key is None:
+        return ()
+    if key.type is ValueType.BOOLEAN:
+        return ("true", "false")
+    choices = key.check.choices if key.check is not None else ()
+    there = before.rpartition("=[")[2].split(",")
+    return [each for each in choices if each not in there]
+
+
+def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
+    """Until the end of the input. A person's errors do not end the session; a script's do."""
+    shell = Kip21Shell(admin)
+    person = sys.stdin.isatty()
+    status = 0
+    for line in lines(shell) if person else sys.stdin:
+        try:
+            for said in shell.do(line):
+                print(said)
+        except Ended:
+            break
+        except KconfError as error:
+            print(error, file=sys.stderr)
+            status = 0 if person else 1
+            if not person and not keep_going:
+                return status
+    if shell.staged:
+        print("what was staged and not applied is gone", file=sys.stderr)
+        status = status if person else 1
+    return status
+
+
+class Conversation(Protocol):
+    """What a terminal needs to know of a shell."""
+
+    @property
+    def prompt(self) -> str: ...
+
+    def suggestions(self, line: str) -> Iterator[str]: ...
+
+
+def lines(shell: Conversation) -> Iterator[str]:
+    """What a person types, until the end of the input."""
+    ask = _asker(shell)
+    while True:
+        try:
+            yield ask(shell.prompt)
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _asker(shell: Conversation) -> Callable[[str], str]:
+    """prompt_toolkit is in the extra `shell`; without it there is no completion."""
+    try:
+        from kconf.cli.compat.kip21.prompt import asker
+    except ImportError:
+        return input
+    return asker(shell)

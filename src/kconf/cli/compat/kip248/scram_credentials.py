@@ -1,0 +1,139 @@
+"""`kconf scram-credentials`: KIP-248's tool for the credentials of users, over the wire or, before any server runs, on
+the store. `kconf scram` does the latter with options of our own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from kconf.errors import ConfigurationError, KafkaError
+
+if TYPE_CHECKING:
+    from kconf.cli.compat.kip248.scram_store import StoredCredentials
+    from kconf.client.admin_sync import SyncAdminClient
+
+    Keeper = SyncAdminClient | StoredCredentials
+
+_EXAMPLES = """\
+examples:
+  kconf scram-credentials --bootstrap-server localhost:9092 --username alice \\
+      --add 'SCRAM-SHA-256=[iterations=8192, password=alice-secret],SCRAM-SHA-512=[password=env:ALICE_PASSWORD]'
+  kconf scram-credentials --bootstrap-server localhost:9092 --describe --username alice
+  kconf scram-credentials --bootstrap-server localhost:9092 --describe
+  kconf scram-credentials --bootstrap-server localhost:9092 --username alice --delete SCRAM-SHA-512
+  kconf scram-credentials --store sqlite:///first.db --username admin --add SCRAM-SHA-512=[password=env:ADMIN_PASSWORD]
+
+A password is best given as password=@FILE, password=env:NAME or password=- (stdin): what stands on a command line is
+seen by all who may list processes. The password itself is never sent nor kept: it is salted and iterated.
+"""
+_BRACKETS = r"\s*(SCRAM-SHA-256|SCRAM-SHA-512)\s*=\s*\[(.*?)\]\s*(?:,(?=\s*SCRAM-)|\Z)"
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "scram-credentials",
+        help="KIP-248's tool for the SCRAM credentials of users",
+        description="Add, list and delete the SCRAM credentials of users.",
+        epilog=_EXAMPLES,
+        allow_abbrev=False,
+    )
+    add = command.add_argument
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to begin with")
+    where.add_argument(
+        "--store", "--zookeeper", metavar="URL", help="the store of a kconf server that does not run: sqlite:///FILE"
+    )
+    add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
+    add("--username", metavar="NAME", help="whose credentials; --describe tells of all without it")
+    action = command.add_mutually_exclusive_group(required=True)
+    action.add_argument("--add", metavar="MECHANISM=[iterations=N,password=P],…", help="set credentials (N from 4096)")
+    action.add_argument("--describe", action="store_true", help="tell mechanisms and iterations")
+    action.add_argument("--delete", metavar="MECHANISM,…", help="remove credentials")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if not options.describe and not options.username:
+        raise ConfigurationError("--add and --delete need --username")
+    added, deleted = _added(options.add), _deleted(options.delete)
+    try:
+        with _keeper(options) as admin:
+            if options.describe:
+                return _describe(admin, options.username)
+            return _alter(admin, options.username, added, deleted)
+    except KafkaError as error:
+        from kconf.cli.compat.kafka_configs.java import sentence
+
+        raise ConfigurationError(sentence(error)) from error
+
+
+def _keeper(options: argparse.Namespace) -> Keeper:
+    if options.store is not None:
+        from kconf.cli.compat.kip248.scram_store import StoredCredentials, own_name
+
+        logging.getLogger("kconf").addHandler(logging.NullHandler())
+        return StoredCredentials(options.store, principal=f"User:{own_name()}")
+    from kconf.client.admin_sync import SyncAdminClient
+
+    properties = options.command_config if options.command_config is not None else {}
+    return SyncAdminClient.from_properties(properties, options.bootstrap_server)
+
+
+def _added(text: str | None) -> dict[str, str]:
+    """Mechanisms and what stands in their brackets. A password may have commas, equals signs and closing brackets."""
+    found: dict[str, str] = {}
+    place = 0
+    while text and place < len(text):
+        match = re.compile(_BRACKETS, re.DOTALL).match(text, place)
+        if match is None:
+            raise ConfigurationError("--add reads SCRAM-SHA-256=[iterations=N,password=P],SCRAM-SHA-512=[password=P]")
+        if match[1] in found:
+            raise ConfigurationError(f"{match[1]} is given twice")
+        found[match[1]] = match[2]
+        place = match.end()
+    if text is not None and not found:
+        raise ConfigurationError("--add names no mechanism")
+    return found
+
+
+def _deleted(text: str | None) -> list[str]:
+    from kconf.cli.compat.kafka_configs.alter import MECHANISMS
+
+    names = [] if text is None else list(dict.fromkeys(name.strip() for name in text.split(",")))
+    unknown = [name for name in names if name not in MECHANISMS]
+    if unknown:
+        raise ConfigurationError(f"there is no mechanism {unknown[0]!r}; those that exist: {', '.join(MECHANISMS)}")
+    return names
+
+
+def _alter(admin: Keeper, user: str, added: dict[str, str], deleted: list[str]) -> int:
+    from kconf.cli.compat.kafka_configs.credentials import mechanism_of, parse_credential, upsertions
+    from kconf.model.scram import UserScramCredentialDeletion
+
+    if deleted:
+        # Two mechanisms travel in two requests to a real Kafka: better to see first that all are there.
+        told = admin.describe_user_scram_credentials([user])
+        there = set() if user in told.failures else {each.mechanism.word for each in told[user]}
+        missing = [name for name in deleted if name not in there]
+        if missing:
+            raise ConfigurationError(f"{user} has no credential for {', '.join(missing)}")
+    wanted = [parse_credential(name, text) for name, text in added.items()]
+    deletions = [UserScramCredentialDeletion(user, mechanism_of(name)) for name in deleted]
+    admin.alter_user_scram_credentials([*deletions, *upsertions(user, wanted)])[user]
+    print(f"Completed updating config for user {user}.")
+    return 0
+
+
+def _describe(admin: Keeper, user: str | None) -> int:
+    from kconf.cli.compat.kafka_configs.quotas import scram_line
+    from kconf.errors import ErrorCode
+
+    found = admin.describe_user_scram_credentials(None if user is None else [user])
+    if user is not None and user in found.failures and found.failures[user].code == ErrorCode.RESOURCE_NOT_FOUND:
+        raise ConfigurationError(f"{user} has no SCRAM credentials")
+    for each in found:
+        print(scram_line(each, found[each]))
+    return 0

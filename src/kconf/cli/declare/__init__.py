@@ -1,1 +1,0 @@
-"""Clusters as files: `export`, `plan`, `apply`, `diff`, `snapshot`."""

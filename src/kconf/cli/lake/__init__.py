@@ -1,1 +1,0 @@
-"""`kconf lake`: what the pipeline's tables tell, without Spark."""

@@ -1,1 +1,0 @@
-"""What was: `history`, `blame`, `rollback`, `watch`, and the times of `diff`."""

@@ -1,0 +1,381 @@
+"""The AdminClient: every method is a coroutine. Same methods as the SyncAdminClient in sync.py.
+
+Tasks of one event loop may share one: their requests travel on the same lines, pipelined. A call can be cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from kconf.client.base import BaseAdminClient, jitter, milliseconds
+from kconf.client.transport.asyncio_pool import AsyncConnectionPool
+from kconf.client.transport.call_runner import Backoff, run_call
+from kconf.client.transport.metadata import ClusterMetadata
+from kconf.errors import KconfError, UnsupportedVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from kconf.client.calls.base import Call
+    from kconf.client.calls.changes import ChangePage, DescribedAt
+    from kconf.client.calls.configs import DescribeConfigsResult
+    from kconf.client.journal.configs import Script
+    from kconf.client.watch import Watch
+    from kconf.errors import Results
+    from kconf.model.acl import AclBinding, AclFilter
+    from kconf.model.alteration import AlterConfigOp, NewTopic
+    from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+    from kconf.model.journal import AuditEntry
+    from kconf.model.quota import EffectiveQuota, QuotaDifference, QuotaEntity, QuotaFilter
+    from kconf.model.resource import Resource, ResourceType
+    from kconf.model.scram import CredentialInfo, UserScramCredentialDeletion, UserScramCredentialUpsertion
+
+T = TypeVar("T")
+
+
+class AdminClient(BaseAdminClient):
+    """Administers a Kafka or kconf cluster. Close it, or use it in an `async with` block."""
+
+    def _start(self) -> None:
+        self._cluster = ClusterMetadata(self._settings)
+        self._wires = AsyncConnectionPool(self._settings)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all lines; harmless when repeated. A later call would open new ones."""
+        await self._wires.close()
+
+    async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
+        """Make a call; where there is a journal, with a record of what it changes."""
+        if self._journal is not None:
+            from kconf.client.journal.recorder import changes_something, recorded
+
+            if changes_something(call):
+                return await self._play(recorded(call, self._journal, self._settings), timeout)
+        return await self._bring(call, timeout)
+
+    async def _play(self, script: Script[T], timeout: float | None) -> T:
+        try:
+            step = next(script)
+            while True:
+                try:
+                    result = await self._bring(step, timeout)
+                except KconfError as error:
+                    step = script.throw(error)
+                else:
+                    step = script.send(result)
+        except StopIteration as done:
+            found: T = done.value
+            return found
+
+    async def _bring(self, call: Call[Any, Any, T], timeout: float | None) -> T:
+        """Bring a call to its end: the one method that matters."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + (self._settings.timeout if timeout is None else timeout)
+        script = run_call(call, self._cluster, deadline, clock, jitter)
+        try:
+            step = next(script)
+            while True:
+                if isinstance(step, Backoff):
+                    await asyncio.sleep(step.seconds)
+                    step = script.send(())
+                else:
+                    step = script.send(await self._wires.exchange(step.asks, deadline))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+    # Configs
+
+    async def describe_configs(
+        self,
+        resources: Iterable[Resource],
+        *,
+        keys: Mapping[Resource, Sequence[str]] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+        timeout: float | None = None,
+    ) -> DescribeConfigsResult:
+        """The entries of each resource: all, or those of `keys`."""
+        from kconf.client.calls.configs import DescribeConfigs
+
+        call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
+        return await self._send(call, timeout)
+
+    async def alter_configs(
+        self,
+        configs: Mapping[Resource, Mapping[str, str]],
+        *,
+        validate_only: bool = False,
+        incremental_update: bool = False,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
+        from kconf.client.calls.configs import alter
+
+        return await self._send(alter(configs, validate_only, incremental_update), timeout)
+
+    async def incremental_alter_configs(
+        self,
+        alterations: Mapping[Resource, Sequence[AlterConfigOp]],
+        *,
+        validate_only: bool = False,
+        expected: Mapping[Resource, int] | None = None,
+        reason: str | None = None,
+        timeout: float | None = None,
+    ) -> Results[Resource, None]:
+        """Set, delete, append, subtract. `expected` revisions and a `reason` are for kconf servers."""
+        from kconf.client.calls.configs import IncrementalAlterConfigs
+
+        call = IncrementalAlterConfigs(alterations, validate_only=validate_only, expected=expected, reason=reason)
+        return await self._send(call, timeout)
+
+    async def list_config_resources(
+        self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
+    ) -> list[Resource]:
+        """What can carry configuration, of all types or of some."""
+        from kconf.client.calls.configs import ListConfigResources
+
+        return await self._send(ListConfigResources(types), timeout)
+
+    # Topics and the cluster
+
+    async def create_topics(
+        self, topics: Iterable[NewTopic | str], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, CreatedTopic]:
+        """Make topics; each result has the topic as it was made (KIP-525)."""
+        from kconf.client.calls.topics import CreateTopics
+
+        call = CreateTopics(topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only)
+        return await self._send(call, timeout)
+
+    async def delete_topics(
+        self, topics: Iterable[str | UUID], *, timeout: float | None = None
+    ) -> Results[str | UUID, None]:
+        """Delete topics, by name or by id."""
+        from kconf.client.calls.topics import DeleteTopics
+
+        return await self._send(DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
+
+    async def create_partitions(
+        self,
+        counts: Mapping[str, int],
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
+        from kconf.client.calls.topics import CreatePartitions
+
+        call = CreatePartitions(
+            counts,
+            timeout_ms=milliseconds(self._settings, timeout),
+            assignments=assignments,
+            validate_only=validate_only,
+        )
+        return await self._send(call, timeout)
+
+    async def list_topics(self, *, internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
+        """All topics, by name."""
+        from kconf.client.calls.topics import ListTopics
+
+        return await self._send(ListTopics(internal=internal), timeout)
+
+    async def describe_topics(
+        self, topics: Iterable[str | UUID], *, authorized_operations: bool = False, timeout: float | None = None
+    ) -> Results[str | UUID, TopicDescription]:
+        """Partitions, leaders and replicas of topics, by name or by id."""
+        from kconf.client.calls.topics import DescribeTopics
+
+        call = DescribeTopics(topics, authorized_operations=authorized_operations)
+        return await self._send(call, timeout)
+
+    async def describe_cluster(
+        self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
+    ) -> ClusterDescription:
+        """The nodes and the controller; `fenced` brokers too."""
+        from kconf.client.calls.cluster import DescribeCluster
+
+        call = DescribeCluster(
+            authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
+        )
+        return await self._send(call, timeout)
+
+    async def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
+        """The groups that any broker coordinates."""
+        from kconf.client.calls.cluster import ListGroups
+
+        return await self._send(ListGroups(), timeout)
+
+    # Quotas, credentials, ACLs
+
+    async def describe_client_quotas(
+        self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """Quotas as they are stored, of the entities that are wanted, or of all."""
+        from kconf.client.calls.client_quotas import DescribeClientQuotas
+
+        return await self._send(DescribeClientQuotas(wanted), timeout)
+
+    async def alter_client_quotas(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Set quotas, or remove those whose value is None; others stay."""
+        from kconf.client.calls.client_quotas import AlterClientQuotas
+
+        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+
+    async def describe_quotas(
+        self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
+    ) -> Results[QuotaEntity, dict[str, EffectiveQuota]]:
+        """Quotas as they hold for a user, a client id or both (KIP-248), each with its level and what loses."""
+        from kconf.client.calls.effective_quotas import DescribeQuotas
+
+        call = DescribeQuotas(entities, keys)
+        try:
+            return await self._send(call, timeout)
+        except UnsupportedVersion:  # not a kconf server
+            return await self._send(call.on_kafka(), timeout)
+
+    async def alter_quotas(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        reason: str | None = None,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Set quotas of users and client ids, or remove those whose value is None. A `reason` is for kconf servers."""
+        from kconf.client.calls.effective_quotas import AlterQuotas
+
+        return await self._send(AlterQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
+
+    async def what_if(
+        self,
+        entity: QuotaEntity,
+        changes: Mapping[str, float | None],
+        *,
+        pairs: Iterable[tuple[str, str]] | None = None,
+        timeout: float | None = None,
+    ) -> list[QuotaDifference]:
+        """Who would get another quota if these were set, or removed where the value is None. Changes nothing.
+
+        Out of these (user, client id) pairs, "" for neither; or of those whom a kconf server has seen lately; or, of a
+        real Kafka, of those whom quotas name.
+        """
+        from kconf.client.calls.client_quotas import DescribeClientQuotas
+        from kconf.client.calls.effective_quotas import WhatIf
+
+        call = WhatIf(entity, changes)
+        if pairs is None:
+            try:
+                return await self._send(call, timeout)
+            except UnsupportedVersion:  # not a kconf server
+                pass
+        stored = await self._send(DescribeClientQuotas(None), timeout)
+        return call.resolved(stored, pairs)
+
+    async def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> Results[str, tuple[CredentialInfo, ...]]:
+        """Who has which credential: the named users, or everyone who has one."""
+        from kconf.client.calls.scram import describe
+
+        return await self._send(describe(users), timeout)
+
+    async def alter_user_scram_credentials(
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Set and delete credentials; one result per user."""
+        from kconf.client.calls.scram import AlterUserScramCredentials
+
+        return await self._send(AlterUserScramCredentials(alterations), timeout)
+
+    async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
+        """The ACLs that a filter matches, or all."""
+        from kconf.client.calls.acls import DescribeAcls
+
+        return await self._send(DescribeAcls(wanted), timeout)
+
+    async def create_acls(
+        self, bindings: Iterable[AclBinding], *, timeout: float | None = None
+    ) -> Results[AclBinding, None]:
+        """Make ACLs; one that is there already is no error."""
+        from kconf.client.calls.acls import CreateAcls
+
+        return await self._send(CreateAcls(bindings), timeout)
+
+    async def delete_acls(
+        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+    ) -> Results[AclFilter, list[AclBinding]]:
+        """Delete what the filters match; each result has what was deleted."""
+        from kconf.client.calls.acls import DeleteAcls
+
+        return await self._send(DeleteAcls(filters), timeout)
+
+    # The journal (kconf servers)
+
+    async def list_changes(
+        self,
+        after: int = 0,
+        *,
+        wait: float = 0.0,
+        about: Iterable[Resource | ResourceType] = (),
+        limit: int = 1000,
+        timeout: float | None = None,
+    ) -> ChangePage:
+        """Revisions after this one, up to `limit` lines, of all or of some resources or types.
+
+        Where there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
+        """
+        from kconf.client.calls.changes import ListChanges, longest_wait
+
+        patience = longest_wait(self._settings, timeout, wait)
+        return await self._send(ListChanges(after, patience, about, limit), timeout)
+
+    def watch_changes(self, after: int | None = None, *, about: Iterable[Resource | ResourceType] = ()) -> Watch:
+        """Every revision after this one, or from now on, as it comes; over a line of its own."""
+        from kconf.client.calls.changes import FeedPosition
+        from kconf.client.watch import Watch
+
+        twin = self.__class__.__new__(self.__class__)
+        twin._settings, twin._journal = self._settings, None
+        twin._start()
+        return Watch(twin, FeedPosition(after, about, self._settings))
+
+    async def describe_configs_at(
+        self,
+        resources: Iterable[Resource],
+        *,
+        revision: int | None = None,
+        time: datetime | int | None = None,
+        timeout: float | None = None,
+    ) -> DescribedAt:
+        """What resources set themselves at a revision, or at a time (milliseconds, where it is a number)."""
+        from kconf.client.calls.changes import DescribeConfigsAt
+
+        return await self._send(DescribeConfigsAt(resources, revision, time), timeout)
+
+    async def list_attempts(
+        self, after: int = 0, *, limit: int = 1000, timeout: float | None = None
+    ) -> list[AuditEntry]:
+        """What was refused or only tried, with a greater number than this."""
+        from kconf.client.calls.changes import ListAttempts
+
+        return await self._send(ListAttempts(after, limit), timeout)

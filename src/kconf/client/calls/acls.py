@@ -1,0 +1,136 @@
+"""ACLs: describe, create, delete. Answers to the last two are by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, distinct, failure
+from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+
+_PATTERNS = "before Kafka 2.0 ACLs are for literal names only"
+
+
+def _least(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
+    """Version 0 has no patterns, and USER came with version 3."""
+    if AclType.USER in types:
+        return 3
+    return 0 if all(each is PatternType.LITERAL for each in patterns) else 1
+
+
+class DescribeAcls(ClusterCall[list[AclBinding]]):
+    name = "DescribeAcls"
+    advice = _PATTERNS
+
+    def __init__(self, wanted: AclFilter | None) -> None:
+        super().__init__()
+        self._filter = wanted = wanted or AclFilter()
+        self.least = _least([wanted.pattern], [wanted.resource_type])
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+        from kconf.protocol.messages.acls import DescribeAclsRequest
+
+        return DescribeAclsRequest(*_filter_fields(self._filter))
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+        found = [_binding(resource, resource.pattern_type, acl) for resource in body.resources for acl in resource.acls]
+        return CallResult({None: sorted(found)}, body.throttle_time_ms)
+
+
+class CreateAcls(PerItemCall[AclBinding, None]):
+    """Creating one that is there already is no error."""
+
+    name = "CreateAcls"
+    advice = _PATTERNS
+
+    def __init__(self, bindings: Iterable[AclBinding]) -> None:
+        super().__init__(distinct(bindings, "an ACL"))
+        self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[AclBinding]) -> object:
+        from kconf.protocol.messages.acls import AclCreation, CreateAclsRequest
+
+        return CreateAclsRequest(
+            [
+                AclCreation(
+                    each.resource_type,
+                    each.name,
+                    each.pattern,
+                    each.principal,
+                    each.host,
+                    each.operation,
+                    each.permission,
+                )
+                for each in items
+            ]
+        )
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[AclBinding]) -> CallResult:
+        body = self.body(version, frame, start)
+        outcomes = {
+            item: failure(each.error_code, each.error_message) if each.error_code else None
+            for item, each in zip(items, body.results, strict=False)
+        }
+        return CallResult(outcomes, body.throttle_time_ms)
+
+
+class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
+    """What was deleted, by filter. One that matches nothing is no error."""
+
+    name = "DeleteAcls"
+    advice = _PATTERNS
+    repeatable = False  # a second answer would not tell what the first try deleted
+
+    def __init__(self, filters: Iterable[AclFilter]) -> None:
+        super().__init__(distinct(filters, "a filter"))
+        self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
+        from kconf.protocol.messages.acls import DeleteAclsFilter, DeleteAclsRequest
+
+        return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items])
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[AclFilter]) -> CallResult:
+        body = self.body(version, frame, start)
+        outcomes: dict[AclFilter, Any] = {}
+        for item, each in zip(items, body.filter_results, strict=False):
+            bad = next((acl for acl in [each, *each.matching_acls] if acl.error_code), None)
+            if bad is not None:
+                outcomes[item] = failure(bad.error_code, bad.error_message)
+            else:
+                outcomes[item] = sorted(_binding(acl, acl.pattern_type, acl) for acl in each.matching_acls)
+        return CallResult(outcomes, body.throttle_time_ms)
+
+
+def _filter_fields(wanted: AclFilter) -> tuple[int, str | None, int, str | None, str | None, int, int]:
+    return (
+        wanted.resource_type,
+        wanted.name,
+        wanted.pattern,
+        wanted.principal,
+        wanted.host,
+        wanted.operation,
+        wanted.permission,
+    )
+
+
+def _binding(resource: Any, pattern: int, acl: Any) -> AclBinding:
+    """A number that we do not know is UNKNOWN."""
+    return AclBinding(
+        _TYPES.get(resource.resource_type, AclType.UNKNOWN),
+        resource.resource_name,
+        acl.principal,
+        _OPERATIONS.get(acl.operation, Operation.UNKNOWN),
+        _PERMISSIONS.get(acl.permission_type, Permission.UNKNOWN),
+        _PATTERN_TYPES.get(pattern, PatternType.UNKNOWN),
+        acl.host,
+    )
+
+
+_TYPES = {int(each): each for each in AclType}
+_OPERATIONS = {int(each): each for each in Operation}
+_PERMISSIONS = {int(each): each for each in Permission}
+_PATTERN_TYPES = {int(each): each for each in PatternType}

@@ -1,0 +1,238 @@
+"""The journal of a kconf cluster: changes, how resources were, what was refused. Kafka has none of it.
+
+`FeedPosition` is how a watch goes on: it asks from where it is, and moves only by an answer, so that a line that breaks
+costs nothing and repeats nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from kconf.client.calls.base import RETRIABLE, Call, CallResult, ClusterCall, NodeVersions, failure
+from kconf.client.settings import ClientSettings
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError, Results
+from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.resource import Resource, ResourceType
+
+ADVICE: Final = "only kconf servers keep a journal"
+MOST_RESOURCES: Final = 10_000
+NOW: Final = -1
+
+_TYPES = {int(each): each for each in ResourceType}
+_KINDS = {each.value: each for each in ChangeKind}
+
+
+class ChangePage(NamedTuple):
+    """Some revisions, in order. Ask on with `next_after`; `current` is the last there is, `oldest` the first left."""
+
+    revisions: Sequence[Revision]
+    next_after: int
+    current: int
+    oldest: int
+
+
+class OverridesAt(NamedTuple):
+    """What a resource set itself. A sensitive value is None; whether it existed is known of topics only."""
+
+    overrides: Mapping[str, str | None]
+    existed: bool
+
+
+class DescribedAt(Results[Resource, OverridesAt]):
+    """Resources as they were at `revision`."""
+
+    __slots__ = ("revision",)
+
+    def __init__(self, items: Mapping[Resource, OverridesAt | ApiError], revision: int) -> None:
+        super().__init__(items)
+        self.revision = revision
+
+
+class ListChanges(ClusterCall[ChangePage]):
+    name = "ListConfigChanges"
+    advice = ADVICE
+
+    def __init__(self, after: int, wait: float, about: Iterable[Resource | ResourceType], limit: int) -> None:
+        super().__init__()
+        self._after, self._wait, self._limit = after, wait, limit
+        self._about = tuple(about)
+        self._trimmed: JournalTrimmed | None = None
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+        from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfigChangesRequest
+
+        filters = [
+            ChangeFilter(each.type, each.name) if isinstance(each, Resource) else ChangeFilter(each, None)
+            for each in self._about
+        ]
+        return ListConfigChangesRequest(self._after, int(self._wait * 1000), self._limit, filters)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            if body.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._after + 1 < body.oldest:
+                self._trimmed = JournalTrimmed(body.oldest)
+            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+        revisions = tuple(map(_revision, body.revisions))
+        page = ChangePage(revisions, body.next_after, body.current, body.oldest)
+        return CallResult({None: page}, body.throttle_time_ms)
+
+    def finish(self, outcomes: dict[None, ChangePage | ApiError]) -> ChangePage:
+        if self._trimmed is not None:
+            raise self._trimmed
+        return super().finish(outcomes)
+
+
+class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
+    name = "DescribeConfigsAt"
+    advice = ADVICE
+    most = MOST_RESOURCES
+
+    def __init__(self, resources: Iterable[Resource], revision: int | None, time: datetime | int | None) -> None:
+        super().__init__(dict.fromkeys(resources))
+        if (revision is None) == (time is None):
+            raise InvalidRequest("give a revision or a time, one of the two")
+        self._revision = -1 if revision is None else revision
+        self._time = -1 if time is None else _milliseconds(time)
+        self._found: list[int] = []
+        self._error: KconfError | None = None
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+        from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
+
+        wanted = [ResourceAt(each.type, each.name) for each in items]
+        return DescribeConfigsAtRequest(self._revision, self._time, wanted)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            whole = failure(body.error_code, body.error_message)
+            if body.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                self._error = JournalTrimmed(body.oldest)
+            elif body.error_code not in RETRIABLE:
+                self._error = whole.error()  # of no resource in particular
+            return CallResult(dict.fromkeys(items, whole), body.throttle_time_ms)
+        self._found.append(body.revision)
+        outcomes = {
+            _resource(each.resource_type, each.resource_name): (
+                failure(each.error_code, each.error_message)
+                if each.error_code
+                else OverridesAt({one.name: one.value for one in each.overrides}, each.existed)
+            )
+            for each in body.results
+        }
+        return CallResult(outcomes, body.throttle_time_ms)
+
+    def finish(self, outcomes: dict[Resource, OverridesAt | ApiError]) -> DescribedAt:
+        if self._error is not None:
+            raise self._error
+        return DescribedAt(outcomes, min(self._found, default=self._revision))
+
+
+class ListAttempts(ClusterCall[list[AuditEntry]]):
+    name = "ListAttempts"
+    advice = ADVICE
+
+    def __init__(self, after: int, limit: int) -> None:
+        super().__init__()
+        self._after, self._limit = after, limit
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+        from kconf.protocol.messages.list_attempts import ListAttemptsRequest
+
+        return ListAttemptsRequest(self._after, self._limit)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+        return CallResult({None: [_attempt(each) for each in body.attempts]}, body.throttle_time_ms)
+
+
+class FeedPosition:
+    """Where a watch is: what it has and did not hand out yet, and from where it asks on."""
+
+    def __init__(self, after: int | None, about: Iterable[Resource | ResourceType], settings: ClientSettings) -> None:
+        self.after: int | None = after
+        self.ready: deque[Revision] = deque()
+        self._next = NOW if after is None else after
+        self._about = tuple(about)
+        self._settings = settings
+        self._failed = 0
+
+    def ask(self, *, wait: bool) -> ListChanges:
+        seconds = longest_wait(self._settings, None, 20.0) if wait and self._next != NOW else 0.0
+        return ListChanges(self._next, seconds, self._about, 1000)
+
+    def take(self, page: ChangePage) -> None:
+        self._failed = 0
+        self._next = page.next_after
+        self.ready.extend(page.revisions)
+        if not page.revisions:
+            self.after = self._next
+
+    def hand_out(self) -> Revision:
+        revision = self.ready.popleft()
+        self.after = revision.number
+        return revision
+
+    def pause(self, jitter: float) -> float:
+        """Seconds until the next try, after one more failed."""
+        self._failed += 1
+        settings = self._settings
+        longer: int = 2 ** min(self._failed - 1, 20)
+        return min(settings.backoff * longer, settings.backoff_max) * (0.8 + 0.4 * jitter)
+
+
+def longest_wait(settings: ClientSettings, timeout: float | None, wanted: float) -> float:
+    """How long a server may keep us waiting: less than it takes us to give it up."""
+    patience = min(settings.request_timeout, settings.timeout if timeout is None else timeout)
+    return max(0.0, min(wanted, 0.8 * patience))
+
+
+def _revision(listed: Any) -> Revision:
+    changes = tuple(
+        Change(
+            _KINDS.get(each.kind, each.kind),
+            _resource(each.resource_type, each.resource_name),
+            each.key,
+            each.before,
+            each.after,
+            each.op,
+            each.sensitive,
+        )
+        for each in listed.changes
+    )
+    return Revision(listed.revision, listed.time_ms, _caller(listed), changes, listed.origin)
+
+
+def _attempt(listed: Any) -> AuditEntry:
+    return AuditEntry(
+        listed.time_ms,
+        _caller(listed),
+        listed.revision,
+        _resource(listed.resource_type, listed.resource_name),
+        tuple(listed.keys),
+        listed.outcome,
+        listed.dry_run,
+        listed.number,
+    )
+
+
+def _caller(listed: Any) -> RequestContext:
+    return RequestContext(listed.principal, listed.client_id, listed.host, listed.api, listed.request_id, listed.reason)
+
+
+def _resource(kind: int, name: str) -> Resource:
+    return Resource(_TYPES.get(kind, ResourceType.UNKNOWN), name)
+
+
+def _milliseconds(time: datetime | int) -> int:
+    if isinstance(time, int):
+        return time
+    if time.tzinfo is None:
+        raise InvalidRequest("a time needs its zone: datetime(…, tzinfo=UTC)")
+    return int(time.timestamp() * 1000)

@@ -1,0 +1,291 @@
+"""Configs: describe, replace, alter, list. A broker's own values and loggers are asked of that broker."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final
+
+from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, failure
+from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
+from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
+from kconf.model.alteration import AlterConfigOp, OpType
+from kconf.model.entry import View
+from kconf.model.resource import Resource, ResourceType
+from kconf.protocol.codec.varint import Malformed, read_uvarint, skip_tags
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_OF_ONE_BROKER = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+_RESULT: Final = struct.Struct(">h")
+_SIZE = struct.Struct(">h")
+_I32 = struct.Struct(">i")
+_I64 = struct.Struct(">q")
+_REVISION_TAG: Final = 40003
+
+NO_INCREMENTAL = "before Kafka 2.3 only alter_configs is there, which replaces all values of a resource"
+
+
+class DescribeConfigsResult(Results[Resource, View]):
+    """The entries of each resource. A kconf server tells the revision that they were read at; else it is None."""
+
+    __slots__ = ("revision",)
+
+    def __init__(self, items: Mapping[Resource, View | ApiError], revision: int | None = None) -> None:
+        super().__init__(items)
+        self.revision = revision
+
+
+def node_of(resource: Resource) -> int:
+    """The broker that alone can speak of a resource, or ANY."""
+    if resource.type in _OF_ONE_BROKER and _INTEGER.fullmatch(resource.name):
+        number = int(resource.name)
+        return number if number >= 0 else ANY
+    return ANY
+
+
+class DescribeConfigs(Call[Resource, View, DescribeConfigsResult]):
+    name = "DescribeConfigs"
+
+    def __init__(
+        self,
+        resources: Iterable[Resource],
+        *,
+        keys: Mapping[Resource, Sequence[str]] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+    ) -> None:
+        super().__init__(dict.fromkeys(resources))
+        self._keys = keys or {}
+        self._synonyms, self._documentation = synonyms, documentation
+        self._readers: dict[tuple[int, int], EntryReader] = {}
+        self._revisions: list[int] = []
+
+    def route_of(self, item: Resource) -> int:
+        return node_of(item)
+
+    def group(self, item: Resource) -> Hashable:
+        """A broker that does not know a type fails the whole request: newer types keep to themselves."""
+        return None if item.type in (ResourceType.TOPIC, ResourceType.BROKER) else item.type
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+        from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+        keys = self._keys
+        wanted = [DescribeConfigsResource(each.type, each.name, keys.get(each)) for each in items]
+        return DescribeConfigsRequest(wanted, self._synonyms, self._documentation)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
+        try:
+            return self._read(version, frame, start)
+        except (struct.error, IndexError):
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is cut off") from None
+        except Malformed as error:
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} {error}") from None
+
+    def _read(self, version: int, data: bytes, p: int) -> CallResult:
+        flexible = version >= FLEXIBLE
+        outcomes: dict[Resource, View | ApiError] = {}
+        (throttle,) = _I32.unpack_from(data, p)
+        p += 4
+        if flexible:
+            count, p = read_uvarint(data, p)
+            count -= 1
+        else:
+            (count,) = _I32.unpack_from(data, p)
+            p += 4
+        if count > len(data) - p:
+            raise Malformed("has more results than it may")
+        for _ in range(count):
+            (code,) = _RESULT.unpack_from(data, p)
+            message, p = _text(data, p + 2, flexible)
+            kind = data[p]
+            name, p = _text(data, p + 1, flexible)
+            view, p = self._reader(version, kind).view(data, p)
+            if flexible:
+                p = skip_tags(data, p) if data[p] else p + 1
+            resource = Resource(_TYPES.get(kind, ResourceType.UNKNOWN), name or "")
+            outcomes[resource] = failure(code, message) if code else view
+        if flexible:
+            self._tags(data, p)
+        elif p > len(data):
+            raise Malformed("is cut off")
+        return CallResult(outcomes, throttle)
+
+    def _reader(self, version: int, kind: int) -> EntryReader:
+        key = (version, 0 if version else kind)
+        found = self._readers.get(key)
+        if found is None:
+            found = self._readers[key] = EntryReader(version, kind)
+        return found
+
+    def _tags(self, data: bytes, p: int) -> None:
+        count, p = read_uvarint(data, p)
+        for _ in range(count):
+            tag, p = read_uvarint(data, p)
+            size, p = read_uvarint(data, p)
+            if tag == _REVISION_TAG and size == 8:
+                self._revisions.append(_I64.unpack_from(data, p)[0])
+            p += size
+        if p > len(data):
+            raise Malformed("is cut off")
+
+    def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribeConfigsResult:
+        # Answers may stem from several snapshots. The oldest is the one that compare-and-set can be trusted with.
+        return DescribeConfigsResult(outcomes, min(self._revisions, default=None))
+
+
+_TYPES = {int(each): each for each in ResourceType}
+
+
+def _text(data: bytes, p: int, flexible: bool) -> tuple[str | None, int]:
+    if flexible:
+        size, p = read_uvarint(data, p)
+        size -= 1
+    else:
+        (size,) = _SIZE.unpack_from(data, p)
+        p += 2
+    if size < 0:
+        return None, p
+    return data[p : p + size].decode("utf-8", "replace"), p + size
+
+
+class AlterConfigs(PerItemCall[Resource, None]):
+    """Replaces all values of a resource: what is not mentioned is removed."""
+
+    name = "AlterConfigs"
+    bulk = 4  # a request is one commit of the controller, whatever is in it
+
+    def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
+        super().__init__(configs)
+        self.configs, self.validate_only = configs, validate_only
+
+    def route_of(self, item: Resource) -> int:
+        return node_of(item)
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+        from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+
+        wishes = [
+            AlterConfigsResource(
+                each.type, each.name, [AlterableConfig(key, value) for key, value in self.configs[each].items()]
+            )
+            for each in items
+        ]
+        return AlterConfigsRequest(wishes, self.validate_only)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
+        return _altered(self, version, frame, start)
+
+
+class IncrementalAlterConfigs(PerItemCall[Resource, None]):
+    """KIP-339. With an expected revision (kconf only) a resource that has changed since is left alone."""
+
+    name = "IncrementalAlterConfigs"
+    bulk = 4
+    advice = NO_INCREMENTAL
+
+    def __init__(
+        self,
+        alterations: Mapping[Resource, Sequence[AlterConfigOp]],
+        *,
+        validate_only: bool = False,
+        expected: Mapping[Resource, int] | None = None,
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(alterations)
+        self.alterations, self.validate_only = alterations, validate_only
+        self._expected, self.reason = expected or {}, reason
+        stray = [str(each) for each in self._expected if each not in alterations]
+        if stray:
+            raise InvalidRequest(f"a revision is expected of what is not altered: {', '.join(sorted(stray))}")
+        # A second try of what was done already would be refused, although it was done.
+        self.repeatable = not self._expected
+        self.least = 1 if self._expected else 0
+
+    def route_of(self, item: Resource) -> int:
+        return node_of(item)
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+        from kconf.protocol.messages.incremental_alter_configs import (
+            IncrementalAlterableConfig,
+            IncrementalAlterConfigsRequest,
+            IncrementalAlterConfigsResource,
+        )
+
+        if self._expected and not peer.is_kconf:
+            raise UnsupportedVersion(
+                f"{peer.name} cannot compare revisions: it is no kconf server, and would alter in any case"
+            )
+        wishes = [
+            IncrementalAlterConfigsResource(
+                each.type,
+                each.name,
+                [IncrementalAlterableConfig(key, op, value) for op, key, value in self.alterations[each]],
+                self._expected.get(each, -1),
+            )
+            for each in items
+        ]
+        reason = self.reason if peer.is_kconf and version >= 1 else None
+        return IncrementalAlterConfigsRequest(wishes, self.validate_only, reason)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
+        return _altered(self, version, frame, start)
+
+
+def updates(configs: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, list[AlterConfigOp]]:
+    """KIP-248's incremental update: what is not mentioned stays, an empty value removes."""
+    return {
+        resource: [
+            AlterConfigOp(OpType.SET, key, value) if value else AlterConfigOp(OpType.DELETE, key)
+            for key, value in each.items()
+        ]
+        for resource, each in configs.items()
+    }
+
+
+def _altered(call: PerItemCall[Resource, None], version: int, frame: bytes, start: int) -> CallResult:
+    body = call.body(version, frame, start)
+    outcomes = {
+        Resource(_TYPES.get(each.resource_type, ResourceType.UNKNOWN), each.resource_name): (
+            failure(each.error_code, each.error_message) if each.error_code else None
+        )
+        for each in body.responses
+    }
+    return CallResult(outcomes, body.throttle_time_ms)
+
+
+class ListConfigResources(ClusterCall[list[Resource]]):
+    """Names of what can carry configuration. Before Kafka 4.1 brokers list client-metrics subscriptions alone."""
+
+    name = "ListConfigResources"
+
+    def __init__(self, types: Iterable[ResourceType] = ()) -> None:
+        super().__init__()
+        self._types = [int(each) for each in types]
+        self.least = 0 if self._types == [ResourceType.CLIENT_METRICS] else 1
+        self.advice = "before Kafka 4.1 only client metrics are listed, before 3.7 nothing is"
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+        from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
+
+        return ListConfigResourcesRequest(self._types)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult({None: failure(body.error_code, None)}, body.throttle_time_ms)
+        found = [
+            Resource(_TYPES.get(each.resource_type, ResourceType.UNKNOWN), each.resource_name)
+            for each in body.config_resources
+        ]
+        return CallResult({None: sorted(found)}, body.throttle_time_ms)
+
+
+def alter(
+    configs: Mapping[Resource, Mapping[str, str]], validate_only: bool, incremental_update: bool
+) -> PerItemCall[Resource, None]:
+    """AlterConfigs. Its incremental form is IncrementalAlterConfigs by another name: Kafka never had KIP-248's flag."""
+    if incremental_update:
+        return IncrementalAlterConfigs(updates(configs), validate_only=validate_only)
+    return AlterConfigs(configs, validate_only=validate_only)

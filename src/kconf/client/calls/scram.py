@@ -1,0 +1,168 @@
+"""SCRAM credentials (KIP-554). The password stays here: the controller gets it salted and iterated."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from os import urandom
+
+from kconf.client.calls.base import CONTROLLER, Call, CallResult, NodeVersions, PerItemCall, failure
+from kconf.errors import ApiError, DuplicateResource, Results
+from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
+
+_ADVICE = "before Kafka 2.7 SCRAM credentials are kept in ZooKeeper alone"
+_SALT_BYTES = 20
+MIN_ITERATIONS = 4096
+
+Credential = tuple[str, int]
+"""A user and a mechanism."""
+
+
+class DescribeUserScramCredentials(PerItemCall[str, tuple[CredentialInfo, ...]]):
+    """Of the named users, or (None) of all that have a credential."""
+
+    name = "DescribeUserScramCredentials"
+    advice = _ADVICE
+
+    def __init__(self, users: Iterable[str]) -> None:
+        super().__init__(dict.fromkeys(users))
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[str]) -> object:
+        from kconf.protocol.messages.describe_user_scram_credentials import (
+            DescribeUserScramCredentialsRequest,
+            ScramUserName,
+        )
+
+        return DescribeUserScramCredentialsRequest([ScramUserName(each) for each in items])
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult(dict.fromkeys(items, failure(body.error_code, body.error_message)), body.throttle_time_ms)
+        return CallResult(_infos(body), body.throttle_time_ms)
+
+
+def _infos(body: object) -> dict[str, tuple[CredentialInfo, ...] | ApiError]:
+    return {
+        each.user: (
+            failure(each.error_code, each.error_message)
+            if each.error_code
+            else tuple(
+                CredentialInfo(_MECHANISMS.get(info.mechanism, Mechanism.UNKNOWN), info.iterations)
+                for info in sorted(each.credential_infos, key=lambda info: int(info.mechanism))
+            )
+        )
+        for each in body.results  # type: ignore[attr-defined]  # decoded by its table
+    }
+
+
+_MECHANISMS = {int(each): each for each in Mechanism}
+
+
+class AllUserScramCredentials(
+    Call[None, dict[str, tuple[CredentialInfo, ...] | ApiError], Results[str, tuple[CredentialInfo, ...]]]
+):
+    name = "DescribeUserScramCredentials"
+    advice = _ADVICE
+
+    def __init__(self) -> None:
+        super().__init__((None,))
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+        from kconf.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+
+        return DescribeUserScramCredentialsRequest(None)
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
+        body = self.body(version, frame, start)
+        if body.error_code:
+            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+        return CallResult({None: _infos(body)}, body.throttle_time_ms)
+
+    def finish(
+        self, outcomes: dict[None, dict[str, tuple[CredentialInfo, ...] | ApiError] | ApiError]
+    ) -> Results[str, tuple[CredentialInfo, ...]]:
+        outcome = outcomes[None]
+        if isinstance(outcome, ApiError):
+            raise outcome.error()
+        return Results({user: outcome[user] for user in sorted(outcome)})
+
+
+class AlterUserScramCredentials(Call[Credential, None, Results[str, None]]):
+    """One result per user. Kafka takes a user but once in a request, so two mechanisms travel in two."""
+
+    name = "AlterUserScramCredentials"
+    route = CONTROLLER
+    advice = _ADVICE
+
+    def __init__(self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]) -> None:
+        wishes = list(alterations)
+        self.wishes = {(each.user, int(each.mechanism)): each for each in wishes}
+        if len(self.wishes) < len(wishes):
+            raise DuplicateResource("a credential is altered twice")
+        super().__init__(self.wishes)
+        self.repeatable = not any(isinstance(each, UserScramCredentialDeletion) for each in wishes)
+
+    def apart(self, item: Credential) -> Hashable:
+        return item[0]
+
+    def write(self, peer: NodeVersions, version: int, items: Sequence[Credential]) -> object:
+        from kconf.protocol.messages.alter_user_scram_credentials import (
+            AlterUserScramCredentialsRequest,
+            ScramCredentialDeletion,
+            ScramCredentialUpsertion,
+        )
+
+        wishes = [self.wishes[each] for each in items]
+        return AlterUserScramCredentialsRequest(
+            [
+                ScramCredentialDeletion(each.user, each.mechanism)
+                for each in wishes
+                if isinstance(each, UserScramCredentialDeletion)
+            ],
+            [
+                ScramCredentialUpsertion(each.user, each.mechanism, each.iterations, each.salt, each.salted_password)
+                for each in wishes
+                if isinstance(each, UserScramCredentialUpsertion)
+            ],
+        )
+
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[Credential]) -> CallResult:
+        body = self.body(version, frame, start)
+        by_user = {
+            each.user: failure(each.error_code, each.error_message) if each.error_code else None
+            for each in body.results
+        }
+        return CallResult({item: by_user[item[0]] for item in items if item[0] in by_user}, body.throttle_time_ms)
+
+    def finish(self, outcomes: dict[Credential, ApiError | None]) -> Results[str, None]:
+        by_user: dict[str, ApiError | None] = {}
+        for (user, _), outcome in outcomes.items():
+            by_user[user] = by_user.get(user) or outcome
+        return Results(by_user)
+
+
+def scram_upsertion(
+    user: str,
+    mechanism: Mechanism,
+    password: str,
+    *,
+    iterations: int = MIN_ITERATIONS,
+    salt: bytes | None = None,
+) -> UserScramCredentialUpsertion:
+    """A credential to be set. Without a salt one is made. The password itself goes no further."""
+    from kconf.security.scram import salted_password
+
+    salt = urandom(_SALT_BYTES) if salt is None else salt
+    return UserScramCredentialUpsertion(
+        user, mechanism, iterations, salt, salted_password(mechanism, password, salt, iterations)
+    )
+
+
+def describe(
+    users: Iterable[str] | None,
+) -> (
+    Call[None, dict[str, tuple[CredentialInfo, ...] | ApiError], Results[str, tuple[CredentialInfo, ...]]]
+    | PerItemCall[str, tuple[CredentialInfo, ...]]
+):
+    """To a broker an empty list means everyone; here None does, and an empty list means nobody."""
+    return AllUserScramCredentials() if users is None else DescribeUserScramCredentials(users)

@@ -1,0 +1,126 @@
+"""What a context's values stand for: `${env:NAME}`, `${file:path:key}`, `${file:path}`, `${password}`.
+
+They are looked up when a line is opened, never shown, and never part of an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.client.contexts.contexts import Context
+
+_REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
+_PATIENCE: Final = 60.0  # seconds for a password command: a person may have to unlock something
+
+
+def client_properties(context: Context) -> dict[str, str]:
+    """Java's properties for a client of this context, with nothing left to look up."""
+    given: dict[str, str] = {}
+    if context.properties_file is not None:
+        from kconf.client.properties import read_file
+
+        given.update(read_file(context.properties_file))
+    given.update(context.properties)
+    resolver = _Resolver(context)
+    found = {key: resolver.resolved(value, key) for key, value in given.items()}
+    if context.user is not None and "sasl.jaas.config" not in found:
+        found["sasl.jaas.config"] = _jaas(found, resolver.resolved(context.user, "user"), resolver.password())
+    return found
+
+
+def bootstrap(context: Context) -> str:
+    return _Resolver(context).resolved(context.bootstrap, "bootstrap")
+
+
+class _Resolver:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._password: str | None = None
+
+    def resolved(self, text: str, key: str) -> str:
+        if "${" not in text:
+            return text
+
+        def replacement(match: re.Match[str]) -> str:
+            kind, name, _ = match.groups()
+            if kind == "env":
+                return _variable(name, key)
+            return _from_file(name, key) if kind == "file" else self.password()
+
+        return re.sub(_REFERENCE, replacement, text)
+
+    def password(self) -> str:
+        if self._password is None:
+            given, command = self._context.password, self._context.password_command
+            if command is not None:
+                self._password = output_of(command)
+            elif given is not None and "${password}" not in given:
+                self._password = self.resolved(given, "password")
+            else:
+                raise ConfigurationError(f"the context {self._context.name!r} has no password")
+        return self._password
+
+
+def _variable(name: str, key: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise ConfigurationError(f"{key} needs the variable {name}, which is not set")
+    return value
+
+
+def _from_file(name: str, key: str) -> str:
+    path, colon, wanted = name.rpartition(":")
+    path = os.path.expanduser(path if colon else wanted)
+    if not colon:
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read().rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+            raise ConfigurationError(f"{key} needs the file {path}, which cannot be read: {reason}") from None
+    from kconf.client.properties import read_file
+
+    found = read_file(path)
+    if wanted not in found:
+        raise ConfigurationError(f"{key} needs {wanted} of the file {path}, which is not there")
+    return found[wanted]
+
+
+def output_of(command: str) -> str:
+    """The first line that a command prints. What it says on stderr reaches the person, not us."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            command, shell=True, stdout=subprocess.PIPE, text=True, timeout=_PATIENCE, check=False, errors="strict"
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        raise ConfigurationError("the password command could not be run to its end") from None
+    if done.returncode:
+        raise ConfigurationError(f"the password command ended with {done.returncode}")
+    first = done.stdout.split("\n", 1)[0].rstrip("\r")
+    if not first:
+        raise ConfigurationError("the password command printed nothing")
+    return first
+
+
+def _jaas(properties: Mapping[str, str], user: str, password: str) -> str:
+    mechanism = properties.get("sasl.mechanism", "")
+    modules = {"PLAIN": "plain.PlainLoginModule"}
+    modules.update(dict.fromkeys(("SCRAM-SHA-256", "SCRAM-SHA-512"), "scram.ScramLoginModule"))
+    if mechanism not in modules:
+        raise ConfigurationError(f"a context with a user needs sasl.mechanism, one of {', '.join(modules)}")
+    quoted = [re.sub(r'(["\\])', r"\\\1", each) for each in (user, password)]
+    name = f"org.apache.kafka.common.security.{modules[mechanism]}"
+    return f'{name} required username="{quoted[0]}" password="{quoted[1]}";'
+
+
+def is_reference(text: str) -> bool:
+    """Whether a value only says where the secret is; a login line may hold such a reference among its words."""
+    return re.search(_REFERENCE, text) is not None

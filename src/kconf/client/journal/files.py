@@ -1,0 +1,183 @@
+"""The record of what clients changed on clusters that keep none: immutable files of lines, in the archive's format.
+
+DIR/<cluster id>/client-<time>-<random>.jsonl            what was changed, one file per call
+DIR/<cluster id>/attempts-client-<time>-<random>.jsonl   what was refused; never a value
+DIR/<cluster id>/begun-<time>-<random>.json              what is about to be asked for, until its end is known
+DIR/client.key                                           seals sensitive values: 32 random bytes, for its owner only
+
+What is begun is written down first. A crash, or an answer that never came, leaves that file behind: so what may have
+been done is seen, and the pipeline, which reads .jsonl alone, does not take it for done. Nothing is ever appended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_bytes, token_hex
+from time import time_ns
+from typing import Any, Final, NamedTuple
+
+from kconf.client.journal.recorder import RecordingFailed
+from kconf.errors import StoreMismatch, StoreUnavailable
+from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redacted
+from kconf.model.journal_json import FORMAT, attempt_line, change_lines, to_json
+from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
+
+EPOCH: Final = 0  # no server numbers these
+ORIGIN: Final = "client"
+_KEY: Final = "client.key"
+_KEY_BYTES: Final = 32
+
+
+class JournalFileEntry(NamedTuple):
+    """One call that was begun."""
+
+    cluster: str
+    number: int
+    caller: RequestContext
+    begun: Path
+
+
+class ClientJournal:
+    """A directory of such files. Several processes, on several machines, may share it."""
+
+    def __init__(self, directory: str | os.PathLike[str], *, reason: str | None = None) -> None:
+        self.directory = Path(directory)
+        self._reason = reason
+        self._last = 0
+        self._user = _os_user()
+
+    @property
+    def reason(self) -> str | None:
+        return self._reason
+
+    def begin(self, cluster: str, caller: RequestContext, changes: Sequence[Change]) -> JournalFileEntry:
+        number = self._last = max(self._last + 1, time_ns() // 1000)
+        lines = self._lines(cluster, number, caller, changes, "unknown")
+        path = self._write(cluster, f"begun-{_stamp(number)}.json", lines)
+        return JournalFileEntry(cluster, number, caller, path)
+
+    def end(
+        self,
+        entry: JournalFileEntry,
+        done: Sequence[Change],
+        refused: Sequence[RecordingFailed],
+        unknown: Sequence[Change],
+    ) -> None:
+        cluster, number, caller, begun = entry
+        name = begun.name.removeprefix("begun-").removesuffix(".json")
+        if done:
+            self._write(cluster, f"client-{name}.jsonl", self._lines(cluster, number, caller, done, "done"))
+        if refused:
+            attempts = self._attempts(cluster, number, caller, refused)
+            self._write(cluster, f"attempts-client-{name}.jsonl", attempts)
+        if unknown:
+            self._write(cluster, begun.name, self._lines(cluster, number, caller, unknown, "unknown"))
+        else:
+            with suppress(OSError):
+                begun.unlink()
+
+    def _lines(
+        self, cluster: str, number: int, caller: RequestContext, changes: Sequence[Change], outcome: str
+    ) -> list[dict[str, Any]]:
+        sealed = [redacted(each, self._key()) for each in changes]
+        revision = Revision(number, number // 1000, caller, sealed, ORIGIN, number)
+        more = {"os_user": self._user, "outcome": outcome}
+        return [{**line, **more} for line in change_lines(cluster, EPOCH, revision)]
+
+    def _attempts(
+        self, cluster: str, number: int, caller: RequestContext, refused: Sequence[RecordingFailed]
+    ) -> Iterator[dict[str, Any]]:
+        by_resource: dict[Any, list[RecordingFailed]] = {}
+        for each in refused:
+            by_resource.setdefault(each.change.resource, []).append(each)
+        for place, (resource, some) in enumerate(by_resource.items()):
+            keys = [each.change.key for each in some]
+            code = int(some[0].failure.code)
+            attempt = AuditEntry(number // 1000, caller, number, resource, keys, code, False, number + place)
+            yield {**attempt_line(cluster, EPOCH, attempt), "os_user": self._user, "outcome": "refused"}
+
+    def _key(self) -> bytes:
+        path = self.directory / _KEY
+        try:
+            private_directory(self.directory)
+            with suppress(FileExistsError):
+                if not path.exists():
+                    create(path, token_bytes(_KEY_BYTES))
+            key = path.read_bytes()
+        except OSError as error:
+            raise StoreUnavailable(f"the journal in {self.directory} cannot be written: {error.strerror}") from None
+        if len(key) != _KEY_BYTES:
+            raise StoreMismatch(f"{path} is not a key: it has {len(key)} bytes, not {_KEY_BYTES}")
+        return key
+
+    def _write(self, cluster: str, name: str, lines: Iterable[Mapping[str, Any]]) -> Path:
+        directory = cluster_directory(self.directory, cluster)
+        try:
+            private_directory(directory)
+            with PartialFile(directory) as file:
+                for line in lines:
+                    file.write(to_json(line).encode() + b"\n")
+                return file.publish(name)
+        except OSError as error:
+            raise StoreUnavailable(f"the journal in {directory} cannot be written: {error.strerror}") from None
+
+
+class Recorded(NamedTuple):
+    """What a directory has of a cluster: changes in order, refusals, and what nobody knows the end of; all as lines."""
+
+    changes: list[dict[str, Any]]
+    attempts: list[dict[str, Any]]
+    unknown: list[dict[str, Any]]
+
+
+def read_record(directory: str | os.PathLike[str], cluster: str) -> Recorded:
+    """All that is recorded of a cluster: a client's journal, an archive, or both. `StoreMismatch` names a bad line."""
+    found = Recorded([], [], [])
+    folder = cluster_directory(directory, cluster)
+    try:
+        names = sorted(each for each in os.listdir(folder) if not each.startswith("."))
+    except FileNotFoundError:
+        return found
+    except OSError as error:
+        raise StoreUnavailable(f"the journal in {folder} cannot be read: {error.strerror}") from None
+    for name in names:
+        into = found.unknown if name.startswith("begun-") else found.attempts if name.startswith("attempts-") else None
+        if name.endswith(".jsonl") or (name.endswith(".json") and into is found.unknown):
+            (found.changes if into is None else into).extend(_lines_of(folder / name))
+    found.changes.sort(key=lambda line: (line["epoch"], line["revision"], line["line"]))
+    return found
+
+
+def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        texts = path.read_text(encoding="utf-8").split("\n")  # no other: a value may hold a U+2028
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise StoreMismatch(f"{path} is no journal: it is no UTF-8") from None
+    for number, text in enumerate(texts[:-1] if not texts[-1] else texts, 1):
+        try:
+            line: dict[str, Any] = json.loads(text)
+            newer = line["format"] > FORMAT
+        except (ValueError, KeyError, TypeError):
+            raise StoreMismatch(f"{path}:{number}: this is no line of a journal") from None
+        if newer:
+            raise StoreMismatch(f"{path} was written by a newer kconf")
+        yield line
+
+
+def _stamp(number: int) -> str:
+    return f"{number:020}-{token_hex(4)}"
+
+
+def _os_user() -> str:
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

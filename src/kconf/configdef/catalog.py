@@ -1,0 +1,63 @@
+"""All keys of one release together: what the engine is told may be set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from kconf.configdef.key import Keys, UpdateMode
+from kconf.model.resource import ResourceType
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The keys of topics, brokers, groups and client-metrics subscriptions."""
+
+    topic: Keys
+    broker: Keys
+    group: Keys
+    client_metrics: Keys
+
+    def of(self, kind: ResourceType) -> Keys:
+        """The keys that resources of a type have."""
+        match kind:
+            case ResourceType.TOPIC:
+                return self.topic
+            case ResourceType.BROKER:
+                return self.broker
+            case ResourceType.GROUP:
+                return self.group
+            case ResourceType.CLIENT_METRICS:
+                return self.client_metrics
+            case _:
+                return {}
+
+    @cached_property
+    def dynamic(self) -> frozenset[str]:
+        """The broker keys that change while a broker runs."""
+        return frozenset(name for name, key in self.broker.items() if key.mode is not UpdateMode.READ_ONLY)
+
+    @cached_property
+    def broker_defaults(self) -> dict[str, str]:
+        """The built-in level of the ladder; a key without a default is not in it."""
+        return {
+            name: key.default for name, key in self.broker.items() if key.default is not None and not key.dynamic_only
+        }
+
+
+@cache
+def kafka_43() -> Catalog:
+    """The catalog of Kafka 4.3."""
+    from kconf.configdef.broker import BROKER
+    from kconf.configdef.client_metrics import CLIENT_METRICS
+    from kconf.configdef.group import GROUP
+    from kconf.configdef.topic import TOPIC
+
+    return Catalog(TOPIC, BROKER, GROUP, CLIENT_METRICS)
+
+
+def kafka_39() -> Catalog:
+    """The catalog of Kafka 3.9, the last release that keeps its state in ZooKeeper."""
+    from kconf.configdef.kafka_39 import KAFKA_39
+
+    return KAFKA_39

@@ -1,0 +1,16 @@
+"""What may be set at a client metrics subscription."""
+
+from __future__ import annotations
+
+from kconf.configdef.define import INT, LIST, by_name
+from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.validators import ANY_LIST, CLIENT_MATCH, between
+
+# fmt: off
+CLIENT_METRICS: Keys = by_name(
+    (
+        ConfigKey(name="interval.ms", type=INT, default="300000", check=between(100, 3_600_000), about="How often matching clients push their metrics."),
+        ConfigKey(name="match", type=LIST, default="", check=CLIENT_MATCH, about="Which clients a subscription applies to."),
+        ConfigKey(name="metrics", type=LIST, default="", check=ANY_LIST, about="Metric name prefixes that matching clients should push."),
+    )
+)

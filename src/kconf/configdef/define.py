@@ -1,0 +1,73 @@
+"""Short words for the tables of keys, so that one key is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kconf.configdef.key import BrokerFallback, ConfigKey, Keys, UpdateMode
+from kconf.configdef.validators import Validator
+from kconf.model.entry import ValueType
+
+BOOLEAN: Final = ValueType.BOOLEAN
+CLASS: Final = ValueType.CLASS
+DOUBLE: Final = ValueType.DOUBLE
+INT: Final = ValueType.INT
+LIST: Final = ValueType.LIST
+LONG: Final = ValueType.LONG
+PASSWORD: Final = ValueType.PASSWORD
+SHORT: Final = ValueType.SHORT
+STRING: Final = ValueType.STRING
+
+HIGH: Final = "high"
+MEDIUM: Final = "medium"
+LOW: Final = "low"
+
+READ_ONLY: Final = UpdateMode.READ_ONLY
+PER_BROKER: Final = UpdateMode.PER_BROKER
+CLUSTER_WIDE: Final = UpdateMode.CLUSTER_WIDE
+
+UNLIMITED: Final = "9223372036854775807"  # Java's Long.MAX_VALUE: forever, never, without bound
+MOST: Final = "2147483647"  # Java's Integer.MAX_VALUE
+MINUTES: Final = 60_000
+HOURS: Final = 3_600_000
+
+
+def broker(
+    name: str,
+    type: ValueType,  # noqa: A002
+    default: str | None,
+    check: Validator | None,
+    importance: str,
+    mode: UpdateMode,
+    about: str,
+    *,
+    rungs: tuple[BrokerFallback, ...] = (),
+    internal: bool = False,
+    required: bool = False,
+    dynamic_only: bool = False,
+    legacy: bool = False,
+    range_keys: tuple[str | None, str | None] = (None, None),
+) -> ConfigKey:
+    """A broker key."""
+    return ConfigKey(
+        name=name,
+        type=type,
+        default=default,
+        check=check,
+        importance=importance,
+        mode=mode,
+        rungs=rungs,
+        internal=internal,
+        required=required,
+        dynamic_only=dynamic_only,
+        legacy=legacy,
+        range_keys=range_keys,
+        about=about,
+    )
+
+
+def by_name(*tables: Iterable[ConfigKey]) -> Keys:
+    """Keys by their names, in ascending order of these."""
+    keys = sorted((key for table in tables for key in table), key=lambda key: key.name)
+    return {key.name: key for key in keys}

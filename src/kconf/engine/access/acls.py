@@ -1,0 +1,295 @@
+"""ACLs: who may do what, decided by look-ups, and what creating and deleting them would do.
+
+Kafka's rules: super users first; then every ACL whose pattern covers the resource; where there is none at all the
+server's default decides; a DENY that applies wins; an ALLOW counts for its operation, for ALL, and for what it implies
+(DESCRIBE by READ, WRITE, DELETE, ALTER; DESCRIBE_CONFIGS by ALTER_CONFIGS). A DENY never implies.
+
+An ACL is kept as a key of its pattern (`Resource` of type ACL), so that journal and store treat it as any override.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from kconf.errors import ApiError, InvalidRequest, KafkaError
+from kconf.model.acl import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclFilter,
+    AclType,
+    Operation,
+    PatternType,
+    Permission,
+)
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.plan import Plan
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+
+ANYONE = "User:*"
+ANYWHERE = "*"
+
+_IMPLIED_BY: Mapping[int, frozenset[int]] = {
+    Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
+    Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
+}
+
+
+_ENOUGH: Mapping[int, frozenset[int]] = {
+    operation: frozenset(map(int, {operation, Operation.ALL} | _IMPLIED_BY.get(operation, frozenset())))
+    for operation in Operation
+}
+
+
+class _Entry(NamedTuple):
+    host: str
+    operation: int
+    permission: int
+
+
+class ResourcePattern(NamedTuple):
+    """What ACLs are about: a type, and a name taken literally or as a prefix."""
+
+    type: int
+    pattern: int
+    name: str
+
+    @property
+    def resource(self) -> Resource:
+        """How the pattern is named where its ACLs are kept."""
+        return Resource(ResourceType.ACL, f"{self.type}:{self.pattern}:{self.name}")
+
+    @classmethod
+    def of(cls, resource: Resource) -> ResourcePattern:
+        kind, pattern, name = resource.name.split(":", 2)
+        return cls(int(kind), int(pattern), name)
+
+
+def pattern_of(binding: AclBinding) -> ResourcePattern:
+    return ResourcePattern(int(binding.resource_type), int(binding.pattern), binding.name)
+
+
+def key_of(binding: AclBinding) -> str:
+    """The key under which a binding is kept at its pattern."""
+    return json.dumps(
+        [binding.principal, binding.host, int(binding.operation), int(binding.permission)],
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
+
+
+def binding_of(pattern: ResourcePattern, key: str) -> AclBinding:
+    principal, host, operation, permission = json.loads(key)
+    return AclBinding(
+        AclType(pattern.type),
+        pattern.name,
+        principal,
+        Operation(operation),
+        Permission(permission),
+        PatternType(pattern.pattern),
+        host,
+    )
+
+
+def same_host(text: str) -> str:
+    """An address in the one spelling that is compared: Java writes 0:0:0:0:0:0:0:1 where others write ::1."""
+    if ":" not in text:
+        return text
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+_ByPrincipal = dict[str, list[_Entry]]
+
+
+class AclIndex:
+    """All ACLs, found by what they are about. A change of one pattern replaces what is known of it."""
+
+    def __init__(self, snapshot: Snapshot = Snapshot.EMPTY) -> None:
+        self.version = 0  # goes up with every change
+        self._literal: dict[int, dict[str, _ByPrincipal]] = {}  # type → name
+        self._prefixed: dict[int, dict[int, dict[str, _ByPrincipal]]] = {}  # type → length of the prefix → prefix
+        for resource, overrides in snapshot.configs.items():
+            if resource.type == ResourceType.ACL:
+                self.replace(resource, overrides)
+
+    def replace(self, resource: Resource, overrides: Overrides) -> None:
+        """Take over what is now kept at a pattern."""
+        self.version += 1
+        kind, pattern, name = ResourcePattern.of(resource)
+        if pattern == PatternType.PREFIXED:
+            lengths = self._prefixed.setdefault(kind, {})
+            place = lengths.setdefault(len(name), {})
+        else:
+            place = self._literal.setdefault(kind, {})
+        if overrides:
+            place[name] = _by_principal(overrides)
+        else:
+            place.pop(name, None)
+            if pattern == PatternType.PREFIXED and not place:
+                del lengths[len(name)]
+
+    def about(self, kind: int, name: str) -> list[_ByPrincipal]:
+        """The ACLs of every pattern that covers a resource, by principal."""
+        found = []
+        literal = self._literal.get(kind)
+        if literal is not None:
+            for each in (name, ANYWHERE) if name != ANYWHERE else (name,):
+                entries = literal.get(each)
+                if entries is not None:
+                    found.append(entries)
+        prefixed = self._prefixed.get(kind)
+        if prefixed is not None:
+            size = len(name)
+            for length, prefixes in prefixed.items():
+                if length <= size:
+                    entries = prefixes.get(name[:length])
+                    if entries is not None:
+                        found.append(entries)
+        return found
+
+
+def _by_principal(overrides: Overrides) -> _ByPrincipal:
+    entries: _ByPrincipal = {}
+    for key in overrides:
+        principal, host, operation, permission = json.loads(key)
+        entries.setdefault(principal, []).append(_Entry(same_host(host), operation, permission))
+    return entries
+
+
+_MOST_REMEMBERED = 200_000
+_Question = tuple[str, str, int, int, str]
+
+
+class Authorizer:
+    """Decides. `allow_if_none` is allow.everyone.if.no.acl.found.
+
+    What was decided is remembered, by all that it depends on, until any ACL changes: to list 100,000 topics is to ask
+    about each of them.
+    """
+
+    def __init__(self, index: AclIndex, *, super_users: Iterable[str] = (), allow_if_none: bool = False) -> None:
+        self.index = index
+        self.super_users = frozenset(super_users)
+        self.allow_if_none = allow_if_none
+        self._remembered: dict[_Question, bool] = {}
+        self._as_of = index.version
+
+    def allows(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
+        if self._as_of != self.index.version or len(self._remembered) >= _MOST_REMEMBERED:
+            self._remembered.clear()
+            self._as_of = self.index.version
+        question = (principal, host, operation, kind, name)
+        known = self._remembered.get(question)
+        if known is None:
+            known = self._remembered[question] = self._decide(*question)
+        return known
+
+    def _decide(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
+        if principal in self.super_users:
+            return True
+        about = self.index.about(kind, name)
+        if not about:
+            return self.allow_if_none
+        enough = _ENOUGH[operation]
+        allowed = False
+        for entries in about:
+            for who in (principal, ANYONE):
+                for at, op, permission in entries.get(who, ()):
+                    if at not in (ANYWHERE, host):
+                        continue
+                    if permission == Permission.DENY:
+                        if op in (operation, Operation.ALL):
+                            return False
+                    elif op in enough:
+                        allowed = True
+        return allowed
+
+
+def bindings(snapshot: Snapshot) -> Iterable[AclBinding]:
+    """Every ACL there is, in the order of their patterns."""
+    for resource in sorted(each for each in snapshot.configs if each.type == ResourceType.ACL):
+        pattern = ResourcePattern.of(resource)
+        for key in sorted(snapshot.overrides(resource)):
+            yield binding_of(pattern, key)
+
+
+def matches(binding: AclBinding, wanted: AclFilter) -> bool:
+    """Whether a filter means this binding. ALL is an operation like any other here, not a wildcard."""
+    return (
+        wanted.resource_type in (AclType.ANY, binding.resource_type)
+        and _name_matches(binding, wanted)
+        and wanted.principal in (None, binding.principal)
+        and wanted.host in (None, binding.host)
+        and wanted.operation in (Operation.ANY, binding.operation)
+        and wanted.permission in (Permission.ANY, binding.permission)
+    )
+
+
+def _name_matches(binding: AclBinding, wanted: AclFilter) -> bool:
+    pattern, name = wanted.pattern, wanted.name
+    if pattern not in (PatternType.ANY, PatternType.MATCH):
+        return pattern == binding.pattern and name in (None, binding.name)
+    if name in (None, binding.name):
+        return True
+    if pattern == PatternType.ANY:
+        return False
+    if binding.pattern == PatternType.LITERAL:
+        return binding.name == ANYWHERE
+    return name is not None and name.startswith(binding.name)
+
+
+def check_binding(binding: AclBinding) -> None:
+    """What an ACL must be to be kept."""
+    if binding.resource_type in (AclType.UNKNOWN, AclType.ANY):
+        raise InvalidRequest("an ACL needs the type of a resource")
+    if binding.resource_type == AclType.CLUSTER and binding.name != CLUSTER_NAME:
+        raise InvalidRequest(f"the cluster is called {CLUSTER_NAME}")
+    if not binding.name:
+        raise InvalidRequest("an ACL needs the name of a resource")
+    if binding.pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
+        raise InvalidRequest("an ACL's pattern is LITERAL or PREFIXED")
+    if binding.operation in (Operation.UNKNOWN, Operation.ANY):
+        raise InvalidRequest("an ACL needs an operation")
+    if binding.permission not in (Permission.ALLOW, Permission.DENY):
+        raise InvalidRequest("an ACL allows or denies")
+    if ":" not in binding.principal:
+        raise InvalidRequest(f"a principal reads TYPE:NAME: {binding.principal!r}")
+
+
+def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[list[ApiError | None]]:
+    """One outcome per wish, in order. One that is there already is granted and changes nothing."""
+    outcomes: list[ApiError | None] = []
+    made: dict[tuple[Resource, str], Change] = {}
+    for wish in wishes:
+        try:
+            check_binding(wish)
+        except KafkaError as error:
+            outcomes.append(error.failure())
+            continue
+        outcomes.append(None)
+        resource, key = pattern_of(wish).resource, key_of(wish)
+        if key not in snapshot.overrides(resource):
+            made[resource, key] = Change(ChangeKind.CONFIG, resource, key, None, "", "set")
+    return Plan(outcomes, list(made.values()), _guards(snapshot, made))
+
+
+def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
+    """What each filter removes; one that two filters mean is reported under both."""
+    every = list(bindings(snapshot))
+    outcomes = [[binding for binding in every if matches(binding, wish)] for wish in wishes]
+    gone: dict[tuple[Resource, str], Change] = {}
+    for binding in (each for found in outcomes for each in found):
+        resource, key = pattern_of(binding).resource, key_of(binding)
+        gone[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", None, "delete")
+    return Plan(outcomes, list(gone.values()), _guards(snapshot, gone))
+
+
+def _guards(snapshot: Snapshot, touched: Iterable[tuple[Resource, str]]) -> dict[Resource, int]:
+    return {resource: snapshot.changed.get(resource, 0) for resource, _ in touched}

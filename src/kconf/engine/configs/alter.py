@@ -1,0 +1,268 @@
+"""What AlterConfigs and IncrementalAlterConfigs would do. Decides; touches nothing.
+
+The order of the checks is Kafka's (docs/protocol.md, "Order of checks"): repeated resources, repeated keys, nulls and
+everything about brokers before rights; rights before everything about topics, groups and client metrics. One resource's
+mistake is its own: all or nothing per resource, and never a word about the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kconf.configdef.key import Keys
+from kconf.engine.configs.broker_validation import check_broker
+from kconf.engine.configs.list_ops import combined
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
+from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.topics.names import check_topic_name
+from kconf.errors import (
+    ApiError,
+    GroupNotAuthorized,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    KafkaError,
+    NotAuthorized,
+    TopicNotAuthorized,
+    UnknownTopic,
+)
+from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
+from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.plan import Plan
+from kconf.model.resource import Overrides, Resource, ResourceType, Topic
+from kconf.model.snapshot import Snapshot
+
+Outcomes = list[ApiError | None]
+"""One per wish, in the order of the request; None: granted."""
+
+_NO_KEYS: Keys = {}
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTarget:
+    """What a decision needs to know of the server that takes it.
+
+    `check` may refuse what this broker's own overrides, all properties together, would do to it. `others` are brokers
+    that it decides for as well, each with its ladder.
+    """
+
+    id: int
+    ladder: ConfigResolver
+    check: Callable[[Overrides, Collection[str]], None] | None = None
+    others: Mapping[int, ConfigResolver] = field(default_factory=dict)
+
+
+def plan_alter(
+    snapshot: Snapshot,
+    wishes: Sequence[ResourceAlterations],
+    node: AlterTarget,
+    *,
+    replace: bool,
+    authorize: Authorize = allow_all,
+    gate: PolicyHooks = NO_POLICY,
+) -> Plan[Outcomes]:
+    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
+    outcomes: Outcomes = []
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    repeated = repeated_resources(wishes)
+    changed = snapshot.changed
+    for wish in wishes:
+        resource = wish.resource
+        try:
+            if resource in repeated:
+                raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
+            made = _Decision(snapshot, node, *wish, replace, gate).changes(authorize)
+            if resource.type == ResourceType.BROKER and resource.name:
+                resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
+        except KafkaError as error:
+            outcomes.append(error.failure())
+        else:
+            outcomes.append(None)
+            changes += made
+            guards[resource] = changed.get(resource, 0)
+    return Plan(outcomes, changes, guards)
+
+
+def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
+    """Compare and set. A revision that is not here yet was seen elsewhere, say before a backup was put back."""
+    last = snapshot.changed.get(resource, 0)
+    if last > expected:
+        raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
+    if expected > snapshot.revision:
+        raise InvalidUpdateVersion(f"there is no revision {expected} here yet; the last is {snapshot.revision}")
+
+
+def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
+    """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    resources = [(wish.resource, _canonical(wish.resource)) for wish in wishes]
+    if len({canonical for _, canonical in resources}) == len(resources):
+        return set()
+    counts = Counter(canonical for _, canonical in resources)
+    return {resource for resource, canonical in resources if counts[canonical] > 1}
+
+
+def _canonical(resource: Resource) -> Resource:
+    if resource.type != ResourceType.BROKER:
+        return resource
+    number = java_int(resource.name)
+    return resource if number is None else Resource.broker(number)
+
+
+def check_alterations(alterations: Sequence[AlterConfigOp]) -> None:
+    """What is wrong with the wishes themselves, whatever they are about."""
+    if len(alterations) > 1 and len({each.key for each in alterations}) < len(alterations):
+        raise InvalidRequest("a key stands in the request more than once for this resource")
+    nulls = [each.key for each in alterations if each.value is None and each.op != OpType.DELETE]
+    if nulls:
+        raise InvalidRequest(f"a value is needed to do this to {', '.join(nulls)}")
+
+
+class _Decision(NamedTuple):
+    """One resource on its way through the checks."""
+
+    snapshot: Snapshot
+    node: AlterTarget
+    resource: Resource
+    alterations: Sequence[AlterConfigOp]
+    expected: int
+    replace: bool
+    gate: PolicyHooks
+
+    def changes(self, authorize: Authorize) -> list[Change]:
+        check_alterations(self.alterations)
+        kind = self.resource.type
+        stored = self.snapshot.overrides(self.resource)
+        if kind == ResourceType.TOPIC:
+            return self._topic(stored, authorize)
+        if kind == ResourceType.BROKER:
+            return self._broker(stored, authorize)
+        if kind == ResourceType.CLIENT_METRICS:
+            return self._client_metrics(stored, authorize)
+        if kind == ResourceType.GROUP:
+            return self._group(stored, authorize)
+        raise InvalidRequest(f"resources of type {int(kind)} cannot be altered like this")
+
+    def _topic(self, stored: Overrides, authorize: Authorize) -> list[Change]:
+        name, keys = self.resource.name, self.node.ladder.catalog.topic
+        if not authorize(Operation.ALTER_CONFIGS, AclType.TOPIC, name):
+            raise TopicNotAuthorized(TopicNotAuthorized.stock)
+        resulting = self._resulting(stored, keys)
+        if not name:
+            raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
+        check_topic_name(name)
+        check_topic(resulting, stored, self.node.ladder)
+        if name not in self.snapshot.topics:
+            raise UnknownTopic(f"topic {name} does not exist")
+        return self._settled(stored, resulting, self.snapshot.topics[name])
+
+    def _broker(self, stored: Overrides, authorize: Authorize) -> list[Change]:
+        number = java_int(self.resource.name)
+        if number is not None and number in self.node.others:
+            other = AlterTarget(number, self.node.others[number])
+            return self._replace(node=other)._broker(stored, authorize)
+        check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
+        if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
+            own = self._replace(resource=Resource.broker(self.node.id))
+            return own._broker(self.snapshot.overrides(own.resource), authorize)
+        ladder = self.node.ladder
+        resulting = self._resulting(stored, ladder.catalog.broker)
+        check_broker(ladder, resulting, stored, everywhere=not self.resource.name)
+        self._cluster_right(authorize)
+        if self.node.check is not None and self.resource.name:
+            moved = {each.key for each in self.alterations}
+            self.node.check(ladder.with_level(resulting, everywhere=False).effective, moved)
+        changes = self._settled(stored, resulting)
+        return [change._replace(sensitive=ladder.sensitive(change.key)) for change in changes]
+
+    def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
+        self._cluster_right(authorize)
+        resulting = self._resulting(stored, _NO_KEYS)
+        if not self.resource.name:
+            raise InvalidRequest("a client-metrics subscription needs a name")
+        check_client_metrics(resulting, self.node.ladder.catalog.client_metrics)
+        return self._settled(stored, resulting)
+
+    def _group(self, stored: Overrides, authorize: Authorize) -> list[Change]:
+        if not authorize(Operation.ALTER_CONFIGS, AclType.GROUP, self.resource.name):
+            raise GroupNotAuthorized(GroupNotAuthorized.stock)
+        resulting = self._resulting(stored, _NO_KEYS)
+        if not self.resource.name:
+            raise InvalidRequest("a group needs a name")
+        check_group(resulting, self.node.ladder)
+        return self._settled(stored, resulting)
+
+    def _cluster_right(self, authorize: Authorize) -> None:
+        if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized(NotAuthorized.stock)
+
+    def _resulting(self, stored: Overrides, keys: Keys) -> dict[str, str]:
+        """All overrides after the wishes. `keys` are those on which list operations work."""
+        resulting = {} if self.replace else dict(stored)
+        for op, name, value in self.alterations:
+            if op == OpType.SET:
+                resulting[name] = value or ""
+            elif op == OpType.DELETE:
+                resulting.pop(name, None)
+            elif op in (OpType.APPEND, OpType.SUBTRACT):
+                resulting[name] = combined(op, keys.get(name), name, stored.get(name), value or "")
+            else:
+                raise InvalidRequest(f"there is no operation {op}")
+        return resulting
+
+    def _settled(self, stored: Overrides, resulting: dict[str, str], topic: Topic | None = None) -> list[Change]:
+        """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
+        if self.expected > -1:
+            _check_expected(self.snapshot, self.resource, self.expected)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.ladder, topic)
+        return self._difference(stored, resulting)
+
+    def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
+        """One change per key that moves, in the order of the request; what a replacement drops comes last."""
+        resource, changes = self.resource, []
+        for op, name, _ in self.alterations:
+            before, after = stored.get(name), resulting.get(name)
+            if before != after:
+                changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))
+        if self.replace:
+            dropped = stored.keys() - resulting.keys()
+            changes += [
+                Change(ChangeKind.CONFIG, resource, each, stored[each], None, "replace") for each in sorted(dropped)
+            ]
+        return changes
+
+
+_WORDS = {op.value: op.name.lower() for op in OpType}
+
+
+def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
+    """BROKER N and BROKER_LOGGER N are answered by node N only; the number is read as Java reads an int."""
+    if empty and not name:
+        return
+    number = java_int(name)
+    if number is None:
+        raise InvalidRequest(f"a broker's name must be a whole number{', ' + hint if hint else ''}: {name!r}")
+    if number != own:
+        raise InvalidRequest(
+            f"this is broker {own}; a broker's name must be {own}{', ' + hint if hint else ''}: {name!r}"
+        )
+
+
+def java_int(text: str) -> int | None:
+    """The number that Integer.parseInt reads ("+1" and "01" too), else None."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isdecimal() or len(digits) > 30:
+        return None
+    number = int(text)
+    return number if -(2**31) <= number < 2**31 else None
+
+
+def _shown(resource: Resource) -> str:
+    try:
+        return str(resource)
+    except ValueError:
+        return f"resource {resource.name!r} of type {int(resource.type)}"

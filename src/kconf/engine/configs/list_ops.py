@@ -1,0 +1,37 @@
+"""KIP-339's list operations, on the stored text.
+
+The base is the override stored at the resource, else the key's own default (never the value in force). Items are not
+trimmed; empty ones of the base are dropped; APPEND skips what is there, SUBTRACT removes the first match of each item.
+"""
+
+from __future__ import annotations
+
+from kconf.configdef.key import ConfigKey
+from kconf.errors import InvalidConfig
+from kconf.model.alteration import OpType
+from kconf.model.entry import ValueType
+
+
+def combined(op: int, key: ConfigKey | None, name: str, stored: str | None, operand: str) -> str:
+    """The text that APPEND or SUBTRACT stores."""
+    if key is None or key.type is not ValueType.LIST:
+        raise InvalidConfig(f"{OpType(op).name} is for lists only, and {name} is not a list here")
+    base = stored if stored is not None else key.default or ""
+    items = [item for item in base.split(",") if item]
+    if op == OpType.APPEND:
+        for item in _operands(operand):
+            if item not in items:
+                items.append(item)
+    else:
+        for item in _operands(operand):
+            if item in items:
+                items.remove(item)
+    return ",".join(items)
+
+
+def _operands(text: str) -> list[str]:
+    """Java's split: trailing empty items are dropped, but "" itself is one."""
+    items = text.split(",")
+    while len(items) > 1 and not items[-1]:
+        items.pop()
+    return items if text.strip(",") or not text else []

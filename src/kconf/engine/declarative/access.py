@@ -1,0 +1,120 @@
+"""Declarations of who may use how much, who may log in, and who may do what: quotas, SCRAM users, ACLs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from kconf.configdef.key import Keys
+from kconf.configdef.parsing import InvalidValue
+from kconf.configdef.units import read_amount
+from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
+from kconf.engine.declarative.tree import DeclaredTree, is_empty
+from kconf.engine.quotas.alter import keys_of as quota_keys
+from kconf.engine.quotas.alter import quota_text
+from kconf.errors import InvalidRequest
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, PatternType, Permission
+from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from kconf.model.scram import Mechanism
+from kconf.util.yaml_tree import YamlNode, hint
+
+KINDS: Final = (USER, CLIENT_ID, IP)
+QUOTA_FIELDS: Final = (*(field for kind in KINDS for field in (kind, f"{kind}-default")), "limits")
+MECHANISMS: Final = {each.word: each for each in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)}
+CREDENTIAL_FIELDS: Final = ("iterations", "passwordFrom")
+ACL_FIELDS: Final = ("principal", "resource", "pattern", "operations", "permission", "host")
+ACL_TYPES: Final = {
+    each.name.lower().replace("_", "-"): each for each in AclType if each not in (AclType.UNKNOWN, AclType.ANY)
+}
+OPERATIONS: Final = {each.name: each for each in Operation if each not in (Operation.UNKNOWN, Operation.ANY)}
+PATTERNS: Final = {each.name: each for each in (PatternType.LITERAL, PatternType.PREFIXED)}
+PERMISSIONS: Final = {each.name: each for each in (Permission.ALLOW, Permission.DENY)}
+
+
+class AccessTree(DeclaredTree):
+    """The sections `quotas`, `users` and `acls`."""
+
+    def quotas(self, node: YamlNode) -> None:
+        for item in self.listed(node):
+            self.attempt(partial(self.quota, item))
+
+    def quota(self, node: YamlNode) -> None:
+        fields = self.fields(node, QUOTA_FIELDS, "a quota")
+        parts: dict[str, str | None] = {}
+        for kind in KINDS:
+            if kind in fields:
+                parts[kind] = self.text(fields[kind], kind)
+            if f"{kind}-default" in fields and self.flag(fields[f"{kind}-default"], f"{kind}-default"):
+                if kind in parts:
+                    raise self.wrong(node, f"a quota is for one {kind} or for the default, not for both")
+                parts[kind] = None
+        entity = QuotaEntity.of(parts)
+        try:
+            keys = quota_keys(entity, lambda _: True)  # whether an address is one, the cluster knows
+        except InvalidRequest as error:
+            raise self.wrong(node, str(error)) from None
+        self.once(entity, node, f"the quota of {entity}")
+        limits = self.needed(node, fields, "limits", "a quota")
+        pairs = self.each(self.pairs(limits, "limits"), lambda pair: (pair[0].value, self.limit(keys, *pair)))
+        self.gathered.quotas[entity] = dict(pairs)
+
+    def limit(self, keys: Keys, name: YamlNode, node: YamlNode) -> DesiredConfigs:
+        key = keys.get(name.value)
+        if key is None:
+            raise self.wrong(name, f"{name.value!r} is no quota of this entity{hint(name.value, keys)}")
+        text = self.text(node, key.name)
+        try:
+            amount = float(read_amount(key, text))  # type: ignore[arg-type]  # quotas are numbers
+            return DesiredConfigs(quota_text(key, amount), self.place(node))
+        except InvalidValue as error:
+            raise self.wrong(node, f"{text!r} is no value of {key.name}: {error}") from None
+        except InvalidRequest as error:
+            raise self.wrong(node, str(error)) from None
+
+    def users(self, node: YamlNode) -> None:
+        for name, key, value in self.names(node, "users"):
+            self.once(("user", name), key, f"the user {name!r}")
+            into = self.gathered.users.setdefault(name, {})
+            for word, one in (self.attempt(partial(self.fields, value, list(MECHANISMS), "a user")) or {}).items():
+                made = self.attempt(partial(self.credential, one))
+                if made is not None:
+                    into[MECHANISMS[word]] = made
+
+    def credential(self, node: YamlNode) -> DesiredCredential:
+        if is_empty(node):
+            return DesiredCredential(self.place(node))
+        fields = self.fields(node, CREDENTIAL_FIELDS, "a credential")
+        iterations = self.count(fields.get("iterations"), "iterations")
+        source = self.source(fields["passwordFrom"], "passwordFrom") if "passwordFrom" in fields else None
+        return DesiredCredential(self.place(node), iterations, source)
+
+    def acls(self, node: YamlNode) -> None:
+        for item in self.listed(node):
+            self.attempt(partial(self.acl, item))
+
+    def acl(self, node: YamlNode) -> None:
+        fields = self.fields(node, ACL_FIELDS, "an ACL")
+        principal = self.text(self.needed(node, fields, "principal", "an ACL"), "principal")
+        if ":" not in principal:
+            raise self.wrong(fields["principal"], f"a principal reads TYPE:NAME, as in User:alice: {principal!r}")
+        kind, name = self.acl_resource(self.needed(node, fields, "resource", "an ACL"))
+        pattern = self.choice(fields.get("pattern"), "pattern", PATTERNS, PatternType.LITERAL)
+        permission = self.choice(fields.get("permission"), "permission", PERMISSIONS, Permission.ALLOW)
+        host = self.text(fields["host"], "host") if "host" in fields else "*"
+        for each in self.items(self.needed(node, fields, "operations", "an ACL"), "operations"):
+            operation = self.choice(each, "operation", OPERATIONS, Operation.UNKNOWN)
+            binding = AclBinding(kind, name, principal, operation, permission, pattern, host)
+            self.once(binding, each, f"this ACL ({operation.name})")
+            self.gathered.acls[binding] = self.place(each)
+
+    def acl_resource(self, node: YamlNode) -> tuple[AclType, str]:
+        word, colon, name = self.text(node, "resource").partition(":")
+        kind = ACL_TYPES.get(word)
+        if kind is None:
+            known = ", ".join(ACL_TYPES)
+            raise self.wrong(node, f"ACLs know no resource {word!r}{hint(word, ACL_TYPES)}; there are {known}")
+        if kind is AclType.CLUSTER:
+            return kind, CLUSTER_NAME
+        if not colon or not name:
+            raise self.wrong(node, f"the resource of an ACL reads {word}:NAME, and `{word}:*` means all")
+        return kind, name

@@ -1,0 +1,164 @@
+"""What files declare a cluster to be: topics, configs, quotas, credentials, ACLs, and which part of it they own.
+
+Values are those of the wire (units are read, lists are joined), so that a difference is one of texts under a type.
+A secret is never here: only where it is to be found. The pipeline reads the same files. How they are written:
+declared_yaml.py and docs/how-to/declare.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kconf.engine.policy.rules import NamePattern, Names
+from kconf.model.acl import AclBinding
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import Mechanism
+
+SCOPES: Final = {
+    "topic": ResourceType.TOPIC,
+    "broker": ResourceType.BROKER,
+    "brokers": ResourceType.BROKER,
+    "group": ResourceType.GROUP,
+    "client-metrics": ResourceType.CLIENT_METRICS,
+    "quota": ResourceType.QUOTA,
+    "user": ResourceType.SCRAM,
+    "acl": ResourceType.ACL,
+}
+"""The words that a selector may begin with; `ignore` knows `key` too."""
+
+THROTTLES: Final = frozenset(
+    [
+        "leader.replication.throttled.replicas",
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    ]
+)
+"""Set and removed by whoever moves partitions: ignored unless a file names them."""
+
+OPERATORS: Final = Names(
+    tuple(
+        map(
+            NamePattern,
+            ("admin", "broker", "controller", "kafka", "superuser", "*operator*", "strimzi*", "cruise-control*"),
+        )
+    )
+)
+"""Users whom a cluster's operators keep for themselves: ignored unless a file names them."""
+
+
+class SourceLocation(NamedTuple):
+    """Where something stands; both numbers count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class SecretSource(NamedTuple):
+    """Where a secret is to be found: a variable of the environment (`env`), or a file."""
+
+    kind: str
+    name: str
+
+
+class DesiredConfigs(NamedTuple):
+    """A value that is asked for. Of a sensitive key its source, or nothing: then it is only known to be set."""
+
+    text: str | None
+    place: SourceLocation
+    secret: SecretSource | None = None
+
+
+class DesiredTopic(NamedTuple):
+    """A topic that shall be there. None: as the cluster likes."""
+
+    place: SourceLocation
+    partitions: int | None = None
+    replication: int | None = None
+
+
+class DesiredCredential(NamedTuple):
+    """A SCRAM credential that shall be there; without a source for its password it must be there already."""
+
+    place: SourceLocation
+    iterations: int | None = None
+    secret: SecretSource | None = None
+
+
+class Scope(NamedTuple):
+    """Some resources of one kind, as `selector` and `ignore` name them; of `key`, some keys of any resource.
+
+    A quota is meant by any name in its entity, an ACL by its principal. `brokers` is the cluster default, and `broker`
+    without a name all brokers and the default.
+    """
+
+    word: str
+    names: Names = Names()
+
+    def covers(self, resource: Resource, names: Iterable[str]) -> bool:
+        if SCOPES.get(self.word) != resource.type:
+            return False
+        is_default = resource.type is ResourceType.BROKER and not resource.name
+        if is_default and self.word == "broker" and self.names.patterns:
+            return False
+        if self.word == "brokers":
+            return is_default
+        return any(self.names.matches(each) for each in names)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{self.word}:{each.text}" for each in self.names.patterns) or self.word
+
+
+@dataclass(frozen=True)
+class Declared:
+    """All files together. `selectors` say what they own: nothing outside is ever removed."""
+
+    topics: Mapping[str, DesiredTopic] = field(default_factory=dict)
+    configs: Mapping[Resource, Mapping[str, DesiredConfigs]] = field(default_factory=dict)
+    quotas: Mapping[QuotaEntity, Mapping[str, DesiredConfigs]] = field(default_factory=dict)
+    users: Mapping[str, Mapping[Mechanism, DesiredCredential]] = field(default_factory=dict)
+    acls: Mapping[AclBinding, SourceLocation] = field(default_factory=dict)
+    selectors: tuple[Scope, ...] = ()
+    ignored: tuple[Scope, ...] = ()
+
+    @cached_property
+    def _ignored_keys(self) -> tuple[Names, ...]:
+        return tuple(each.names for each in self.ignored if each.word == "key")
+
+    def ignores_key(self, key: str) -> bool:
+        """Whether a key that no file names is to be left alone."""
+        return key in THROTTLES or any(names.matches(key) for names in self._ignored_keys)
+
+    def ignores(self, resource: Resource, *names: str) -> bool:
+        return any(scope.covers(resource, names or (resource.name,)) for scope in self.ignored)
+
+    def names(self, resource: Resource) -> bool:
+        """Whether a file has a word for it, of topics, brokers, groups and client metrics."""
+        return resource in self.configs or (resource.type is ResourceType.TOPIC and resource.name in self.topics)
+
+    def includes(self, resource: Resource, *names: str) -> bool:
+        """Whether it is meant at all: inside a selector, or there is none, and not ignored."""
+        return self.owns(resource, *names) if self.selectors else not self.ignores(resource, *names)
+
+    def owns(self, resource: Resource, *names: str) -> bool:
+        """Whether what is there and not declared may be removed: inside a selector, and not ignored.
+
+        `names` are those by which it is meant, where that is not its own: of a quota its entity's, of an ACL its
+        principal's.
+        """
+        meant = names or (resource.name,)
+        return any(scope.covers(resource, meant) for scope in self.selectors) and not self.ignores(resource, *meant)
+
+
+def is_operators(user: str, extra: Iterable[str] = ()) -> bool:
+    """Whether a user belongs to those who run the cluster; `extra` are whom the cluster or the login name."""
+    return OPERATORS.matches(user) or user in extra

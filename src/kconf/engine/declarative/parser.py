@@ -1,0 +1,185 @@
+"""Declarations from YAML, word by word. docs/how-to/declare.md tells the language by example.
+
+Each key's own type says what a text means for it: `yes`, `1_000` and `on` stay what was written, `7d` and `1GiB` are
+read by the key's unit. A key that the catalog does not know is taken as it stands: clusters have keys of their own.
+Reading goes on after a mistake, so that all are told at once, each with file, line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Final
+
+from kconf.configdef.dynamic import base_name
+from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.parsing import InvalidValue, render
+from kconf.configdef.units import NUMBERS, read_amount
+from kconf.engine.declarative.access import AccessTree
+from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic
+from kconf.engine.declarative.tree import Gathered, is_empty
+from kconf.errors import ConfigurationError
+from kconf.model.resource import Resource, ResourceType
+from kconf.util.yaml_nodes import YamlSyntaxError, compose
+from kconf.util.yaml_tree import ParseError, Wrong, YamlNode
+
+VERSION: Final = "1"
+TOPIC_FIELDS: Final = ("partitions", "replication", "configs")
+SECRET_FIELDS: Final = ("valueFrom", "sensitive")
+
+KeysOf = Callable[[ResourceType], Keys]
+"""The keys of a type of resource: what units and secrets are known by."""
+
+
+class DeclaredMistakes(ConfigurationError):
+    """All that is wrong with some files; prints as lines `file:line:column: sentence`."""
+
+    def __init__(self, mistakes: Mapping[str, Iterable[ParseError]]) -> None:
+        self.mistakes = {file: tuple(sorted(dict.fromkeys(found))) for file, found in mistakes.items()}
+        places = ((file, *each) for file, found in self.mistakes.items() for each in found)
+        super().__init__("\n".join(f"{file}:{line}:{column}: {text}" for file, line, column, text in places))
+
+
+def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
+    """What files, as pairs of name and text, declare together, or `DeclaredMistakes`."""
+    gathered = Gathered()
+    mistakes: dict[str, list[ParseError]] = {}
+    for name, text in files:
+        reader = _Reader(name, gathered, keys)
+        reader.read(text)
+        if reader.mistakes:
+            mistakes[name] = reader.mistakes
+    if mistakes:
+        raise DeclaredMistakes(mistakes)
+    return Declared(
+        gathered.topics,
+        gathered.configs,
+        gathered.quotas,
+        gathered.users,
+        gathered.acls,
+        tuple(dict.fromkeys(gathered.selectors)),
+        tuple(dict.fromkeys(gathered.ignored)),
+    )
+
+
+class _Reader(AccessTree):
+    def __init__(self, file: str, gathered: Gathered, keys: KeysOf) -> None:
+        super().__init__(file, gathered)
+        self._keys_of = keys
+        self._keys: dict[ResourceType, Keys] = {}
+        self._raw: dict[tuple[ResourceType, str, str], str] = {}
+
+    def read(self, text: str) -> None:
+        try:
+            root = compose(text)
+        except YamlSyntaxError as trouble:
+            self.mistakes.append(ParseError(trouble.line, trouble.column, str(trouble)))
+            return
+        if root is None:
+            return  # a file of comments declares nothing
+        sections: dict[str, Callable[[YamlNode], None]] = {
+            "version": self.version,
+            "selector": lambda node: self.gathered.selectors.extend(self.scopes(node, "selector")),
+            "ignore": lambda node: self.gathered.ignored.extend(self.scopes(node, "ignore", keys=True)),
+            "topics": self.topics,
+            "brokers": self.brokers,
+            "groups": partial(self.named, ResourceType.GROUP),
+            "client-metrics": partial(self.named, ResourceType.CLIENT_METRICS),
+            "quotas": self.quotas,
+            "users": self.users,
+            "acls": self.acls,
+        }
+        fields = self.attempt(partial(self.fields, root, tuple(sections), "a declaration")) or {}
+        for name, node in fields.items():
+            self.attempt(partial(sections[name], node))
+
+    def version(self, node: YamlNode) -> None:
+        if self.text(node, "version") != VERSION:
+            self.note(node, "this kconf knows version 1 of the language only")
+
+    def topics(self, node: YamlNode) -> None:
+        for name, key, value in self.names(node, "topics"):
+            resource = Resource(ResourceType.TOPIC, name)
+            self.once(resource, key, f"the topic {name!r}")
+            self.gathered.topics[name] = DesiredTopic(self.place(key))
+            if not is_empty(value):
+                self.attempt(partial(self.topic, resource, key, value))
+
+    def topic(self, resource: Resource, key: YamlNode, node: YamlNode) -> None:
+        fields = self.fields(node, TOPIC_FIELDS, "a topic")
+        partitions = self.count(fields.get("partitions"), "partitions")
+        replication = self.count(fields.get("replication"), "replication")
+        self.gathered.topics[resource.name] = DesiredTopic(self.place(key), partitions, replication)
+        if "configs" in fields:
+            self.configs(resource, fields["configs"])
+
+    def brokers(self, node: YamlNode) -> None:
+        for name, key, value in self.names(node, "brokers"):
+            if name != "default" and not (name.isascii() and name.isdigit() and len(name) < 11):
+                self.note(key, f"a broker is named by its number or `default`: {name!r}")
+                continue
+            resource = Resource(ResourceType.BROKER, "" if name == "default" else str(int(name)))
+            self.once(resource, key, str(resource))
+            self.attempt(partial(self.configs, resource, value))
+
+    def named(self, kind: ResourceType, node: YamlNode) -> None:
+        """Groups and client metrics: configs by name."""
+        for name, key, value in self.names(node, f"{kind.word}s"):
+            resource = Resource(kind, name)
+            self.once(resource, key, str(resource))
+            self.attempt(partial(self.configs, resource, value))
+
+    def configs(self, resource: Resource, node: YamlNode) -> None:
+        into = self.gathered.configs.setdefault(resource, {})
+        for key, value in [] if is_empty(node) else self.pairs(node, "configs"):
+            name = key.value
+            if name in into:
+                self.note(key, f"{name} stands twice")
+                continue
+            try:
+                into[name] = self.wanted(resource.type, name, value)
+            except Wrong:
+                continue
+
+    def wanted(self, kind: ResourceType, name: str, node: YamlNode) -> DesiredConfigs:
+        if node.id == "mapping":
+            return self.hidden(name, node)
+        key = self.find_key(kind, name)
+        if key is not None and key.sensitive:
+            raise self.wrong(node, f"{name} is a secret: say `valueFrom: {{env: …}}` or `valueFrom: {{file: …}}`")
+        if node.id == "sequence":
+            text = ",".join([self.text(each, f"an item of {name}") for each in node.value])
+        elif node.tag.endswith(":null"):
+            raise self.wrong(node, f"{name} must have a value; to have none, leave it out")
+        else:
+            text = str(node.value)
+        return DesiredConfigs(self.raw(kind, name, key, text, node), self.place(node))
+
+    def raw(self, kind: ResourceType, name: str, key: ConfigKey | None, text: str, node: YamlNode) -> str:
+        """The text of the wire. Few values are written often, so each is read once."""
+        known = self._raw.get((kind, name, text))
+        if known is None:
+            known = text
+            if key is not None and key.type in NUMBERS and not text.lstrip("-").isdigit():
+                try:
+                    known = render(key.type, read_amount(key, text))
+                except InvalidValue as error:
+                    raise self.wrong(node, f"{text!r} is no value of {name}: {error}") from None
+            self._raw[kind, name, text] = known
+        return known
+
+    def find_key(self, kind: ResourceType, name: str) -> ConfigKey | None:
+        keys = self._keys.get(kind)
+        if keys is None:
+            keys = self._keys[kind] = self._keys_of(kind)
+        found = keys.get(name)
+        return found if found is not None or kind is not ResourceType.BROKER else keys.get(base_name(name))
+
+    def hidden(self, name: str, node: YamlNode) -> DesiredConfigs:
+        """`{valueFrom: {env: X}}`, or what an export says of a secret that is set: `{sensitive: true}`."""
+        fields = self.fields(node, SECRET_FIELDS, f"the value of {name}")
+        if "valueFrom" in fields:
+            return DesiredConfigs(None, self.place(node), self.source(fields["valueFrom"], "valueFrom"))
+        if "sensitive" in fields and self.flag(fields["sensitive"], "sensitive"):
+            return DesiredConfigs(None, self.place(node))
+        raise self.wrong(node, f"{name} needs a value, or `valueFrom: {{env: …}}` where it is a secret")

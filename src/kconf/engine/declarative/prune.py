@@ -1,0 +1,140 @@
+"""What pruning removes: what is there, inside the selectors, and named by no file.
+
+Overrides go without further ado; topics, users, ACLs and the quotas of whole entities only by a word for each. Kafka's
+own topics never go, nor do secrets that no file names, nor a value that would be inherited all the same. Replication
+throttles and the operators' own users are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from kconf.engine.access.acls import key_of, pattern_of
+from kconf.engine.declarative.diff import (
+    Difference,
+    Differences,
+    KeysOf,
+    iterations_text,
+    plain_difference,
+    quota_value,
+    same,
+    shape_text,
+    type_of,
+)
+from kconf.engine.declarative.model import Declared, is_operators
+from kconf.model.cluster_state import ClusterState
+from kconf.model.entry import Entry, Source, own_source
+from kconf.model.journal import ChangeKind
+from kconf.model.quota import USER
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import Mechanism
+
+PRUNABLE: Final = ("topics", "users", "acls", "quotas")
+"""What is removed only where it is asked for by this word; overrides need none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """What may be removed. `operators` are users to be left alone, beside those that every cluster's operators have."""
+
+    words: Collection[str] = ()
+    operators: Collection[str] = ()
+
+
+def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> Differences:
+    """What would be removed, the least grave first. The views must tell synonyms."""
+    pruning = _Pruning(declared, reading, keys, prune)
+    parts = [pruning.overrides(), pruning.limits(whole=False)]
+    if "quotas" in prune.words:
+        parts.append(pruning.limits(whole=True))
+    if "users" in prune.words:
+        parts.append(pruning.credentials())
+    if "acls" in prune.words:
+        parts.append(pruning.bindings())
+    if "topics" in prune.words:
+        parts.append(pruning.topics())
+    return Differences([each for part in parts for each in part], pruning.notes)
+
+
+class _Pruning:
+    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> None:
+        self.declared, self.reading, self.keys, self.prune = declared, reading, keys, prune
+        self.notes: list[str] = []
+
+    def overrides(self) -> Iterator[Difference]:
+        for resource, view in self.reading.configs.items():
+            if not self._inside(resource, self.declared.names(resource)) or self._is_internal(resource):
+                continue
+            own = own_source(resource)
+            wanted = self.declared.configs.get(resource, {})
+            for entry in view.entries:
+                if entry.source == own and entry.name not in wanted and not self.declared.ignores_key(entry.name):
+                    yield from self._override(resource, own, entry)
+
+    def _override(self, resource: Resource, own: Source, entry: Entry) -> Iterable[Difference]:
+        if entry.sensitive:
+            self.notes.append(f"{resource} {entry.name}: a secret that no file names; it is left alone")
+            return ()
+        rest = next((each for each in entry.synonyms if each.source != own), None)
+        if rest is not None and same(type_of(resource, entry, self.keys), entry.value, rest.value):
+            return ()
+        value, new = entry.value, None if rest is None else rest.value
+        made = Difference(ChangeKind.CONFIG, resource, "delete", entry.name, value, None, value, new, own)
+        return (made._replace(pruned=True),)
+
+    def limits(self, *, whole: bool) -> Iterator[Difference]:
+        """Quotas that no file names: of declared entities, or of the others."""
+        for entity, limits in self.reading.quotas.items():
+            wanted = self.declared.quotas.get(entity)
+            names = [name or "" for _, name in entity.parts]
+            if (wanted is None) != whole or not self._inside(entity.resource, wanted is not None, *names):
+                continue
+            if wanted is None and self._is_operators(dict(entity.parts).get(USER) or ""):
+                continue
+            for key, value in limits.items():
+                if key not in (wanted or {}) and not self.declared.ignores_key(key):
+                    yield _gone(entity.resource, key, quota_value(key, value))
+
+    def credentials(self) -> Iterator[Difference]:
+        for user, infos in self.reading.users.items():
+            wanted = self.declared.users.get(user)
+            resource = Resource(ResourceType.SCRAM, user)
+            if not self._inside(resource, wanted is not None) or (wanted is None and self._is_operators(user)):
+                continue
+            for mechanism, iterations in infos:
+                if mechanism not in (wanted or {}) and mechanism is not Mechanism.UNKNOWN:
+                    yield _gone(resource, mechanism.word, iterations_text(iterations))._replace(sensitive=True)
+
+    def bindings(self) -> Iterator[Difference]:
+        for binding in self.reading.acls:
+            resource = pattern_of(binding).resource
+            if binding in self.declared.acls or not self._inside(resource, False, binding.principal):
+                continue
+            if not self._is_operators(binding.principal.partition(":")[2]):
+                yield _gone(resource, key_of(binding), "")
+
+    def topics(self) -> Iterator[Difference]:
+        for name, shape in self.reading.topics.items():
+            resource = Resource(ResourceType.TOPIC, name)
+            if name not in self.declared.topics and not shape.internal and self._inside(resource, False):
+                before = shape_text(shape.partitions, shape.replication)
+                yield Difference(ChangeKind.TOPIC, resource, "delete", "", before, None, pruned=True)
+
+    def _inside(self, resource: Resource, is_declared: bool, *names: str) -> bool:
+        """Where no selector says what the files own, they own what they name."""
+        if self.declared.selectors:
+            return self.declared.owns(resource, *names)
+        return is_declared and not self.declared.ignores(resource, *names)
+
+    def _is_internal(self, resource: Resource) -> bool:
+        shape = self.reading.topics.get(resource.name) if resource.type is ResourceType.TOPIC else None
+        return shape is not None and shape.internal
+
+    def _is_operators(self, user: str) -> bool:
+        return is_operators(user, self.prune.operators)
+
+
+def _gone(resource: Resource, key: str, before: str) -> Difference:
+    return plain_difference(resource, "delete", key, before, None)._replace(pruned=True)

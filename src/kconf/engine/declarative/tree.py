@@ -1,0 +1,149 @@
+"""What reading any part of a declaration needs: places, names, counts, choices, sources of secrets, scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from kconf.engine.declarative.model import (
+    SCOPES,
+    DesiredConfigs,
+    DesiredCredential,
+    DesiredTopic,
+    Scope,
+    SecretSource,
+    SourceLocation,
+)
+from kconf.engine.policy.rules import NamePattern, Names
+from kconf.model.acl import AclBinding
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from kconf.model.scram import Mechanism
+from kconf.util.yaml_tree import YamlNode, YamlTree, hint
+
+T = TypeVar("T")
+
+_MOST: Final = 1_000_000  # partitions, replicas, iterations
+
+
+class Gathered:
+    """All that was read so far, from all files, and where each thing was first declared."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, DesiredTopic] = {}
+        self.configs: dict[Resource, dict[str, DesiredConfigs]] = {}
+        self.quotas: dict[QuotaEntity, dict[str, DesiredConfigs]] = {}
+        self.users: dict[str, dict[Mechanism, DesiredCredential]] = {}
+        self.acls: dict[AclBinding, SourceLocation] = {}
+        self.selectors: list[Scope] = []
+        self.ignored: list[Scope] = []
+        self.places: dict[object, SourceLocation] = {}
+
+
+class DeclaredTree(YamlTree):
+    """A file of declarations; what it declares goes into `gathered`."""
+
+    def __init__(self, file: str, gathered: Gathered) -> None:
+        super().__init__()
+        self.file, self.gathered = file, gathered
+
+    def place(self, node: YamlNode) -> SourceLocation:
+        mark = node.start_mark
+        return SourceLocation(self.file, mark.line + 1, mark.column + 1)
+
+    def once(self, what: object, node: YamlNode, name: str) -> None:
+        """Tell of whatever is declared twice, in one file or in two."""
+        place = self.place(node)
+        first = self.gathered.places.setdefault(what, place)
+        if first is not place:
+            self.note(node, f"{name} is declared at {first} already")
+
+    def names(self, node: YamlNode, what: str) -> list[tuple[str, YamlNode, YamlNode]]:
+        """The named parts of a mapping, as name, its node and what it is."""
+        if is_empty(node):
+            return []
+        return [(self.text(key, "a name"), key, value) for key, value in self.pairs(node, what)]
+
+    def listed(self, node: YamlNode) -> list[YamlNode]:
+        return [] if is_empty(node) else list(node.value) if node.id == "sequence" else [node]
+
+    def count(self, node: YamlNode | None, what: str) -> int | None:
+        if node is None:
+            return None
+        text = str(node.value) if node.id == "scalar" else ""
+        if not (text.isascii() and text.isdigit() and len(text) < 8 and 0 < int(text) <= _MOST):
+            self.note(node, f"{what} must be a whole number from 1 to {_MOST}")
+            return None
+        return int(text)
+
+    def choice(self, node: YamlNode | None, what: str, choices: Mapping[str, T], default: T) -> T:
+        if node is None:
+            return default
+        text = self.text(node, what)
+        found = choices.get(text.upper())
+        if found is None:
+            raise self.wrong(node, f"there is no {what} {text!r}{hint(text.upper(), choices)}")
+        return found
+
+    def source(self, node: YamlNode, what: str) -> SecretSource:
+        """`{env: NAME}` or `{file: PATH}`."""
+        fields = self.fields(node, ("env", "file"), what)
+        if len(fields) != 1:
+            raise self.wrong(node, f"{what} names one of env and file")
+        ((kind, name),) = fields.items()
+        return SecretSource(kind, self.text(name, kind))
+
+    def scopes(self, node: YamlNode, what: str, *, keys: bool = False) -> tuple[Scope, ...]:
+        def one(item: YamlNode) -> Scope:
+            try:
+                return read_scope(self.text(item, what), what, keys=keys)
+            except ValueError as error:
+                raise self.wrong(item, str(error)) from None
+
+        return self.each(self.listed(node), one)
+
+
+def is_empty(node: YamlNode) -> bool:
+    """Whether nothing stands there: `topics:` alone."""
+    return node.id == "scalar" and node.tag.endswith(":null")
+
+
+def read_scopes(texts: Iterable[str], what: str, *, keys: bool = False) -> tuple[Scope, ...]:
+    """Scopes that stand somewhere else, in a context or on the command line; ValueError says what is wrong."""
+    return tuple(read_scope(each, what, keys=keys) for each in texts)
+
+
+def _meant(text: str, known: Sequence[str]) -> str:
+    """What a scope may have been meant for: a kind misspelt, or a topic's name alone."""
+    from difflib import get_close_matches
+
+    word, colon, name = text.partition(":")
+    near = get_close_matches(word, known, 1, 0.8)
+    write = f"write {', '.join(known)}, or one with :NAME"
+    return f"did you mean {near[0]}{colon}{name}?" if near else write if colon else f"{write}, such as topic:{word}"
+
+
+def read_scope(text: str, what: str, *, keys: bool) -> Scope:
+    """`topic`, `topic:orders`, `topic:pay.*`, `topic:/^pay/`, `brokers`; with `keys` also `key:NAME`."""
+    word, colon, name = text.partition(":")
+    known = [*SCOPES, *(["key"] if keys else [])]
+    if word not in known:
+        raise ValueError(f"{what} knows no {word!r}; {_meant(text, known)}")
+    if (colon and not name) or (word == "key" and not name):
+        raise ValueError(f"there is no name behind the colon: {text!r}")
+    if word == "brokers" and name:
+        raise ValueError("brokers is the default of all brokers and has no name; single ones are broker:NAME")
+    if word == "broker" and name == "default":
+        return Scope("brokers")
+    return Scope(word, Names((_pattern(text, name),))) if name else Scope(word)
+
+
+def _pattern(text: str, name: str) -> NamePattern:
+    pattern = NamePattern(name)
+    if name.startswith("/") and not pattern.is_regex:
+        raise ValueError(f"a regular expression ends with a slash too: {text!r}")
+    try:
+        pattern.compiled()
+    except ValueError as error:
+        raise ValueError(f"the pattern {name} {error}") from None
+    return pattern

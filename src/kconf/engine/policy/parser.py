@@ -1,0 +1,337 @@
+"""Rules from YAML: the language, word by word. docs/how-to/write-a-policy.md tells it by example.
+
+Each key's own type says what a text means for it: `yes`, `1_000` and `on` stay what was written. Reading goes on after
+a mistake, so that all are told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from kconf.configdef.catalog import Catalog
+from kconf.configdef.dynamic import base_name
+from kconf.configdef.key import ConfigKey
+from kconf.configdef.parsing import InvalidValue, Value, parse
+from kconf.configdef.units import NUMBERS, read_amount, unit_of
+from kconf.configdef.validators import collapse
+from kconf.engine.policy.regex import compile_safely
+from kconf.engine.policy.rules import (
+    ABOUT_OVERRIDES,
+    FACTS,
+    RELATIONS,
+    Condition,
+    Labelled,
+    NamePattern,
+    Names,
+    Operator,
+    Rule,
+    Rules,
+    RuleSelector,
+    Severity,
+    amount,
+)
+from kconf.model.entry import ValueType
+from kconf.model.resource import ResourceType
+from kconf.util.yaml_tree import ParseErrors, Wrong, YamlNode, YamlTree, hint
+
+TYPES: Final = {
+    "topic": ResourceType.TOPIC,
+    "broker": ResourceType.BROKER,
+    "brokers": ResourceType.BROKER,
+    "group": ResourceType.GROUP,
+    "client-metrics": ResourceType.CLIENT_METRICS,
+}
+TOP_FIELDS: Final = ("version", "labels", "rules")
+RULE_FIELDS: Final = ("id", "selector", "key", "condition", "message", "severity", "always")
+SELECTOR_FIELDS: Final = ("type", "name", "except", "labels")
+
+_MANY: Final = frozenset([Operator.ONE_OF, Operator.NOT_ONE_OF, Operator.CONTAINS, Operator.EXCLUDES])
+_TEXTS: Final = frozenset([ValueType.STRING, ValueType.CLASS])
+
+
+def read_rules(text: str, catalog: Catalog, file: str = "policy.yaml") -> Rules:
+    """The rules of a text, or `ParseErrors`."""
+    reader = _Reader(catalog)
+    root = reader.compose(text)
+    rules = Rules()
+    if root is not None:
+        rules = reader.document(root)
+    if reader.mistakes:
+        raise ParseErrors(file, dict.fromkeys(reader.mistakes))
+    return rules
+
+
+class _Reader(YamlTree):
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__()
+        self.catalog = catalog
+        self.known_labels: dict[str, set[str]] = {}
+
+    def document(self, root: YamlNode) -> Rules:
+        try:
+            fields = self.fields(root, TOP_FIELDS, "a policy")
+            if "version" in fields and self.text(fields["version"], "version") != "1":
+                self.note(fields["version"], "this kconf knows version 1 of the language only")
+            labelled = self.labelled(fields["labels"]) if "labels" in fields else []
+            node = self.needed(root, fields, "rules", "a policy")
+            if node.id != "sequence":
+                raise self.wrong(node, "rules must be a list")
+        except Wrong:
+            return Rules()
+        rules: list[Rule] = []
+        ids: dict[str, YamlNode] = {}
+        for each in node.value:
+            try:
+                rules.append(self.rule(each, ids))
+            except Wrong:
+                continue
+        return Rules(tuple(rules), tuple(labelled))
+
+    def labelled(self, node: YamlNode) -> list[Labelled]:
+        found = []
+        for key, value in self.pairs(node, "labels"):
+            try:
+                selector = self.short_selector(key)
+                pairs = [
+                    (self.text(name, "a label"), self.text(given, "the value of a label"))
+                    for name, given in self.pairs(value, "labels")
+                ]
+            except Wrong:
+                continue
+            for name, given in pairs:
+                self.known_labels.setdefault(name, set()).add(given)
+            found.append(Labelled(selector, tuple(pairs)))
+        return found
+
+    def rule(self, node: YamlNode, ids: dict[str, YamlNode]) -> Rule:
+        fields = self.fields(node, RULE_FIELDS, "a rule")
+        name = self.attempt(lambda: self.rule_id(node, fields, ids))
+        message = self.attempt(lambda: self.text(fields["message"], "message") if "message" in fields else "")
+        severity = self.attempt(lambda: self.severity(fields.get("severity")))
+        always = self.attempt(lambda: self.flag(fields["always"], "always") if "always" in fields else False)
+        selectors = self.attempt(lambda: self.selectors(self.needed(node, fields, "selector", "a rule")))
+        key_node = self.attempt(lambda: self.needed(node, fields, "key", "a rule"))
+        condition = self.attempt(lambda: self.needed(node, fields, "condition", "a rule"))
+        kind = selectors[0].type if selectors else _type_of(fields.get("selector"))
+        if kind is None or key_node is None or condition is None:
+            raise Wrong
+        key = self.key(key_node, kind)
+        conditions = self.conditions(condition, key, kind)
+        others = {str(each.operands[0]): each.operands[0] for each in conditions if each.operator in RELATIONS}
+        if selectors is None or name is None or message is None or severity is None or always is None:
+            raise Wrong
+        known = {other: self.find_key(other, kind) for other in others}
+        return Rule(
+            name,
+            selectors,
+            key,
+            conditions,
+            {other: found for other, found in known.items() if found is not None},
+            message.strip(),
+            severity,
+            always,
+        )
+
+    def rule_id(self, node: YamlNode, fields: Mapping[str, YamlNode], ids: dict[str, YamlNode]) -> str:
+        place = self.needed(node, fields, "id", "a rule")
+        name = self.text(place, "id")
+        if ids.setdefault(name, place) is not place:
+            raise self.wrong(place, f"there is a rule {name!r} in line {ids[name].start_mark.line + 1} already")
+        return name
+
+    def severity(self, node: YamlNode | None) -> Severity:
+        if node is None:
+            return Severity.ERROR
+        text = self.text(node, "severity")
+        if text not in list(Severity):
+            raise self.wrong(node, f"severity must be error or warn: {text!r}{hint(text, list(Severity))}")
+        return Severity(text)
+
+    # -- selectors ---------------------------------------------------------------------------------------------------
+
+    def selectors(self, node: YamlNode) -> tuple[RuleSelector, ...]:
+        nodes = self.items(node, "selector")
+        found = self.each(nodes, self.selector)
+        for each, selector in zip(nodes, found, strict=True):
+            if selector.type != found[0].type:
+                raise self.wrong(each, "the selectors of one rule must be of one type: their keys differ")
+        return found
+
+    def selector(self, node: YamlNode) -> RuleSelector:
+        if node.id != "mapping":
+            return self.short_selector(node)
+        fields = self.fields(node, SELECTOR_FIELDS, "a selector")
+        place = self.needed(node, fields, "type", "a selector")
+        word = self.text(place, "type")
+        names = self.each(self.items(fields["name"], "name"), self.pattern) if "name" in fields else ()
+        spared = self.each(self.items(fields["except"], "except"), self.pattern) if "except" in fields else ()
+        labels = self.wanted_labels(fields["labels"]) if "labels" in fields else ()
+        return self.made(place, word, names, spared, labels)
+
+    def short_selector(self, node: YamlNode) -> RuleSelector:
+        """`topic`, `topic:orders`, `topic:pay.*`, `topic:/^pay/`, `brokers`."""
+        text = self.text(node, "a selector")
+        word, colon, name = text.partition(":")
+        if colon and not name:
+            raise self.wrong(node, f"a selector reads TYPE or TYPE:NAME, and there is no name: {text!r}")
+        return self.made(node, word, (self.checked_pattern(node, name),) if colon else (), (), ())
+
+    def made(
+        self,
+        node: YamlNode,
+        word: str,
+        names: tuple[NamePattern, ...],
+        spared: tuple[NamePattern, ...],
+        labels: tuple[tuple[str, str], ...],
+    ) -> RuleSelector:
+        if word not in TYPES:
+            raise self.wrong(
+                node, f"there is no resource type {word!r}{hint(word, TYPES)}; types are {', '.join(TYPES)}"
+            )
+        if word == "brokers" and names:
+            raise self.wrong(node, "brokers is the default of all brokers and has no name; single ones are broker:NAME")
+        default = True if word == "brokers" else False if word == "broker" and names else None
+        return RuleSelector(TYPES[word], Names(names), spared, labels, default)
+
+    def pattern(self, node: YamlNode) -> NamePattern:
+        return self.checked_pattern(node, self.text(node, "a name"))
+
+    def checked_pattern(self, node: YamlNode, text: str) -> NamePattern:
+        pattern = NamePattern(text)
+        if text.startswith("/") and not pattern.is_regex:
+            raise self.wrong(node, f"a regular expression ends with a slash too: {text!r}")
+        try:
+            pattern.compiled()
+        except ValueError as error:
+            raise self.wrong(node, f"the pattern {text} {error}") from None
+        return pattern
+
+    def wanted_labels(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
+        found = []
+        for key, value in self.pairs(node, "labels"):
+            name, given = self.text(key, "a label"), self.text(value, "the value of a label")
+            if name not in self.known_labels:
+                raise self.wrong(key, f"no entry of labels gives a label {name!r}{hint(name, self.known_labels)}")
+            if given not in self.known_labels[name]:
+                close = hint(given, self.known_labels[name])
+                raise self.wrong(value, f"no entry of labels gives {name} the value {given!r}{close}")
+            found.append((name, given))
+        if not found:
+            raise self.wrong(node, "labels must not be empty")
+        return tuple(found)
+
+    # -- keys and conditions -----------------------------------------------------------------------------------------
+
+    def find_key(self, name: str, kind: ResourceType) -> ConfigKey | None:
+        keys = self.catalog.of(kind)
+        if kind is ResourceType.TOPIC and name in FACTS:
+            return FACTS[name]
+        found = keys.get(name)
+        if found is None and kind is ResourceType.BROKER and base_name(name) in keys:
+            found = replace(keys[base_name(name)], name=name)  # listener.name.<listener>.<key>
+        return found
+
+    def key(self, node: YamlNode, kind: ResourceType) -> ConfigKey:
+        name = self.text(node, "key")
+        found = self.find_key(name, kind)
+        if found is not None:
+            return found
+        for other in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+            if other is not kind and name in self.catalog.of(other):
+                own = [each.name for each in self.catalog.of(kind).values() if _stands_for(each, name)]
+                here = f"; here it is {own[0]}" if own else ""
+                raise self.wrong(node, f"{name} is a {other.word} key, and the rule is about {kind.word}s{here}")
+        known = [*self.catalog.of(kind), *(FACTS if kind is ResourceType.TOPIC else ())]
+        raise self.wrong(node, f"there is no {kind.word} key {name!r}{hint(name, known)}")
+
+    def conditions(self, node: YamlNode, key: ConfigKey, kind: ResourceType) -> tuple[Condition, ...]:
+        places = self.fields(node, list(Operator), "a condition")
+        if not places:
+            raise Wrong if node.value else self.wrong(node, "a condition must say something")
+        found = self.each(places, lambda name: self.condition(Operator(name), places[name], key, kind))
+        by_operator = {each.operator: each for each in found}
+        if Operator.REQUIRED in by_operator and Operator.FORBIDDEN in by_operator:
+            self.note(places["forbidden"], "a key cannot be required and forbidden")
+        if Operator.MIN in by_operator and Operator.MAX in by_operator:
+            lowest, highest = (amount(key, by_operator[each].operands[0], {}) for each in (Operator.MIN, Operator.MAX))
+            if lowest > highest:
+                self.note(places["max"], "max is below min, so that no value would do")
+        return found
+
+    def condition(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
+        if operator in ABOUT_OVERRIDES:
+            if key.name in FACTS:
+                raise self.wrong(node, f"every topic has {key.name}: it can be neither required nor forbidden")
+            if not self.flag(node, operator):
+                raise self.wrong(node, f"{operator}: false says nothing; leave it out")
+            return Condition(operator, (), "")
+        if key.sensitive:
+            raise self.wrong(node, f"{key.name} is sensitive: a rule may only say required or forbidden of it")
+        if operator in RELATIONS:
+            return self.relation(operator, node, key, kind)
+        self.fits(operator, node, key)
+        if operator is Operator.MATCHES:
+            text = self.text(node, operator)
+            try:
+                compile_safely(text)
+            except ValueError as error:
+                raise self.wrong(node, f"the pattern {text} {error}") from None
+            return Condition(operator, (text,), text)
+        nodes = self.items(node, operator) if operator in _MANY else [node]
+        values = self.each(nodes, lambda each: self.value(operator, each, key))
+        return Condition(operator, values, ", ".join(str(each.value) for each in nodes))
+
+    def fits(self, operator: Operator, node: YamlNode, key: ConfigKey) -> None:
+        """Whether the operator works on values of the key's type."""
+        type_ = key.type
+        if operator in (Operator.MIN, Operator.MAX) and type_ not in NUMBERS:
+            raise self.wrong(node, f"{operator} compares numbers, and {key.name} is a {type_.name}")
+        if operator in (Operator.CONTAINS, Operator.EXCLUDES) and type_ is not ValueType.LIST:
+            raise self.wrong(node, f"{operator} is for lists, and {key.name} is a {type_.name}")
+        if operator is Operator.MATCHES and type_ not in _TEXTS:
+            raise self.wrong(node, f"matches is for texts, and {key.name} is a {type_.name}")
+
+    def value(self, operator: Operator, node: YamlNode, key: ConfigKey) -> Value:
+        text = self.text(node, operator)
+        choices = key.check.choices if key.check is not None else ()
+        try:
+            if operator in (Operator.CONTAINS, Operator.EXCLUDES):
+                if choices and text not in choices:
+                    raise InvalidValue(f"its items are {', '.join(choices)}")
+                return text
+            value = read_amount(key, text) if key.type in NUMBERS else collapse(parse(key.type, text))
+            if key.check is not None and operator not in (Operator.MIN, Operator.MAX):
+                key.check(value)
+        except InvalidValue as error:
+            raise self.wrong(node, f"{text!r} is no value of {key.name}: {error}{hint(text, choices)}") from None
+        return value
+
+    def relation(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
+        name = self.text(node, operator)
+        other = self.key(node, kind)
+        for each in (key, other):
+            if each.type not in NUMBERS:
+                raise self.wrong(node, f"{operator} compares numbers, and {each.name} is a {each.type.name}")
+        if other.name == key.name:
+            raise self.wrong(node, f"{key.name} is compared with itself")
+        own, its = unit_of(key.name), unit_of(other.name)
+        if (own and own[0]) != (its and its[0]):
+            raise self.wrong(
+                node, f"{key.name} and {name} are not of one kind: one is a time or a size, the other is not"
+            )
+        return Condition(operator, (name,), name)
+
+
+def _type_of(node: YamlNode | None) -> ResourceType | None:
+    """The type that a wrong selector is about, if it can be told: its rule has a key to be checked against it."""
+    while node is not None and node.id == "sequence" and node.value:
+        node = node.value[0]
+    if node is not None and node.id == "mapping":
+        node = next((value for key, value in node.value if key.value == "type"), None)
+    return TYPES.get(str(node.value).partition(":")[0]) if node is not None and node.id == "scalar" else None
+
+
+def _stands_for(key: ConfigKey, name: str) -> bool:
+    return any(rung.name == name for rung in key.rungs)

@@ -1,0 +1,154 @@
+"""What AlterClientQuotas would do. Decides; touches nothing.
+
+An entity's wishes are granted together or not at all, and one entity's mistake is its own. Where a real broker does
+harm, kconf refuses: NaN and Infinity are no quotas, and an entity that stands in a request twice is refused without
+applying the first of its wishes. Values are kept as Kafka kept them in ZooKeeper: whole numbers as such, the others as
+Java prints a double.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
+from math import isfinite
+from typing import Final
+
+from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.parsing import InvalidValue, java_double
+from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, USER_QUOTA
+from kconf.errors import ApiError, InvalidRequest, KafkaError, NotAuthorized
+from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
+from kconf.model.entry import ValueType
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.plan import Plan
+from kconf.model.quota import CLIENT_ID, IP, USER, ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
+from kconf.model.resource import Overrides, Resource
+from kconf.model.snapshot import Snapshot
+
+QuotaOutcomes = dict[QuotaEntity, ApiError | None]
+"""One per entity, in the order of the request; None: granted."""
+
+ENTITY_TYPES: Final = frozenset({USER, CLIENT_ID, IP})
+QUOTA_KEYS: Final[Keys] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
+_LARGEST: Final = {ValueType.LONG: 2**63 - 1, ValueType.INT: 2**31 - 1}
+_LONGEST_SHOWN: Final = 200
+
+
+def plan_alter_quotas(
+    snapshot: Snapshot,
+    wishes: Sequence[ClientQuotaAlteration],
+    *,
+    is_host: Callable[[str], bool] | None = None,
+    authorize: Authorize = allow_all,
+) -> Plan[QuotaOutcomes]:
+    """Decide what would change. `is_host` says whether the name of an ip entity is an address or leads to one."""
+    if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+        refused = NotAuthorized(NotAuthorized.stock).failure()
+        return Plan({wish.entity: refused for wish in wishes})
+    outcomes: QuotaOutcomes = {}
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    named = Counter(wish.entity for wish in wishes)
+    for entity, alterations in wishes:
+        try:
+            if named[entity] > 1:
+                raise InvalidRequest(f"{_shown(str(entity))} stands in the request more than once")
+            keys = keys_of(entity, is_host or is_address)
+            resource = entity.resource
+            made = _changes(resource, snapshot.overrides(resource), alterations, keys)
+        except KafkaError as error:
+            outcomes[entity] = error.failure()
+        else:
+            outcomes[entity] = None
+            changes += made
+            guards[resource] = snapshot.changed.get(resource, 0)
+    return Plan(outcomes, changes, guards)
+
+
+def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> Keys:
+    """What may be set at an entity; raises where there is no such entity."""
+    parts = dict(entity.parts)
+    if not parts:
+        raise InvalidRequest("a quota needs an entity: a user, a client-id, both, or an ip")
+    for kind, name in parts.items():
+        if kind not in ENTITY_TYPES:
+            raise InvalidRequest(f"there are no quotas for entities of type {_shown(repr(kind))}")
+        if name == "":
+            raise InvalidRequest(f"the name of a {kind} must not be empty; no name at all means the default")
+    if IP not in parts:
+        return USER_QUOTA if USER in parts else CLIENT_QUOTA
+    if len(parts) > 1:
+        raise InvalidRequest("an ip cannot be combined with a user or a client-id")
+    host = parts[IP]
+    if host is not None and not is_host(host):
+        raise InvalidRequest(f"{_shown(repr(host))} is not an address and does not lead to one")
+    return IP_QUOTA
+
+
+def is_address(text: str) -> bool:
+    """Whether Java's `InetAddress` reads a text without asking anyone: IPv6, bracketed too, or IPv4 in 1 to 4 parts."""
+    return canonical_address(text) is not None
+
+
+def canonical_address(text: str) -> str | None:
+    """An address as a socket names its peer; None for what is a name, or nothing."""
+    inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
+    try:
+        if ":" in inner:
+            address = ip_address(inner)
+            mapped = getattr(address, "ipv4_mapped", None)
+            return str(mapped or address)
+    except ValueError:
+        return None
+    *firsts, last = parts = text.split(".")
+    if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
+        return None
+    if any(int(part) > 255 for part in firsts) or int(last) >= 1 << 8 * (5 - len(parts)):
+        return None
+    number = int(last) + sum(int(part) << 8 * (3 - index) for index, part in enumerate(firsts))
+    return str(ip_address(number.to_bytes(4, "big")))
+
+
+def _changes(resource: Resource, stored: Overrides, alterations: Sequence[ClientQuotaOp], keys: Keys) -> list[Change]:
+    if len({each.key for each in alterations}) < len(alterations):
+        raise InvalidRequest("a quota stands in the request more than once for this entity")
+    changes = []
+    for name, value in alterations:
+        # Removing what is not there succeeds, whatever it is called. Only quotas are ever removed: a SCRAM credential
+        # that stands beside them in ZooKeeper is none.
+        after = None if value is None else quota_text(_key(keys, name), value)
+        before = stored.get(name) if name in QUOTA_KEYS else None
+        if before != after:
+            op = "delete" if after is None else "set"
+            changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, op))
+    return changes
+
+
+def _key(keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
+    key = keys.get(name)
+    if key is None:
+        raise InvalidRequest(f"{_shown(repr(name))} is no quota of this entity; there are {', '.join(keys)}")
+    return key
+
+
+def quota_text(key: ConfigKey, value: float) -> str:
+    """A quota as it is kept, or InvalidRequest."""
+    if not isfinite(value):
+        raise InvalidRequest(f"{key.name} must be a number; to have no quota, remove it")
+    try:
+        if key.check is not None:
+            key.check.test(value)
+    except InvalidValue as error:
+        raise InvalidRequest(f"{key.name} {error}: {java_double(value)}") from None
+    largest = _LARGEST.get(key.type)
+    if largest is None:
+        return java_double(float(value))
+    whole = min(int(value), largest)
+    if whole == 0:  # Kafka takes 1e-7 for a whole number above 0
+        raise InvalidRequest(f"{key.name} must be at least 1: {java_double(value)}")
+    return str(whole)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

@@ -1,0 +1,36 @@
+"""Whose quota would be another if some quotas were set or removed. Decides nothing and touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kconf.engine.quotas.index import level
+from kconf.engine.quotas.precedence import Name, QuotaResolver
+from kconf.model.quota import ClientQuotaAlteration, QuotaCandidate, QuotaDifference, QuotaSource
+
+
+def what_if(
+    quotas: QuotaResolver, wishes: Sequence[ClientQuotaAlteration], seen: Iterable[tuple[Name, Name]]
+) -> Iterator[QuotaDifference]:
+    """The pairs out of `seen` for whom something would shift."""
+    for user, client_id in seen:
+        wanted: dict[str, dict[QuotaSource, float | None]] = {}
+        for entity, alterations in wishes:
+            source = level(entity, user, client_id)
+            if source is not None:
+                for key, value in alterations:
+                    wanted.setdefault(key, {})[source] = value
+        for key, levels in wanted.items():
+            before = quotas.ladder(key, user, client_id)
+            one, other = next(iter(before), None), _holding({**dict(before), **levels})
+            if one != other:
+                yield QuotaDifference(user, client_id, key, one, other)
+
+
+def _holding(levels: Mapping[QuotaSource, float | None]) -> QuotaCandidate | None:
+    """What holds once the wishes are granted: a level is replaced, comes in, or goes."""
+    for source in sorted(levels):
+        value = levels[source]
+        if value is not None:
+            return QuotaCandidate(source, value)
+    return None

@@ -1,0 +1,241 @@
+"""The lake's tables by look-up, without Spark and its JVM: what was, who did it, what differs.
+
+All tables are read as the last finished run left them, since the versions that a run names belong together. A look-up
+of one resource takes a few tenths of a second from a cold shell. `kconf lake` and, for contexts that have a lake,
+`kconf history`, `blame` and `diff` stand on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.lake.schemas import HISTORY, RUNS, Table
+from kconf.model.resource import Resource
+from kconf.spark.delta_tables import LakeError, local_path
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+Row = dict[str, Any]
+Fact = tuple[str, str, str, str]
+"""Cluster, resource type, resource name, key: what can have a value at a time."""
+Pair = tuple[Row | None, Row | None]
+"""Two rows of a fact, at two times or of two clusters; None: it is not set there."""
+
+_SINCE: Final = "since, epoch, revision, line"
+
+
+@dataclass(frozen=True, slots=True)
+class LookupFilter:
+    """What a question is about; nothing: everything. `key` is one key, the empty one is the topic itself."""
+
+    clusters: Sequence[str] = ()
+    resources: Sequence[Resource] = ()
+    key: str | None = None
+
+    def conditions(self) -> list[str]:
+        found = []
+        if self.clusters:
+            found.append(f"cluster IN ({_list(self.clusters)})")
+        if self.resources:
+            by_type: dict[str, list[str]] = {}
+            for each in self.resources:
+                by_type.setdefault(each.type.word, []).append(each.name)
+            some = (
+                f"(resource_type = {quoted(kind)} AND resource_name IN ({_list(names)}))"
+                for kind, names in by_type.items()
+            )
+            found.append(f"({' OR '.join(some)})")
+        if self.key is not None:
+            found.append(f"key = {quoted(self.key)}")
+        return found
+
+
+EVERYTHING: Final = LookupFilter()
+
+
+class LakeTables:
+    """A lake, for reading. Raises LakeError where there is none, or none that a run has finished."""
+
+    def __init__(self, uri: str) -> None:
+        local = local_path(uri)
+        self.uri = str(local) if local is not None else uri.rstrip("/")
+        runs = self._open(RUNS, None)
+        last = _rows(runs, "SELECT run, finished, versions FROM t ORDER BY run DESC LIMIT 1")
+        if not last:
+            raise LakeError(f"no run of the pipeline has finished on the lake {self.uri}")
+        self.run: Row = last[0]
+        self._versions: Mapping[str, int] = dict(self.run["versions"])
+        self._opened: dict[str, DeltaTable] = {}
+
+    def rows(
+        self, table: Table, conditions: Iterable[str] = (), *, order: str = "", columns: str = "*", group: str = ""
+    ) -> list[Row]:
+        """The rows of a table that meet all conditions; none where the last run did not write the table."""
+        if not self.has(table):
+            return []
+        if table.name not in self._opened:
+            self._opened[table.name] = self._open(table, self._versions[table.name])
+        where = " AND ".join(conditions)
+        text = f"SELECT {columns} FROM t" + (f" WHERE {where}" if where else "")
+        text += (f" GROUP BY {group}" if group else "") + (f" ORDER BY {order}" if order else "")
+        return _rows(self._opened[table.name], text)
+
+    def has(self, table: Table) -> bool:
+        """Whether the last run had such a table."""
+        return table.name in self._versions
+
+    def clusters(self) -> list[str]:
+        """The ids of all clusters whose history is here."""
+        found = self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
+        return [row["cluster"] for row in found]
+
+    def names(self, resource_type: str, clusters: Sequence[str] = ()) -> list[str]:
+        """The names of all resources of a type that ever were."""
+        conditions = [f"resource_type = {quoted(resource_type)}", *LookupFilter(clusters).conditions()]
+        found = self.rows(HISTORY, conditions, columns="DISTINCT resource_name", order="resource_name")
+        return [row["resource_name"] for row in found]
+
+    def history(
+        self, about: LookupFilter = EVERYTHING, since: datetime | None = None, until: datetime | None = None
+    ) -> list[Row]:
+        """The intervals that touch a span of time, in the order in which they began."""
+        conditions = [*about.conditions(), *held_between(since, until)]
+        return self.rows(HISTORY, conditions, order=f"cluster, {_SINCE}, resource_name, key")
+
+    def state(self, about: LookupFilter = EVERYTHING, at: datetime | None = None) -> list[Row]:
+        """What held at a time, each with the change that made it; None: now."""
+        if at is None:
+            held = ["open"]
+        else:
+            moment = _moment(at)
+            held = [f"since <= {moment}", f'("until" IS NULL OR "until" > {moment})']
+        found = self.rows(HISTORY, [*about.conditions(), *held], order="cluster, resource_type, resource_name, key")
+        return _last_words(found)
+
+    def diff(self, about: LookupFilter, before: datetime | None, after: datetime | None = None) -> list[Pair]:
+        """What held at one time and not at the other, or with another value; None: now."""
+        first = {fact(row): row for row in self.state(about, before)}
+        second = {fact(row): row for row in self.state(about, after)}
+        return differences(first, second)
+
+    def compare(
+        self, one: str, other: str, ignored: Iterable[str] = (), about: LookupFilter = EVERYTHING
+    ) -> list[Pair]:
+        """What is set in one cluster and not in another, or to another value. `ignored` are globs of keys."""
+        from fnmatch import fnmatchcase
+
+        patterns = list(ignored)
+
+        def side(cluster: str) -> dict[Fact, Row]:
+            rows = self.state(LookupFilter([cluster], about.resources, about.key))
+            return {
+                ("", *fact(row)[1:]): row
+                for row in rows
+                if not any(fnmatchcase(row["key"] or row["resource_type"], each) for each in patterns)
+            }
+
+        return differences(side(one), side(other), portable)
+
+    def _open(self, table: Table, version: int | None) -> DeltaTable:
+        try:
+            from deltalake import DeltaTable
+            from deltalake.exceptions import DeltaError, TableNotFoundError
+        except ImportError:
+            raise LakeError("reading a lake needs the package deltalake: install kconf with the extra spark") from None
+        try:
+            return DeltaTable(f"{self.uri}/{table.path}", version=version)
+        except (TableNotFoundError, FileNotFoundError):
+            raise LakeError(f"there is no lake at {self.uri}: `kconf pipeline run` makes one") from None
+        except (DeltaError, OSError, ValueError) as error:
+            raise LakeError(f"the lake at {self.uri} cannot be read: {_first_line(error)}") from None
+
+
+def fact(row: Row) -> Fact:
+    return row["cluster"], row["resource_type"], row["resource_name"], row["key"]
+
+
+def differences(
+    first: Mapping[Fact, Row], second: Mapping[Fact, Row], told: Callable[[Row | None], str | None] | None = None
+) -> list[Pair]:
+    """Pairs of rows whose values are not the same, in order; None: not set."""
+    tell = told or shown
+    pairs = [(first.get(each), second.get(each)) for each in sorted({*first, *second})]
+    return [(one, other) for one, other in pairs if tell(one) != tell(other)]
+
+
+def shown(row: Row | None) -> str | None:
+    """A value as a person reads it; of a topic its shape. None: not set."""
+    if row is None:
+        return None
+    if row["kind"] == "topic":
+        return _shape(row["value"] or "{}")
+    return row["value"] if row["value"] is not None else ""
+
+
+def portable(row: Row | None) -> str | None:
+    """A value as it may be compared between clusters: each of them seals its secrets with a key of its own."""
+    return "" if row is not None and row["sensitive"] else shown(row)
+
+
+def _shape(text: str) -> str:
+    """Partitions and replication of a topic, from the journal's form or from a snapshot's."""
+    import json
+
+    told = json.loads(text)
+    if "replicas" in told:
+        replicas = told["replicas"]
+        return f"partitions={len(replicas)} replicas={len(replicas[0]) if replicas else 0}"
+    return f"partitions={told.get('partitions')} replicas={told.get('replication')}"
+
+
+def _last_words(rows: Sequence[Row]) -> list[Row]:
+    """Of several rows of a fact the last by order: a clock may stand still while two changes are made."""
+    found: dict[Fact, Row] = {}
+    for row in rows:
+        known = found.get(fact(row))
+        if known is None or _order(row) > _order(known):
+            found[fact(row)] = row
+    return list(found.values())
+
+
+def _order(row: Row) -> tuple[int, int, int]:
+    return row["epoch"] or 0, row["revision"] or 0, row["line"] or 0
+
+
+def held_between(since: datetime | None, until: datetime | None) -> list[str]:
+    """Conditions for intervals that touch a span of time; None: without a bound there."""
+    begun = [f"since <= {_moment(until)}"] if until is not None else []
+    return [*begun, f'("until" IS NULL OR "until" > {_moment(since)})'] if since is not None else begun
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(map(quoted, texts))
+
+
+def _moment(at: datetime) -> str:
+    return f"arrow_cast({quoted(at.isoformat())}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+def _rows(table: DeltaTable, text: str) -> list[Row]:
+    from deltalake import QueryBuilder
+    from deltalake.exceptions import DeltaError
+
+    try:
+        found: Any = QueryBuilder().register("t", table).execute(text).read_all()
+    except (DeltaError, OSError) as error:
+        raise LakeError(f"{table.table_uri} cannot be read: {_first_line(error)}") from None
+    names = found.column_names
+    columns = [[value.as_py() for value in found.column(name)] for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,109 @@
+"""The journal as lines of JSON: what the archive, the client's own journal and the pipeline share.
+
+One line per change, whole in itself, so that any tool can read any part of a file. `(cluster, epoch, revision, line)`
+names a line for good and gives the order; `sequence` counts the revisions of an epoch without gaps, and `lines` says
+how many a revision has, so that a reader sees what is missing. A sensitive value stands there as a keyed hash. Fields
+may be added; a reader ignores those that it does not know. docs/reference/formats.md shows them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.resource import Resource, ResourceType
+
+FORMAT = 1
+
+to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+_TYPES = {each.word: each for each in ResourceType}
+
+
+def change_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[dict[str, Any]]:
+    """A revision whose sensitive values are sealed, as lines."""
+    head = {
+        "format": FORMAT,
+        "cluster": cluster,
+        "epoch": epoch,
+        "revision": revision.number,
+        "sequence": revision.sequence or revision.number,
+        "lines": len(revision.changes),
+        "time": revision.time,
+        "origin": revision.origin,
+        **_caller(revision.caller),
+    }
+    for place, change in enumerate(revision.changes):
+        yield {**head, "line": place, **_change(change)}
+
+
+def attempt_line(cluster: str, epoch: int, attempt: AuditEntry) -> dict[str, Any]:
+    """A refused request or a dry run, as a line."""
+    return {
+        "format": FORMAT,
+        "cluster": cluster,
+        "epoch": epoch,
+        "number": attempt.number,
+        "revision": attempt.revision,
+        "time": attempt.time,
+        **_caller(attempt.caller),
+        **_resource(attempt.resource),
+        "keys": list(attempt.keys),
+        "error": attempt.code,
+        "dry_run": attempt.dry_run,
+    }
+
+
+def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
+    """The revisions that lines in order tell of. Raises KeyError, TypeError or ValueError where one is none."""
+    current: Revision | None = None
+    for line in lines:
+        change = read_change(line)
+        if current is not None and current.number == line["revision"]:
+            current = replace(current, changes=(*current.changes, change))
+            continue
+        if current is not None:
+            yield current
+        who = RequestContext(**{name: line[name] for name in RequestContext.__slots__})
+        current = Revision(line["revision"], line["time"], who, (change,), line["origin"], line["sequence"])
+    if current is not None:
+        yield current
+
+
+def read_change(line: Mapping[str, Any]) -> Change:
+    """The change that one line tells of; raises as `read_revisions` does."""
+    return Change(
+        ChangeKind(line["kind"]),
+        Resource(_TYPES[line["resource_type"]], line["resource_name"]),
+        line["key"],
+        line["before"],
+        line["after"],
+        line["op"],
+        line["sensitive"],
+    )
+
+
+def _caller(caller: RequestContext) -> dict[str, Any]:
+    return {name: getattr(caller, name) for name in RequestContext.__slots__}
+
+
+def _resource(resource: Resource) -> dict[str, Any]:
+    """Of a quota the entity too, type → name (null for the default), so that nobody parses the name."""
+    named: dict[str, Any] = {"resource_type": resource.type.word, "resource_name": resource.name}
+    if resource.type == ResourceType.QUOTA:
+        named["entity"] = json.loads(resource.name)
+    return named
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "kind": change.kind.value,
+        **_resource(change.resource),
+        "op": change.op,
+        "key": change.key,
+        "before": change.before,
+        "after": change.after,
+        "sensitive": change.sensitive,
+    }

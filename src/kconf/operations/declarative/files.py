@@ -1,0 +1,132 @@
+"""The files that declare a cluster: found, read, and written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kconf.client.contexts.contexts import Context
+    from kconf.engine.declarative.model import Declared, Scope, SecretSource
+
+_ENDINGS = (".yaml", ".yml")
+_LARGEST = 64 << 20  # bytes
+
+
+def add_files(parser: argparse._ActionsContainer, *, required: bool) -> None:
+    parser.add_argument(
+        "-f", "--file", metavar="DIR|FILE", action="append", required=required, help="declarations; may be repeated"
+    )
+
+
+def add_prune(parser: argparse.ArgumentParser) -> None:
+    words = "topics, users, acls, quotas"
+    add = parser.add_argument_group("what no file names").add_argument
+    about = f"remove overrides that no file names, inside the selectors; with =WORD,… also {words}"
+    add("--prune", metavar="WORD,…", nargs="?", const="", help=about)
+    add("--max-deletes", metavar="N", type=int, default=10, help="refuse to remove more than this (default: 10)")
+
+
+def load_declared(paths: Sequence[str], context: Context) -> Declared:
+    """What the files say, with what the context ignores."""
+    from kconf.cli.common.units import keys_for
+    from kconf.engine.declarative.parser import read_declared
+    from kconf.util.gc_tuning import gc_paused
+
+    found = [each for path in paths for each in _files(path)]
+    with gc_paused():
+        declared = read_declared(((path, _text(path)) for path in dict.fromkeys(found)), keys_for)
+    return replace(declared, ignored=(*declared.ignored, *ignored_by(context)))
+
+
+def ignored_by(context: Context) -> tuple[Scope, ...]:
+    from kconf.engine.declarative.tree import read_scopes
+
+    try:
+        return read_scopes(context.ignore, "ignore", keys=True)
+    except ValueError as error:
+        raise ConfigurationError(f"the context {context.name!r}: {error}") from None
+
+
+def _files(path: str) -> list[str]:
+    if not os.path.isdir(path):
+        return [path]
+    found = []
+    for place, folders, names in os.walk(path):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        found += [os.path.join(place, name) for name in sorted(names) if _is_declaration(name)]
+    if not found:
+        raise ConfigurationError(f"there are no .yaml files in {path}")
+    return found
+
+
+def _is_declaration(name: str) -> bool:
+    return name.endswith(_ENDINGS) and not name.startswith(".")
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > _LARGEST:
+        raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
+
+
+def fetched_secret(source: SecretSource, what: str) -> str:
+    """The secret itself, from where a file says that it is."""
+    if source.kind == "env":
+        value = os.environ.get(source.name)
+        if not value:
+            raise ConfigurationError(f"{what} needs the variable {source.name}, which is not set")
+        return value
+    from kconf.operations.assignments import from_file
+
+    value = from_file(what, os.path.expanduser(source.name))
+    if not value:
+        raise ConfigurationError(f"{what}: the file {source.name} is empty")
+    return value
+
+
+def write_files(directory: str, files: Mapping[str, str], *, force: bool) -> Iterator[str]:
+    """Write each file in one step; what is there already is replaced only by force."""
+    try:
+        os.makedirs(directory, exist_ok=True)
+        there = [name for name in files if os.path.lexists(os.path.join(directory, name))]
+        if there and not force:
+            raise ConfigurationError(f"{os.path.join(directory, there[0])} is there already; --force replaces it")
+        for name, text in files.items():
+            path = os.path.join(directory, name)
+            write_whole(path, text)
+            yield path
+    except OSError as error:
+        raise ConfigurationError(f"{error.filename or directory} cannot be written: {error.strerror}") from None
+
+
+def write_whole(path: str, text: str, *, private: bool = False) -> None:
+    """A file in one step: nobody ever sees half of it. OSError where it cannot be."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        mode = 0o600 if private else 0o666
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise

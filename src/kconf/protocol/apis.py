@@ -1,0 +1,85 @@
+"""The table of everything that is spoken: key, name, versions, first flexible version, and the file that declares it.
+
+A file is imported when its messages are first asked for: a command that sends three kinds of request loads three.
+The server advertises the rows that it has handlers for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Final
+
+NEVER: Final = 1 << 15
+API_VERSIONS: Final = 18
+LIST_CONFIG_CHANGES: Final = 30000
+"""A server that advertises this key understands our tags; no other server is sent them."""
+
+
+class Api:
+    """One row: versions `min` to `max` are spoken, those from `flexible` on are flexible."""
+
+    def __init__(self, key: int, name: str, min: int, max: int, flexible: int, file: str) -> None:  # noqa: A002
+        self.key: Final = key
+        self.name: Final = name
+        self.min: Final = min
+        self.max: Final = max
+        self.flexible: Final = flexible
+        self.file: Final = file
+
+    @cached_property
+    def request(self) -> type[Any]:
+        return self._message("Request")
+
+    @cached_property
+    def response(self) -> type[Any]:
+        return self._message("Response")
+
+    def _message(self, side: str) -> type[Any]:
+        return getattr(import_module(f"kconf.protocol.messages.{self.file}"), self.name + side)  # type: ignore[no-any-return]
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible
+
+    def serves(self, version: int) -> bool:
+        return self.min <= version <= self.max
+
+    def __repr__(self) -> str:
+        return f"Api({self.key}, {self.name!r}, {self.min}-{self.max})"
+
+
+_ROWS: Final = (
+    Api(3, "Metadata", 0, 13, 9, "metadata"),
+    Api(16, "ListGroups", 0, 5, 3, "list_groups"),
+    Api(17, "SaslHandshake", 0, 1, NEVER, "sasl_handshake"),
+    Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "api_versions"),
+    Api(19, "CreateTopics", 0, 7, 5, "create_topics"),
+    Api(20, "DeleteTopics", 0, 6, 4, "delete_topics"),
+    Api(29, "DescribeAcls", 0, 3, 2, "acls"),
+    Api(30, "CreateAcls", 0, 3, 2, "acls"),
+    Api(31, "DeleteAcls", 0, 3, 2, "acls"),
+    Api(32, "DescribeConfigs", 0, 4, 4, "describe_configs"),
+    Api(33, "AlterConfigs", 0, 2, 2, "alter_configs"),
+    Api(36, "SaslAuthenticate", 0, 2, 2, "sasl_authenticate"),
+    Api(37, "CreatePartitions", 0, 3, 2, "create_partitions"),
+    Api(44, "IncrementalAlterConfigs", 0, 1, 1, "incremental_alter_configs"),
+    Api(48, "DescribeClientQuotas", 0, 1, 1, "describe_client_quotas"),
+    Api(49, "AlterClientQuotas", 0, 1, 1, "alter_client_quotas"),
+    Api(50, "DescribeUserScramCredentials", 0, 0, 0, "describe_user_scram_credentials"),
+    Api(51, "AlterUserScramCredentials", 0, 0, 0, "alter_user_scram_credentials"),
+    Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
+    Api(74, "ListConfigResources", 0, 1, 0, "list_config_resources"),
+    Api(75, "DescribeTopicPartitions", 0, 0, 0, "describe_topic_partitions"),
+    # What Kafka does not have: the KIPs' own requests, and ours (docs/protocol.md, "Extensions").
+    Api(2100, "AlterConfig", 0, 0, NEVER, "alter_config"),
+    Api(2101, "DescribeConfig", 0, 0, NEVER, "describe_config"),
+    Api(24800, "DescribeQuotas", 0, 0, 0, "describe_quotas"),
+    Api(24801, "AlterQuotas", 0, 0, 0, "alter_quotas"),
+    Api(24802, "ListConfigEntities", 0, 0, 0, "list_config_entities"),
+    Api(LIST_CONFIG_CHANGES, "ListConfigChanges", 0, 0, 0, "list_config_changes"),
+    Api(30001, "DescribeConfigsAt", 0, 0, 0, "describe_configs_at"),
+    Api(30002, "ListAttempts", 0, 0, 0, "list_attempts"),
+)
+
+APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}
+BY_NAME: Final[dict[str, Api]] = {api.name: api for api in _ROWS}

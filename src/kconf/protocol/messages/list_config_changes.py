@@ -1,0 +1,64 @@
+"""ListConfigChanges (key 30000), version 0, flexible: the journal over the wire, with long-poll.
+
+`after` is the last revision that the reader has; the answer's `next_after` is what it asks with next, also where a
+filter left nothing to show. A reader that is behind the oldest revision gets OFFSET_OUT_OF_RANGE and that revision.
+`after` -1 means: from now on. A sensitive value is never sent: `before` and `after` are then keyed hashes. Texts may be
+longer than Kafka's limit: the assignment of a large topic is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kconf.protocol.codec.fields import BOOL, I16, I32, I64, LONG_STRING, STRING, Array, f, struct
+
+
+@struct
+class ChangeFilter:
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_name: str | None = f(STRING, nullable=0)
+
+
+@struct
+class ListConfigChangesRequest:
+    after: int = f(I64)
+    max_wait_ms: int = f(I32, default=0)
+    max_lines: int = f(I32, default=1000)
+    filters: Sequence[ChangeFilter] = f(Array(ChangeFilter), default=())
+
+
+@struct
+class ListedChange:
+    kind: str = f(STRING)
+    resource_type: int = f(I16)  # as ResourceType, which goes beyond the config resources
+    resource_name: str = f(LONG_STRING)
+    op: str = f(STRING)
+    key: str = f(LONG_STRING)
+    before: str | None = f(LONG_STRING, nullable=0)
+    after: str | None = f(LONG_STRING, nullable=0)
+    sensitive: bool = f(BOOL)
+
+
+@struct
+class ListedRevision:
+    revision: int = f(I64)
+    time_ms: int = f(I64)
+    principal: str = f(LONG_STRING)
+    client_id: str = f(LONG_STRING)
+    host: str = f(STRING)
+    api: str = f(STRING)
+    request_id: int = f(I32)
+    reason: str | None = f(LONG_STRING, nullable=0)
+    origin: str = f(STRING)
+    changes: Sequence[ListedChange] = f(Array(ListedChange))
+
+
+@struct
+class ListConfigChangesResponse:
+    throttle_time_ms: int = f(I32, default=0)
+    error_code: int = f(I16, default=0)
+    error_message: str | None = f(STRING, nullable=0, default=None)
+    oldest: int = f(I64, default=1)
+    current: int = f(I64, default=0)
+    next_after: int = f(I64, default=0)
+    revisions: Sequence[ListedRevision] = f(Array(ListedRevision), default=())

@@ -1,0 +1,228 @@
+"""Passwords as Kafka up to 3.9 writes them into ZooKeeper, so that a broker reads what kconf wrote, and the reverse.
+
+The text names its own parameters, `key:value` with commas between them: a key is stretched from
+`password.encoder.secret` (PBKDF2, a salt of its own each time), and hides the password by AES, in CBC or GCM (which a
+broker reads only if its own `password.encoder.cipher.algorithm` says the same; kconf reads either). What was written
+with `password.encoder.old.secret` is read too, and told apart, so that it can be written again. The ciphers are those
+of the package `cryptography` (the extra `kconf[tls]`). kconf's own stores have another lock: vault.py.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import pbkdf2_hmac
+from secrets import token_bytes
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kconf.errors import ConfigurationError
+from kconf.security.value_cipher import Secrets
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.modes import CBC, GCM
+
+_PREFIX: Final = "password.encoder."
+_FACTORY: Final = "PBKDF2WithHmacSHA512"
+_HASHES: Final = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}
+_CBC: Final = "AES/CBC/PKCS5Padding"
+_GCM: Final = "AES/GCM/NoPadding"
+_KEY_BITS: Final = (128, 192, 256)
+_SALT: Final = 256
+_BLOCK: Final = 16
+_NONCE: Final = 12
+_TAG: Final = 16
+_MOST_ITERATIONS: Final = 10_000_000  # what a text may make us do
+
+
+class UndecodablePassword(ConfigurationError):
+    """A text that is not one of Kafka's, or that none of our secrets opens. It is never shown."""
+
+
+class Decoded(NamedTuple):
+    value: str
+    current: bool  # False: written with the old secret, and due to be written again
+
+    def __repr__(self) -> str:
+        return "Decoded([hidden])"
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordEncoder:
+    """Encodes with the current secret; decodes with it, or else with the old one."""
+
+    secrets: Secrets
+    factory: str = _FACTORY
+    cipher: str = _CBC
+    key_bits: int = 128
+    iterations: int = 4096
+
+    def __post_init__(self) -> None:
+        if not self.secrets.current:
+            raise ConfigurationError(f"{_PREFIX}secret is needed to keep passwords in ZooKeeper, as Kafka does")
+        if self.factory not in _HASHES:
+            raise ConfigurationError(f"{_PREFIX}keyfactory.algorithm is one of {', '.join(_HASHES)}")
+        if self.cipher not in (_CBC, _GCM):
+            raise ConfigurationError(f"{_PREFIX}cipher.algorithm is {_CBC} or {_GCM}")
+        if self.key_bits not in _KEY_BITS:
+            raise ConfigurationError(f"{_PREFIX}key.length is 128, 192 or 256")
+        if not 1024 <= self.iterations <= _MOST_ITERATIONS:
+            raise ConfigurationError(f"{_PREFIX}iterations is a number from 1024 to {_MOST_ITERATIONS}")
+        try:
+            import cryptography  # noqa: F401
+        except ImportError:
+            raise ConfigurationError(
+                f"{_PREFIX}secret needs the package cryptography: pip install 'kconf[tls]'"
+            ) from None
+
+    @classmethod
+    def of(cls, static: Mapping[str, str]) -> PasswordEncoder | None:
+        """What server.properties asks for; None where it has no secret, and so no passwords either."""
+        secrets = Secrets.of(static)
+        if secrets.current is None:
+            return None
+        return cls(
+            secrets,
+            static.get(f"{_PREFIX}keyfactory.algorithm") or _FACTORY,
+            static.get(f"{_PREFIX}cipher.algorithm") or _CBC,
+            _number(static, "key.length", 128),
+            _number(static, "iterations", 4096),
+        )
+
+    def encode(self, password: str) -> str:
+        """The password under the current secret; another text each time."""
+        salt = token_bytes(_SALT)
+        vector = token_bytes(_NONCE if self.cipher == _GCM else _BLOCK)
+        key = _stretched(self.secrets.current or "", self.factory, salt, self.iterations, self.key_bits)
+        parts = {
+            "keyFactoryAlgorithm": self.factory,
+            "cipherAlgorithm": self.cipher,
+            "keyLength": str(self.key_bits),
+            "salt": b64encode(salt).decode(),
+            "iterations": str(self.iterations),
+            "encryptedPassword": b64encode(_hidden(self.cipher, key, vector, password.encode())).decode(),
+            "passwordLength": str(_length(password)),
+            "initializationVector": b64encode(vector).decode(),
+        }
+        if self.cipher == _GCM:
+            parts["authenticationTagLength"] = str(8 * _TAG)
+        return ",".join(f"{name}:{value}" for name, value in parts.items())
+
+    def decode(self, text: str) -> Decoded:
+        """The password, and which secret opened it. Raises `UndecodablePassword`."""
+        sealed = _Sealed.read(text)
+        for secret in self.secrets:
+            value = None if secret is None else sealed.opened(secret)
+            if value is not None:
+                return Decoded(value, secret == self.secrets.current)
+        raise UndecodablePassword("a password cannot be decoded with password.encoder.secret, nor with the old one")
+
+    def renewed(self, text: str) -> str | None:
+        """What to write in place of a text of the old secret; None: it is current, and stays."""
+        found = self.decode(text)
+        return None if found.current else self.encode(found.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """One encoded password, read into its parts."""
+
+    factory: str
+    cipher: str
+    key_bits: int
+    iterations: int
+    length: int
+    salt: bytes = field(repr=False)
+    vector: bytes = field(repr=False)
+    hidden: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, text: str) -> _Sealed:
+        parts = dict(each.strip().rpartition(":")[::2] for each in text.split(","))
+        try:
+            bits, iterations, length = (int(parts[name]) for name in ("keyLength", "iterations", "passwordLength"))
+            names = ("salt", "initializationVector", "encryptedPassword")
+            data = (b64decode(parts[name], validate=True) for name in names)
+            made = cls(parts["keyFactoryAlgorithm"], parts["cipherAlgorithm"], bits, iterations, length, *data)
+        except (KeyError, ValueError, Base64Error):
+            raise UndecodablePassword("a password does not have the form that Kafka gives it") from None
+        if (
+            made.factory not in _HASHES
+            or made.cipher not in (_CBC, _GCM)
+            or made.key_bits not in _KEY_BITS
+            or not 0 < made.iterations <= _MOST_ITERATIONS
+            or not made._fits()
+        ):
+            raise UndecodablePassword("a password was encoded in a way that kconf does not know")
+        return made
+
+    def _fits(self) -> bool:
+        if self.cipher == _GCM:
+            return 8 <= len(self.vector) <= 128 and len(self.hidden) >= _TAG
+        return len(self.vector) == _BLOCK and len(self.hidden) >= _BLOCK and len(self.hidden) % _BLOCK == 0
+
+    def opened(self, secret: str) -> str | None:
+        """The password; None where the secret is another one. CBC proves nothing, so padding and length must fit."""
+        key = _stretched(secret, self.factory, self.salt, self.iterations, self.key_bits)
+        try:
+            value = _shown(self.cipher, key, self.vector, self.hidden).decode()
+        except ValueError:
+            return None
+        return value if _length(value) == self.length else None
+
+
+def _stretched(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
+    return pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, bits // 8)
+
+
+def _length(password: str) -> int:
+    """As Java counts it: in units of UTF-16."""
+    return len(password.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _hidden(cipher: str, key: bytes, vector: bytes, data: bytes) -> bytes:
+    if cipher == _CBC:
+        pad = _BLOCK - len(data) % _BLOCK
+        writer = _cbc(key, vector).encryptor()
+        return writer.update(data + bytes([pad]) * pad) + writer.finalize()
+    sealer = _gcm(key, vector).encryptor()
+    return sealer.update(data) + sealer.finalize() + sealer.tag
+
+
+def _shown(cipher: str, key: bytes, vector: bytes, hidden: bytes) -> bytes:
+    """Raises ValueError where the key does not fit."""
+    from cryptography.exceptions import InvalidTag
+
+    if cipher == _CBC:
+        reader = _cbc(key, vector).decryptor()
+        data = reader.update(hidden) + reader.finalize()
+        pad = data[-1]
+        if not 1 <= pad <= _BLOCK or data[-pad:] != bytes([pad]) * pad:
+            raise ValueError("padding")
+        return data[:-pad]
+    try:
+        opener = _gcm(key, vector, hidden[-_TAG:]).decryptor()
+        return opener.update(hidden[:-_TAG]) + opener.finalize()
+    except InvalidTag:
+        raise ValueError("tag") from None
+
+
+def _cbc(key: bytes, vector: bytes) -> Cipher[CBC]:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    return Cipher(algorithms.AES(key), modes.CBC(vector))
+
+
+def _gcm(key: bytes, vector: bytes, tag: bytes | None = None) -> Cipher[GCM]:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    return Cipher(algorithms.AES(key), modes.GCM(vector, tag))
+
+
+def _number(static: Mapping[str, str], name: str, default: int) -> int:
+    text = static.get(f"{_PREFIX}{name}", "").strip()
+    if text and not text.isdecimal():
+        raise ConfigurationError(f"{_PREFIX}{name} is a number")
+    return int(text) if text else default

@@ -1,0 +1,181 @@
+"""DescribeAcls (29), CreateAcls (30), DeleteAcls (31), versions 0 to 3.
+
+Without an authorizer every answer says SECURITY_DISABLED. An enum byte of 0 makes a request unreadable, as in Kafka; a
+number that nobody knows fails its element, or matches nothing in a description. A caller of version 0 means LITERAL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import groupby
+from typing import TypeVar
+
+from kconf.engine.access.acls import bindings, matches, pattern_of, plan_create_acls, plan_delete_acls
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, NotAuthorized, RemoteProtocolError, StoreError
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, ResourceType
+from kconf.protocol.messages.acls import (
+    AclCreation,
+    AclCreationResult,
+    AclDescription,
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from kconf.server.context import ApiRequest, ServerContext, store_error
+from kconf.service import State
+
+_DISABLED = ApiError(ErrorCode.SECURITY_DISABLED, "no authorizer is configured on this server")
+_REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
+
+E = TypeVar("E", bound=IntEnum)
+
+
+def handle_describe(context: ServerContext, request: DescribeAclsRequest, call: ApiRequest) -> DescribeAclsResponse:
+    wanted = _filter(request)
+    failure = _refusal(context, call, Operation.DESCRIBE)
+    if failure is not None:
+        return DescribeAclsResponse(error_code=failure.code, error_message=failure.message)
+    readable = _problem(wanted) is None
+    found = [each for each in bindings(context.service.state.snapshot) if readable and matches(each, wanted)]
+    return DescribeAclsResponse(
+        error_message="",
+        resources=[
+            DescribeAclsResource(
+                pattern.type,
+                pattern.name,
+                pattern.pattern,
+                [AclDescription(each.principal, each.host, each.operation, each.permission) for each in acls],
+            )
+            for pattern, acls in groupby(found, pattern_of)
+        ],
+    )
+
+
+async def handle_create(context: ServerContext, request: CreateAclsRequest, call: ApiRequest) -> CreateAclsResponse:
+    wishes = [_binding(each) for each in request.creations]
+
+    def planner(state: State) -> Plan[list[ApiError | None]]:
+        return plan_create_acls(state.snapshot, wishes)
+
+    refusal = _refusal(context, call, Operation.ALTER)
+    outcomes: list[ApiError | None]
+    if refusal is not None:
+        outcomes = [refusal] * len(wishes)
+    else:
+        try:
+            outcomes = await context.service.change(planner, call.caller)
+        except StoreError as error:
+            outcomes = [store_error(error)] * len(wishes)
+    named = [Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in wishes]
+    _note(context, call, named, outcomes)
+    return CreateAclsResponse(
+        results=[AclCreationResult(0, "") if each is None else AclCreationResult(*_told(each)) for each in outcomes]
+    )
+
+
+async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call: ApiRequest) -> DeleteAclsResponse:
+    filters = [_filter(each) for each in request.filters]
+    failures = [_problem(each) for each in filters]
+    good = [each for each, failure in zip(filters, failures, strict=True) if failure is None]
+
+    def planner(state: State) -> Plan[list[list[AclBinding]]]:
+        return plan_delete_acls(state.snapshot, good)
+
+    found: list[list[AclBinding]] = []
+    refusal = _refusal(context, call, Operation.ALTER)
+    if refusal is None:
+        try:
+            found = await context.service.change(planner, call.caller)
+        except StoreError as error:
+            refusal = store_error(error)
+    if refusal is not None:
+        failures = [refusal] * len(filters)
+    _note(context, call, [Resource(ResourceType.ACL, each.name or "") for each in filters], failures)
+    removed = iter(found)
+    return DeleteAclsResponse(
+        filter_results=[
+            DeleteAclsFilterResult(0, None, [_removed(each) for each in next(removed)])
+            if failure is None
+            else DeleteAclsFilterResult(*_told(failure))
+            for failure in failures
+        ]
+    )
+
+
+def _refusal(context: ServerContext, call: ApiRequest, operation: Operation) -> ApiError | None:
+    if context.authorizer is None:
+        return _DISABLED
+    return None if call.authorize(operation, AclType.CLUSTER, CLUSTER_NAME) else _REFUSED
+
+
+def _note(
+    context: ServerContext, call: ApiRequest, named: Sequence[Resource], outcomes: Sequence[ApiError | None]
+) -> None:
+    if any(outcomes):
+        lines = ((resource, (), failure) for resource, failure in zip(named, outcomes, strict=True))
+        context.attempts.note(call.caller, lines, dry_run=False)
+
+
+def _told(failure: ApiError) -> tuple[int, str | None]:
+    return failure.code, failure.message
+
+
+def _problem(wanted: AclFilter) -> ApiError | None:
+    for value, kind in zip(
+        (wanted.resource_type, wanted.pattern, wanted.operation, wanted.permission),
+        ("type of a resource", "type of a pattern", "operation", "permission"),
+        strict=True,
+    ):
+        if not value:
+            return InvalidRequest(f"a filter has an unknown {kind}").failure()
+    return None
+
+
+def _removed(each: AclBinding) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        0, None, each.resource_type, each.name, each.pattern, each.principal, each.host, each.operation, each.permission
+    )
+
+
+def _binding(each: AclCreation) -> AclBinding:
+    return AclBinding(
+        _known(AclType, each.resource_type),
+        each.resource_name,
+        each.principal,
+        _known(Operation, each.operation),
+        _known(Permission, each.permission_type),
+        _known(PatternType, each.resource_pattern_type),
+        each.host,
+    )
+
+
+def _filter(each: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+    return AclFilter(
+        _known(AclType, each.resource_type_filter),
+        each.resource_name_filter,
+        each.principal_filter,
+        _known(Operation, each.operation),
+        _known(Permission, each.permission_type),
+        _known(PatternType, each.pattern_type_filter),
+        each.host_filter,
+    )
+
+
+def _known(kind: type[E], number: int) -> E:
+    """A number beyond the known ones reads as UNKNOWN; UNKNOWN itself may not be sent."""
+    if number == 0:
+        raise RemoteProtocolError("an ACL request names an unknown type, pattern, operation or permission")
+    try:
+        return kind(number)
+    except ValueError:
+        return kind(0)

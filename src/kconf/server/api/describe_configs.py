@@ -1,0 +1,189 @@
+"""DescribeConfigs: any number of resources, answered from one snapshot.
+
+The bytes of an entry are made once and live with it; a resource's entries are joined once per View and live with that,
+so that a topic costs a few appends, and topics with the same overrides share their bytes
+(protocol/messages/describe_configs.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from kconf.engine.configs.alter import check_node
+from kconf.engine.topics.names import name_problem
+from kconf.errors import (
+    ApiError,
+    ErrorCode,
+    GroupNotAuthorized,
+    InvalidRequest,
+    InvalidTopic,
+    KafkaError,
+    NotAuthorized,
+    TopicNotAuthorized,
+    UnknownTopic,
+)
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.entry import View
+from kconf.model.resource import Resource, ResourceType
+from kconf.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    Form,
+    response_parts,
+    result_head,
+    result_tail,
+)
+from kconf.server.api.encoded_entries import entry_bytes, tail_of
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.service import State
+
+_OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+_AT_ONCE = 500  # resources described before others get their turn
+_TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
+
+
+def handle(
+    context: ServerContext, request: DescribeConfigsRequest, call: ApiRequest
+) -> list[bytes] | Coroutine[Any, Any, list[bytes]]:
+    """The answer's body, in parts; promised where there is so much to describe that others must have their turn."""
+    form = Form(call.version, request.include_synonyms, request.include_documentation)
+    state = context.service.state
+    if any(each.resource_type not in _TYPES for each in request.resources):
+        # As in Kafka: one unknown type fails every resource of the request.
+        failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
+        failed = [_failed(form, each, failure) for each in request.resources]
+        return response_parts(form, failed, state.snapshot.revision)
+    description = _Description(context, state, form, call)
+    wanted = _once(request.resources)
+    if context.brokers.members.brokers and any(each.resource_type in _OF_BROKERS for each in wanted):
+        return _beside(description, wanted, context)
+    if len(wanted) > _AT_ONCE:
+        return _in_turns(description, wanted)
+    description.add(wanted)
+    return description.parts()
+
+
+async def _in_turns(description: _Description, wanted: Sequence[DescribeConfigsResource]) -> list[bytes]:
+    for first in range(0, len(wanted), _AT_ONCE):
+        description.add(wanted[first : first + _AT_ONCE])
+        await asyncio.sleep(0)
+    return description.parts()
+
+
+async def _beside(
+    description: _Description, wanted: Sequence[DescribeConfigsResource], context: ServerContext
+) -> list[bytes]:
+    """Ask the real brokers first for what only they know."""
+    named = [(each.resource_type, context.brokers.known(each.resource_name)) for each in wanted]
+    await context.brokers.learn(number for kind, number in named if kind == ResourceType.BROKER and number is not None)
+    for kind, number in named:
+        if kind == ResourceType.BROKER_LOGGER and number is not None:
+            description.levels[number] = await _levels(context, number)
+    return await _in_turns(description, wanted)
+
+
+async def _levels(context: ServerContext, number: int) -> View | KafkaError:
+    try:
+        return await context.brokers.describe_loggers(number)
+    except KafkaError as error:
+        return error
+
+
+class _Description:
+    """An answer under way, all of it from one state."""
+
+    def __init__(self, context: ServerContext, state: State, form: Form, call: ApiRequest) -> None:
+        self._context, self._state, self._form, self._call = context, state, form, call
+        self._results: list[tuple[bytes, bytes]] = []
+        self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
+        self.levels: dict[int, View | KafkaError] = {}  # of the loggers of real brokers
+
+    def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
+        for each in wanted:
+            try:
+                self._results.append(self._described(each))
+            except NotAuthorized as error:
+                self._refused.append(_failed(self._form, each, error.failure()))
+            except KafkaError as error:
+                self._results.append(_failed(self._form, each, error.failure()))
+
+    def _described(self, wanted: DescribeConfigsResource) -> tuple[bytes, bytes]:
+        resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
+        _authorise(resource, self._call)
+        view = self._view(resource)
+        head = result_head(self._form, 0, "", resource.type, resource.name)
+        return head, _tail(view, wanted.configuration_keys, self._form)
+
+    def _view(self, resource: Resource) -> View:
+        """As this server has it, or the broker that it speaks for."""
+        if resource.type in _OF_BROKERS:
+            number = self._context.brokers.known(resource.name)
+            if number is not None and resource.type == ResourceType.BROKER:
+                return self._context.brokers.ladders(self._state)[number].broker()
+            if number is not None and number in self.levels:
+                levels = self.levels[number]
+                if isinstance(levels, KafkaError):
+                    raise levels
+                return levels
+        return _view(self._context, self._state, resource)
+
+    def parts(self) -> list[bytes]:
+        return response_parts(self._form, [*self._results, *self._refused], self._state.snapshot.revision)
+
+
+def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:
+    """Clients refuse an answer that speaks of a resource twice, so a repeated one is answered once."""
+    if len(resources) == 1:
+        return resources
+    first: dict[tuple[int, str], DescribeConfigsResource] = {}
+    for each in resources:
+        first.setdefault((each.resource_type, each.resource_name), each)
+    return list(first.values())
+
+
+def _failed(form: Form, wanted: DescribeConfigsResource, failure: ApiError) -> tuple[bytes, bytes]:
+    head = result_head(form, failure.code, failure.message, wanted.resource_type, wanted.resource_name)
+    return head, result_tail(form, ())
+
+
+def _authorise(resource: Resource, call: ApiRequest) -> None:
+    match resource.type:
+        case ResourceType.TOPIC:
+            if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, resource.name):
+                raise TopicNotAuthorized(TopicNotAuthorized.stock)
+        case ResourceType.GROUP:
+            if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.GROUP, resource.name):
+                raise GroupNotAuthorized(GroupNotAuthorized.stock)
+        case _:
+            if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+                raise NotAuthorized(NotAuthorized.stock)
+
+
+def _view(context: ServerContext, state: State, resource: Resource) -> View:
+    kind, name = resource
+    ladder = state.ladder
+    if kind == ResourceType.TOPIC:
+        if name not in state.snapshot.topics:
+            problem = name_problem(name)
+            raise UnknownTopic("") if problem is None else InvalidTopic(problem)
+        return ladder.topic(state.snapshot.overrides(resource))
+    if kind == ResourceType.BROKER:
+        check_node(name, context.node_id, "or be empty for all brokers", empty=True)
+        return ladder.broker() if name else ladder.brokers()
+    if kind == ResourceType.BROKER_LOGGER:
+        check_node(name, context.node_id, "")
+        return context.loggers.describe()
+    if not name:
+        raise InvalidRequest(f"a {kind.word} needs a name")
+    if kind == ResourceType.CLIENT_METRICS:
+        return ladder.client_metrics(state.snapshot.overrides(resource))
+    return ladder.group(state.snapshot.overrides(resource))
+
+
+def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:
+    if names:
+        wanted = frozenset(names)
+        return result_tail(form, [entry_bytes(entry, form) for entry in view.entries if entry.name in wanted])
+    return tail_of(view, form)

@@ -1,0 +1,132 @@
+"""DescribeConfigsAt (30001): the overrides that resources had at a revision or a time.
+
+Found by taking back, from what a resource is now, every change that came after; the newest first, one revision at a
+time, so that a long history takes time and no memory. Needs DESCRIBE_CONFIGS on the cluster, as the journal does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kconf.errors import ErrorCode, InvalidRequest, JournalTrimmed, KafkaError, StoreError
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+from kconf.protocol.messages.describe_configs_at import (
+    DescribeConfigsAtRequest,
+    DescribeConfigsAtResponse,
+    OverrideAt,
+    ResourceAt,
+    ResultAt,
+)
+from kconf.server.api.list_config_changes import REFUSED, allowed
+from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.service import State
+from kconf.store.base import MOST_NAMED, JournalReader
+
+_KEPT = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
+
+
+class StateAt:
+    """A resource on its way back."""
+
+    def __init__(self, resource: Resource, state: State) -> None:
+        snapshot = state.snapshot
+        self.values: dict[str, str] = dict(snapshot.overrides(resource))
+        self.existed = resource.type != ResourceType.TOPIC or resource.name in snapshot.topics
+        self.hidden = {key for key in self.values if _is_sensitive(state, resource, key)}
+
+    def undo(self, change: Change) -> None:
+        if change.kind is ChangeKind.TOPIC:
+            self.existed = change.before is not None
+        elif change.before is None:
+            self.values.pop(change.key, None)
+        else:
+            self.values[change.key] = change.before
+            if change.sensitive:
+                self.hidden.add(change.key)
+
+    @property
+    def overrides(self) -> list[OverrideAt]:
+        return [
+            OverrideAt(key, None if key in self.hidden else value, key in self.hidden)
+            for key, value in sorted(self.values.items())
+        ]
+
+
+async def handle(
+    context: ServerContext, request: DescribeConfigsAtRequest, call: ApiRequest
+) -> DescribeConfigsAtResponse:
+    if not allowed(call):
+        return DescribeConfigsAtResponse(error_code=REFUSED.code, error_message=REFUSED.message)
+    oldest = context.service.store.oldest()
+    try:
+        revision = await _revision(context, request)
+        pasts = await _pasts(context, _known(request.resources), revision)
+    except JournalTrimmed as error:
+        return DescribeConfigsAtResponse(
+            error_code=ErrorCode.OFFSET_OUT_OF_RANGE, error_message=str(error), oldest=error.oldest
+        )
+    except KafkaError as error:
+        return DescribeConfigsAtResponse(error_code=error.code, error_message=error.message, oldest=oldest)
+    except StoreError:
+        return DescribeConfigsAtResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
+    results = [_result(each, pasts) for each in request.resources]
+    return DescribeConfigsAtResponse(revision=revision, oldest=oldest, results=results)
+
+
+async def _revision(context: ServerContext, request: DescribeConfigsAtRequest) -> int:
+    current = context.feed.current
+    if request.revision >= 0:
+        if request.revision > current:
+            raise InvalidRequest(f"there is no revision {request.revision} yet; the last is {current}")
+        return request.revision
+    if request.time_ms < 0:
+        raise InvalidRequest("give a revision or a time")
+    found = await context.feed.read(lambda reader: reader.revision_at(request.time_ms))
+    return min(found, current)  # what is committed and not visible yet has not happened for anyone
+
+
+def _known(resources: Iterable[ResourceAt]) -> list[Resource]:
+    wanted = {(each.resource_type, each.resource_name) for each in resources}
+    return [Resource(ResourceType(kind), name) for kind, name in wanted if kind in _KEPT]
+
+
+async def _pasts(context: ServerContext, resources: Sequence[Resource], revision: int) -> Mapping[Resource, StateAt]:
+    pasts: dict[Resource, StateAt] = {}
+    for start in range(0, len(resources), MOST_NAMED):
+        state = context.service.state
+        some = {each: StateAt(each, state) for each in resources[start : start + MOST_NAMED]}
+        await context.feed.read(lambda reader: take_back(reader, some, state.snapshot, revision))  # noqa: B023 – awaited
+        pasts.update(some)
+    return pasts
+
+
+def take_back(reader: JournalReader, pasts: Mapping[Resource, StateAt], now: Snapshot, revision: int) -> None:
+    """Bring resources from `now` back to a revision."""
+    for each in reader.reverse_changes(pasts.keys(), revision):
+        if each.number > now.revision:
+            continue
+        for change in reversed(each.changes):
+            past = pasts.get(change.resource)
+            if past is not None:
+                past.undo(change)
+
+
+def _result(wanted: ResourceAt, pasts: Mapping[Resource, StateAt]) -> ResultAt:
+    kind, name = wanted.resource_type, wanted.resource_name
+    past = pasts.get((kind, name))  # type: ignore[call-overload]  # a Resource is such a tuple
+    if past is None:
+        why = f"resources of type {kind} have no history"
+        return ResultAt(ErrorCode.INVALID_REQUEST, why, kind, name, False, ())
+    return ResultAt(0, None, kind, name, past.existed, past.overrides)
+
+
+def _is_sensitive(state: State, resource: Resource, key: str) -> bool:
+    match resource.type:
+        case ResourceType.BROKER:
+            return state.ladder.sensitive(key)
+        case ResourceType.SCRAM:
+            return True
+        case _:
+            return False

@@ -1,0 +1,37 @@
+"""The bytes of entries and Views in a DescribeConfigs answer: made once, kept where they were made from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kconf.model.entry import Entry, View
+from kconf.protocol.messages.describe_configs import Form, encode_entry, result_tail
+
+_MOST_FORMS: Final = 4  # of a View that are kept; clients ask in one or two
+
+
+def tail_of(view: View, form: Form) -> bytes:
+    """All entries of a View, joined; made once."""
+    tail: bytes | None = view.memo.get(form)
+    if tail is None:
+        if len(view.memo) >= _MOST_FORMS:
+            view.memo.clear()
+        tail = view.memo[form] = result_tail(form, [entry_bytes(entry, form) for entry in view.entries])
+    return tail
+
+
+def entry_bytes(entry: Entry, form: Form) -> bytes:
+    known: bytes | None = entry.memo.get(form)
+    if known is None:
+        known = entry.memo[form] = encode_entry(
+            form,
+            entry.name,
+            entry.value,
+            read_only=entry.read_only,
+            source=entry.source,
+            sensitive=entry.sensitive,
+            synonyms=entry.synonyms,
+            value_type=entry.type,
+            documentation=entry.documentation,
+        )
+    return known

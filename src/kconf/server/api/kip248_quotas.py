@@ -1,0 +1,182 @@
+"""DescribeQuotas (24800) and AlterQuotas (24801): KIP-248's own requests, over the same engine as KIP-546's.
+
+A described quota is the one that holds for whom was asked about, with the level that it comes from. A user alone is
+asked about as itself, with none of its clients; a client alone as such, whoever the user is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan, nan
+from typing import Final
+
+from kconf.engine.quotas.index import Name, QuotaIndex
+from kconf.engine.quotas.what_if import what_if
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.quota import (
+    CLIENT_ID,
+    USER,
+    ClientQuotaAlteration,
+    ClientQuotaOp,
+    QuotaCandidate,
+    QuotaDifference,
+    QuotaEntity,
+)
+from kconf.model.resource import Resource, ResourceType
+from kconf.protocol.messages.alter_quotas import (
+    AlteredQuotaResource,
+    AlteredQuotas,
+    AlteredQuotaType,
+    AlterQuotasRequest,
+    AlterQuotasResponse,
+    ShiftedQuota,
+)
+from kconf.protocol.messages.describe_quotas import (
+    ENTITY_TYPES,
+    QUOTA_TYPES,
+    DescribedQuotaResource,
+    DescribedQuotas,
+    DescribeQuotasRequest,
+    DescribeQuotasResponse,
+    LosingQuota,
+    QuotaResource,
+    ResolvedQuota,
+)
+from kconf.server.api.alter_configs import LONGEST_REASON, TOO_LONG
+from kconf.server.api.client_quotas import alter
+from kconf.server.context import ApiRequest, ServerContext
+
+_MOST_SHIFTS: Final = 1000
+_MOST_WISHES: Final = 20  # for each of them everyone seen lately is looked at
+
+
+def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call: ApiRequest) -> DescribeQuotasResponse:
+    allowed = call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME)
+    index = context.quotas.index
+    return DescribeQuotasResponse(resources=[_described(index, each, allowed=allowed) for each in request.resources])
+
+
+def _described(index: QuotaIndex, asked: DescribedQuotaResource, *, allowed: bool) -> DescribedQuotas:
+    try:
+        if not allowed:
+            raise NotAuthorized(NotAuthorized.stock)
+        parts = _parts(asked.quota_resources)
+        kinds = sorted({_checked_type(each) for each in asked.quota_types}) or range(len(QUOTA_TYPES))
+    except KafkaError as error:
+        failure = error.failure()
+        return DescribedQuotas(asked.quota_resources, failure.code, failure.message)
+    user, client_id = parts.get(USER, ""), parts.get(CLIENT_ID, "")
+    return DescribedQuotas(
+        asked.quota_resources,
+        quotas=[
+            _resolved(kind, ladder) for kind in kinds if (ladder := index.ladder(QUOTA_TYPES[kind], user, client_id))
+        ],
+    )
+
+
+def _resolved(kind: int, ladder: Sequence[QuotaCandidate]) -> ResolvedQuota:
+    (source, value), *losers = ladder
+    return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
+
+
+def _parts(resources: Iterable[QuotaResource]) -> dict[str, Name]:
+    """Types and names; an empty name is the default."""
+    parts: dict[str, Name] = {}
+    for each in resources:
+        kind = ENTITY_TYPES.get(each.type)
+        if kind is None:
+            raise InvalidRequest(f"there are no quotas for resources of type {each.type}")
+        if kind in parts:
+            raise InvalidRequest(f"a resource has the type {kind} more than once")
+        parts[kind] = each.name or None
+    if not parts:
+        raise InvalidRequest("a quota needs a resource: a user, a client, or both")
+    return parts
+
+
+def _checked_type(kind: int) -> int:
+    if not 0 <= kind < len(QUOTA_TYPES):
+        raise InvalidRequest(f"there is no quota type {kind}")
+    return kind
+
+
+async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
+    wishes: list[ClientQuotaAlteration | ApiError] = [_wish(each, call) for each in request.resources]
+    if request.reason is not None:
+        if len(request.reason) > LONGEST_REASON:
+            wishes = [TOO_LONG] * len(wishes)
+        else:
+            call = call.with_reason(request.reason)
+    tried = zip(request.resources, wishes, strict=True)
+    refused = [(_named(one), _keys(one), wish) for one, wish in tried if isinstance(wish, ApiError)]
+    context.attempts.note(call.caller, refused, dry_run=request.validate_only)
+    good = [each for each in wishes if isinstance(each, ClientQuotaAlteration)]
+    outcomes = await alter(context, good, call, validate_only=request.validate_only)
+    answers = []
+    for resource, wish in zip(request.resources, wishes, strict=True):
+        failure = wish if isinstance(wish, ApiError) else outcomes[wish.entity]
+        answer = _altered(resource, failure)
+        if request.validate_only and failure is None and len(good) <= _MOST_WISHES:
+            assert isinstance(wish, ClientQuotaAlteration)
+            answer.shifts = _shifts(context, wish)
+        answers.append(answer)
+    return AlterQuotasResponse(resources=answers)
+
+
+def _wish(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuotaAlteration | ApiError:
+    try:
+        if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized(NotAuthorized.stock)
+        return ClientQuotaAlteration(
+            QuotaEntity.of(_parts(resource.quota_resources)),
+            tuple(
+                ClientQuotaOp(
+                    QUOTA_TYPES[_checked_type(each.quota_type)],
+                    None if isnan(each.quota_value) else each.quota_value,
+                )
+                for each in resource.quotas
+            ),
+        )
+    except KafkaError as error:
+        return error.failure()
+
+
+def _named(resource: AlteredQuotaResource) -> Resource:
+    """What a refused wish was about, as far as it can be told."""
+    try:
+        return QuotaEntity.of(_parts(resource.quota_resources)).resource
+    except KafkaError:
+        return Resource(ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in resource.quota_resources))
+
+
+def _keys(resource: AlteredQuotaResource) -> list[str]:
+    known = range(len(QUOTA_TYPES))
+    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in resource.quotas]
+
+
+def _altered(resource: AlteredQuotaResource, failure: ApiError | None) -> AlteredQuotas:
+    code, message = (failure.code, failure.message) if failure else (ErrorCode.NONE, None)
+    return AlteredQuotas(
+        resource.quota_resources, [AlteredQuotaType(code, message, each.quota_type) for each in resource.quotas]
+    )
+
+
+def _shifts(context: ServerContext, wish: ClientQuotaAlteration) -> list[ShiftedQuota]:
+    """Who of those seen lately would get another quota."""
+    quotas = context.quotas
+    found = what_if(quotas.index, [wish], quotas.seen)
+    return [_shift(each) for each, _ in zip(found, range(_MOST_SHIFTS), strict=False)]
+
+
+def _shift(shift: QuotaDifference) -> ShiftedQuota:
+    before, after = shift.before, shift.after
+    return ShiftedQuota(
+        shift.user,
+        shift.client_id,
+        QUOTA_TYPES.index(shift.key),
+        before.value if before else nan,
+        before.source if before else -1,
+        after.value if after else nan,
+        after.source if after else -1,
+    )

@@ -1,0 +1,56 @@
+"""ListConfigEntities (24802): which users and clients have quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kconf.engine.quotas.filter import clients, clients_of, users
+from kconf.engine.quotas.index import Name, QuotaIndex
+from kconf.errors import InvalidRequest, KafkaError, NotAuthorized
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.protocol.messages.describe_quotas import QuotaResource
+from kconf.protocol.messages.list_config_entities import (
+    ListConfigEntitiesRequest,
+    ListConfigEntitiesResponse,
+    ListedConfigEntity,
+)
+from kconf.server.context import ApiRequest, ServerContext
+
+_USER, _CLIENT = 5, 6
+
+
+def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: ApiRequest) -> ListConfigEntitiesResponse:
+    try:
+        if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized(NotAuthorized.stock)
+        wanted = {each.type: each.name for each in request.entities}
+        if not wanted or len(wanted) < len(request.entities) or not wanted.keys() <= {_USER, _CLIENT}:
+            raise InvalidRequest("ask for users (5), clients (6), or both, each type once")
+    except KafkaError as error:
+        failure = error.failure()
+        return ListConfigEntitiesResponse(error_code=failure.code, error_message=failure.message)
+    found = _found(context.quotas.index, wanted)
+    return ListConfigEntitiesResponse(
+        entities=[ListedConfigEntity([_said(*part) for part in parts]) for parts in found]
+    )
+
+
+def _found(index: QuotaIndex, wanted: dict[int, str | None]) -> Iterator[list[tuple[int, Name]]]:
+    """The entities, None for the default. `wanted`: type → a name, "" for the default, None for every one."""
+    if _USER not in wanted:
+        yield from ([(_CLIENT, name)] for name in clients(index) if _is(wanted[_CLIENT], name))
+        return
+    named = [name for name in users(index) if _is(wanted[_USER], name)]
+    if _CLIENT not in wanted:
+        yield from ([(_USER, name)] for name in named)
+        return
+    for user in named:
+        yield from ([(_USER, user), (_CLIENT, name)] for name in clients_of(index, user) if _is(wanted[_CLIENT], name))
+
+
+def _is(wanted: str | None, name: Name) -> bool:
+    return wanted is None or wanted == (name or "")
+
+
+def _said(kind: int, name: Name) -> QuotaResource:
+    return QuotaResource(kind, name or "")

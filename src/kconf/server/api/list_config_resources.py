@@ -1,0 +1,59 @@
+"""ListConfigResources (74) and ListGroups (16).
+
+Groups live in the brokers that carry data, so there are none to list here; those with configuration are listed by 74.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kconf.errors import ErrorCode
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.resource import ResourceType
+from kconf.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListedConfigResource,
+)
+from kconf.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kconf.server.context import ApiRequest, ServerContext
+
+_ORDER = (
+    ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.BROKER,
+    ResourceType.TOPIC,
+)
+
+
+def handle(
+    context: ServerContext, request: ListConfigResourcesRequest, call: ApiRequest
+) -> ListConfigResourcesResponse:
+    if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+        return ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    wanted = set(request.resource_types) or set(_ORDER)
+    if call.version == 0:
+        wanted = {ResourceType.CLIENT_METRICS}
+    if not wanted <= set(_ORDER):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListedConfigResource(name, kind) for kind in _ORDER if kind in wanted for name in _names(context, kind)
+        ]
+    )
+
+
+def _names(context: ServerContext, kind: ResourceType) -> Iterator[str]:
+    snapshot = context.service.state.snapshot
+    match kind:
+        case ResourceType.TOPIC:
+            yield from sorted(snapshot.topics)
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+            yield from map(str, context.ids)
+        case _:
+            yield from snapshot.names(kind)
+
+
+def handle_groups(_context: ServerContext, _request: ListGroupsRequest, _call: ApiRequest) -> ListGroupsResponse:
+    return ListGroupsResponse()

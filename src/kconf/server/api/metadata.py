@@ -1,0 +1,220 @@
+"""Metadata (3), DescribeCluster (60) and DescribeTopicPartitions (75): who is there, and which topics.
+
+Clients are told the address by which they reached us, and of the other servers of the store the one of the same
+listener. Beside real brokers those are named, all at our own address: kconf speaks for them. Who leads a partition is
+said on paper: the first replica that is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from uuid import UUID
+
+from kconf.engine.policy.hooks import PolicyHooks
+from kconf.engine.topics.create import Created, plan_create_topics
+from kconf.engine.topics.names import name_problem
+from kconf.errors import ApiError, ErrorCode, StoreError
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.alteration import NewTopic
+from kconf.model.plan import Plan
+from kconf.model.resource import INTERNAL_TOPICS, Topic
+from kconf.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from kconf.protocol.messages.metadata import (
+    NO_UUID,
+    NOT_ASKED,
+    MetadataBroker,
+    MetadataPartition,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataTopic,
+)
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.service import State
+
+_TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
+_CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
+_BROKERS, _CONTROLLERS = 1, 2
+_background: set[asyncio.Task[object]] = set()
+
+
+def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -> MetadataResponse:
+    state = context.service.state
+    code = _whole_failure(request, call.version)
+    if code:
+        wanted = request.topics or ()
+        failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in wanted]
+        return MetadataResponse(topics=failed, error_code=code)
+    return MetadataResponse(
+        brokers=[MetadataBroker(*each) for each in nodes(context, call)],
+        cluster_id=context.cluster_id,
+        controller_id=controller(context),
+        topics=_topics(context, state, request, call),
+        cluster_authorized_operations=cluster_operations(call)
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )
+
+
+def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int, str | None]]:
+    """Id, host, port and rack of every broker that there is, as this caller can reach it."""
+    here = (call.host, call.port)
+    members = context.service.store.members
+    if members.brokers:
+        return [(number, *here, members.brokers[number].rack) for number in members.ids]
+    others = [
+        (each.id, *each.endpoints[call.listener], each.rack)
+        for each in members.servers.values()
+        if each.id != context.node_id and call.listener in each.endpoints
+    ]
+    return sorted([(context.node_id, *here, context.rack), *others])
+
+
+def controller(context: ServerContext) -> int:
+    """Whom to ask for changes: this server, or the first broker that it speaks for."""
+    return context.node_id if context.node_id in context.ids else context.ids[0]
+
+
+def led(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:
+    """Of a partition: an error code, the leader, the replicas in sync and those that are not there."""
+    if all(each in alive for each in replicas):
+        return 0, replicas[0], replicas, ()
+    there = [each for each in replicas if each in alive]
+    away = [each for each in replicas if each not in alive]
+    return (0, there[0], there, away) if there else (ErrorCode.LEADER_NOT_AVAILABLE, -1, replicas[:1], away)
+
+
+def _whole_failure(request: MetadataRequest, version: int) -> int:
+    """As in Kafka: an id before ids were served, or neither name nor id, fails it all, and the answer names nobody."""
+    wanted = request.topics or ()
+    with_id = any(each.topic_id != NO_UUID for each in wanted)
+    nameless = any(each.name is None for each in wanted)
+    if version in (10, 11) and (with_id or nameless):
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.UNKNOWN_SERVER_ERROR if nameless and not with_id else 0
+
+
+def _topics(
+    context: ServerContext, state: State, request: MetadataRequest, call: ApiRequest
+) -> Sequence[MetadataTopic]:
+    known = state.snapshot.topics
+    asked = request.include_topic_authorized_operations
+    if request.topics is None or (call.version == 0 and not request.topics):
+        visible = (name for name in known if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
+        return [_topic(context, known[name], call, asked) for name in visible]
+    if any(each.topic_id != NO_UUID for each in request.topics):
+        # As in Kafka: beside an id, elements with a name alone are left out.
+        return [_by_id(context, state, each, call, asked) for each in request.topics if each.topic_id != NO_UUID]
+    names = dict.fromkeys(each.name for each in request.topics if each.name is not None)
+    return [_by_name(context, state, name, request, call) for name in names]
+
+
+def _by_id(
+    context: ServerContext, state: State, wanted: MetadataRequestTopic, call: ApiRequest, asked: bool
+) -> MetadataTopic:
+    name = state.snapshot.topic_ids.get(UUID(bytes=wanted.topic_id))
+    if name is None:
+        return MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+    if not call.authorize(Operation.DESCRIBE, AclType.TOPIC, name):
+        return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, wanted.topic_id)
+    return _topic(context, state.snapshot.topics[name], call, asked)
+
+
+def _by_name(
+    context: ServerContext, state: State, name: str, request: MetadataRequest, call: ApiRequest
+) -> MetadataTopic:
+    if not call.authorize(Operation.DESCRIBE, AclType.TOPIC, name):
+        return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+    topic = state.snapshot.topics.get(name)
+    asked = request.include_topic_authorized_operations
+    if topic is not None:
+        return _topic(context, topic, call, asked)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if name_problem(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif request.allow_auto_topic_creation and state.ladder.flag("auto.create.topics.enable"):
+        if not _may_create(name, call):
+            return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+        _create_in_background(context, name, call)
+    operations = topic_operations(name, call) if asked else NOT_ASKED
+    return MetadataTopic(code, name, is_internal=name in INTERNAL_TOPICS, topic_authorized_operations=operations)
+
+
+def _may_create(name: str, call: ApiRequest) -> bool:
+    return call.authorize(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME) or call.authorize(
+        Operation.CREATE, AclType.TOPIC, name
+    )
+
+
+def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -> None:
+    """As in Kafka: this answer says that the topic is unknown, the next one knows it."""
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[dict[str, Created | ApiError]]:
+        return plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state), gate=gate)
+
+    async def create() -> None:
+        try:
+            await context.policies.decide(context.service, plan, call.caller)
+        except StoreError:
+            return  # the next request tries again
+
+    task: asyncio.Task[object] = asyncio.create_task(create())
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+
+
+def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) -> MetadataTopic:
+    alive = context.ids
+    partitions = []
+    for index, replicas in enumerate(topic.replicas):
+        code, leader, in_sync, away = led(replicas, alive)
+        partitions.append(MetadataPartition(code, index, leader, 0, replicas, in_sync, away))
+    return MetadataTopic(
+        0,
+        topic.name,
+        topic.id.bytes,
+        topic.name in INTERNAL_TOPICS,
+        partitions,
+        topic_operations(topic.name, call) if asked else NOT_ASKED,
+    )
+
+
+def topic_operations(name: str, call: ApiRequest) -> int:
+    return _bits(op for op in _TOPIC_OPERATIONS if call.authorize(Operation(op), AclType.TOPIC, name))
+
+
+def cluster_operations(call: ApiRequest) -> int:
+    if not call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return _bits(op for op in _CLUSTER_OPERATIONS if call.authorize(Operation(op), AclType.CLUSTER, CLUSTER_NAME))
+
+
+def _bits(operations: Iterable[int]) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+def handle_cluster(
+    context: ServerContext, request: DescribeClusterRequest, call: ApiRequest
+) -> DescribeClusterResponse:
+    if request.endpoint_type != _BROKERS:
+        known = request.endpoint_type == _CONTROLLERS
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message="this is an endpoint of brokers"
+            if known
+            else f"there is no endpoint type {request.endpoint_type}",
+        )  # the endpoint type stays 1, as in Kafka
+    return DescribeClusterResponse(
+        endpoint_type=_BROKERS,
+        cluster_id=context.cluster_id,
+        controller_id=controller(context),
+        brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)],
+        cluster_authorized_operations=cluster_operations(call)
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
+    )

@@ -1,0 +1,25 @@
+"""SaslHandshake (17) and SaslAuthenticate (36) out of place: where nobody logs in, or who has done so already.
+
+In their place they never come here: the gate of a SASL listener takes them (gate.py).
+"""
+
+from __future__ import annotations
+
+from kconf.errors import ErrorCode
+from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kconf.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kconf.server.context import ApiRequest, ServerContext
+
+_CODE = ErrorCode.ILLEGAL_SASL_STATE
+
+
+def handle_handshake(
+    _context: ServerContext, _request: SaslHandshakeRequest, _call: ApiRequest
+) -> SaslHandshakeResponse:
+    return SaslHandshakeResponse(_CODE, ())
+
+
+def handle_authenticate(
+    _context: ServerContext, _request: SaslAuthenticateRequest, _call: ApiRequest
+) -> SaslAuthenticateResponse:
+    return SaslAuthenticateResponse(_CODE, "SaslAuthenticate comes after SaslHandshake, and once", b"")

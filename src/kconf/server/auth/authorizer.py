@@ -1,0 +1,81 @@
+"""The authorizer of this server, which follows the ACLs as they are committed.
+
+`authorizer.class.name` may have any of Kafka's own names; all mean ours. Another class stops the start: silence would
+leave a door open that the file says is shut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from kconf.engine.access.acls import AclIndex, Authorizer
+from kconf.errors import ConfigurationError
+from kconf.model.acl import Authorize, allow_all
+from kconf.model.journal import Revision
+from kconf.model.resource import ResourceType
+from kconf.service import Service
+
+AUTHORIZER: Final = "authorizer.class.name"
+OURS: Final = frozenset(
+    [
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+        "kafka.security.auth.SimpleAclAuthorizer",
+    ]
+)
+ANONYMOUS: Final = "User:ANONYMOUS"
+
+
+def check_authorizer(static: Mapping[str, str]) -> None:
+    """Refuse an authorizer that is not ours, and super users or a default that cannot be read."""
+    name = static.get(AUTHORIZER, "").strip()
+    if name and name not in OURS:
+        raise ConfigurationError(f"{AUTHORIZER} names {name}, which kconf does not have; use one of {', '.join(OURS)}")
+    super_users(static)
+    _allow_if_none(static)
+
+
+def super_users(static: Mapping[str, str]) -> frozenset[str]:
+    """`super.users`: User:alice;User:CN=bob,O=ours. Commas belong to names, so semicolons separate them."""
+    found = [each.strip() for each in static.get("super.users", "").split(";") if each.strip()]
+    for each in found:
+        if not each.partition(":")[2]:
+            raise ConfigurationError(f"super.users: a principal reads TYPE:NAME: {each!r}")
+    return frozenset(found)
+
+
+def _allow_if_none(static: Mapping[str, str]) -> bool:
+    text = static.get("allow.everyone.if.no.acl.found", "false").strip().lower()
+    if text not in ("true", "false"):
+        raise ConfigurationError("allow.everyone.if.no.acl.found is true or false")
+    return text == "true"
+
+
+def authorizer_of(service: Service) -> Authorizer | None:
+    """The authorizer that the static layer asks for, following the service from now on."""
+    static = service.state.ladder.static
+    if not static.get(AUTHORIZER, "").strip():
+        return None
+    index = AclIndex(service.state.snapshot)
+
+    def follow(revisions: Sequence[Revision]) -> None:
+        touched = {
+            change.resource
+            for revision in revisions
+            for change in revision.changes
+            if change.resource.type == ResourceType.ACL
+        }
+        for resource in touched:
+            index.replace(resource, service.state.snapshot.overrides(resource))
+
+    service.subscribe(follow)
+    return Authorizer(index, super_users=super_users(static), allow_if_none=_allow_if_none(static))
+
+
+def authorize_function(authorizer: Authorizer | None, principal: str, host: str) -> Authorize:
+    """What this principal, from this host, may do: asked anew for each request, so that a change acts at once."""
+    if authorizer is None or principal in authorizer.super_users:
+        return allow_all
+    return partial(authorizer.allows, principal, host)

@@ -1,0 +1,179 @@
+"""Listeners: where the server can be reached, and how one talks to it there.
+
+Said on the command line (`--listen HOST:PORT` is PLAINTEXT, `--listen NAME://HOST:PORT` is what the name stands for),
+or in server.properties as Kafka says it: `listeners`, `advertised.listeners`, `listener.security.protocol.map`. A
+setting of one listener stands behind `listener.name.<listener>.`, and wins over the bare one. Controller listeners are
+skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from kconf.errors import ConfigurationError
+
+DEFAULT_ADDRESS = "127.0.0.1:9092"
+_NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)://(?P<address>.*)")
+
+
+class SecurityProtocol(StrEnum):
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        return self.endswith("SSL")
+
+    @property
+    def sasl(self) -> bool:
+        return self.startswith("SASL")
+
+
+class SocketAddress(NamedTuple):
+    """An empty host means every interface."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndPoint:
+    """`advertised` None: clients are told the address by which they reached us."""
+
+    name: str
+    protocol: SecurityProtocol
+    address: SocketAddress
+    advertised: SocketAddress | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}://{self.address}"
+
+    def prefixed(self, key: str) -> str:
+        """The name of a setting of this listener alone."""
+        return f"listener.name.{self.name.lower()}.{key}"
+
+    def setting(self, effective: Mapping[str, str], key: str) -> str | None:
+        """What holds here: the listener's own value, else the broker's; None: the default."""
+        own = effective.get(self.prefixed(key))
+        return effective.get(key) if own is None else own
+
+    def settings(self, effective: Mapping[str, str], start: str) -> dict[str, str]:
+        """All settings that hold here and begin like this, without the listener's name."""
+        found = {key: value for key, value in effective.items() if key.startswith(start)}
+        prefix = self.prefixed("")
+        own = {key.removeprefix(prefix): value for key, value in effective.items() if key.startswith(prefix + start)}
+        return found | own
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether others than this machine may reach it."""
+        host = self.address.host
+        if host == "localhost":
+            return False
+        try:
+            return not ip_address(host).is_loopback
+        except ValueError:
+            return True
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether what is said there can be read on the way."""
+        return not self.protocol.tls
+
+
+def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
+    """host:port, [v6]:port or :port; the latter means `everywhere`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+    return SocketAddress(host.removeprefix("[").removesuffix("]") or everywhere, int(port))
+
+
+def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[EndPoint, ...]:
+    """The listeners that the command line names, else those of the file, else one on loopback.
+
+    A bare HOST:PORT has nothing to do with the file; its clients are told the address by which they reached it.
+    """
+    protocols = _protocols(static)
+    if given or not static.get("listeners", "").strip():
+        found = [_from_command(each, protocols) for each in given or (DEFAULT_ADDRESS,)]
+    else:
+        skipped = {each.upper() for each in _items(static.get("controller.listener.names"))}
+        pairs = [_named(item) for item in _items(static["listeners"])]
+        found = [
+            EndPoint(name, _protocol(name, protocols), parse_address(text, everywhere=""))
+            for name, text in pairs
+            if name not in skipped
+        ]
+        if not found:
+            raise ConfigurationError("listeners names controllers only; kconf is not one")
+    names = [each.name for each in found]
+    bare = {each.name for each, text in zip(found, given, strict=False) if "://" not in text}
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"two listeners are called {name}; each needs a name of its own")
+    advertised = _advertised(static.get("advertised.listeners"))
+    return tuple(each if each.name in bare else replace(each, advertised=advertised.get(each.name)) for each in found)
+
+
+def with_listeners(static: Mapping[str, str], given: Sequence[str], listeners: Iterable[EndPoint]) -> dict[str, str]:
+    """The static layer, with what the command line says about listeners laid over it, so that a describe tells it."""
+    if not any("://" in each for each in given):
+        return dict(static)
+    return {**static, "listeners": ",".join(map(str, listeners))}
+
+
+def _from_command(text: str, protocols: Mapping[str, str]) -> EndPoint:
+    match = _NAMED.fullmatch(text.strip())
+    if match is None:
+        return EndPoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, parse_address(text))
+    name = match["name"].upper()
+    return EndPoint(name, _protocol(name, protocols), parse_address(match["address"]))
+
+
+def _named(item: str) -> tuple[str, str]:
+    match = _NAMED.fullmatch(item)
+    if match is None:
+        raise ConfigurationError(f"a listener reads NAME://host:port: {item!r}")
+    return match["name"].upper(), match["address"]
+
+
+def _protocols(static: Mapping[str, str]) -> dict[str, str]:
+    text = static.get("listener.security.protocol.map")
+    if text is None:
+        return {each.value: each.value for each in SecurityProtocol}
+    pairs = (item.partition(":") for item in _items(text))
+    return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs}
+
+
+def _protocol(name: str, protocols: Mapping[str, str]) -> SecurityProtocol:
+    word = protocols.get(name)
+    if word is None:
+        raise ConfigurationError(f"listener {name} has no entry in listener.security.protocol.map")
+    try:
+        return SecurityProtocol(word)
+    except ValueError:
+        words = ", ".join(SecurityProtocol)
+        raise ConfigurationError(f"listener {name}: there is no protocol {word}; use one of {words}") from None
+
+
+def _advertised(text: str | None) -> dict[str, SocketAddress]:
+    found = {name: parse_address(address) for name, address in map(_named, _items(text))}
+    for name, address in found.items():
+        if address.host in ("0.0.0.0", "::"):
+            raise ConfigurationError(f"advertised.listeners: nobody can connect to {address} of {name}")
+    return found
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",") if item.strip()]

@@ -1,0 +1,224 @@
+"""Where the tables are, and how they are read and written: the only module that knows paths.
+
+A table is written in one commit. An append carries the name of its stream and the number of its batch, so that a
+replay is skipped; the history carries in its commit how far it goes. A table that is not there yet reads as empty.
+Two writers: the one that comes second is refused, on a local lake before it does any work.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from kconf.errors import KconfError
+from kconf.lake.schemas import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+_ASKED_BY: Final = frozenset(
+    ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
+)
+"""Columns whose least and greatest value each file tells. Of all columns they would cost a tenth of a write."""
+
+
+class LakeError(KconfError):
+    """The lake cannot be read or written; the message says why."""
+
+
+class LakeBusy(LakeError):
+    """Another run is at work on this lake."""
+
+
+def local_path(uri: str) -> Path | None:
+    """The local directory that a path or a file: URI names; None for other places."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return Path(uri).absolute() if len(parts.scheme) < 2 else None  # one letter is a Windows drive
+
+
+class Lake:
+    """The tables under one URI, for one session."""
+
+    def __init__(self, uri: str, spark: SparkSession) -> None:
+        self.local = local_path(uri)
+        self.uri = str(self.local) if self.local is not None else uri.rstrip("/")
+        self.spark = spark
+
+    # -- where things are --------------------------------------------------------------------------------------------
+
+    def path(self, table: Table) -> str:
+        return f"{self.uri}/{table.path}"
+
+    def sql_name(self, table: Table) -> str:
+        return f"delta.`{self.path(table)}`"
+
+    def checkpoint(self, stream: str) -> str:
+        """Where a stream keeps what it has read."""
+        return f"{self.uri}/_checkpoints/{stream}"
+
+    def exists(self, table: Table) -> bool:
+        return bool(self._commits(table))
+
+    def _commits(self, table: Table) -> list[Any]:
+        """The files of a table's log that are commits, oldest first: Delta's protocol names them by their version."""
+        jvm: Any = self.spark._jvm
+        place = jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
+        files = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
+        if not files.exists(place):
+            return []
+        found = [each.getPath() for each in files.listStatus(place)]
+        return sorted((each for each in found if re.fullmatch(r"\d{20}\.json", each.getName())), key=_version)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, table: Table, version: int | None = None) -> DataFrame:
+        """The table, now or at a version; without rows where it does not exist yet."""
+        if not self.exists(table):
+            return local(self.spark, [], table.ddl)
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return reader.load(self.path(table))
+
+    def version(self, table: Table) -> int | None:
+        """The number of the last commit; None: the table does not exist."""
+        commits = self._commits(table)
+        return _version(commits[-1]) if commits else None
+
+    def note(self, table: Table) -> dict[str, Any]:
+        """What the last commit that carries a note says: see `append`, `overwrite` and `merge`."""
+        for commit in reversed(self._commits(table)):
+            stream = commit.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(commit)
+            try:
+                lines = stream.readAllBytes().decode().split("\n")  # a statistic may hold a U+2028
+            finally:
+                stream.close()
+            for line in lines:
+                if '"userMetadata"' in line:
+                    note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
+                    return note
+        return {}
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        table: Table,
+        rows: DataFrame,
+        *,
+        once: tuple[str, int] | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add rows. `once` is a stream and the number of its batch: the same batch again is skipped."""
+        writer = self._writer(table, rows, "append", note)
+        if once is not None:
+            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
+        writer.save(self.path(table))
+
+    def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
+        """Replace all rows, in one commit."""
+        self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
+
+    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any]) -> None:
+        """Put rows, which need not meet the condition themselves, in the place of those that do, in one commit."""
+        writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
+        name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+        self.spark.conf.set(name, "false")
+        try:
+            writer.save(self.path(table))
+        finally:
+            self.spark.conf.unset(name)
+
+    def _writer(self, table: Table, rows: DataFrame, mode: str, note: Mapping[str, Any] | None) -> DataFrameWriter:
+        writer = fit(rows, table).write.format("delta").mode(mode).partitionBy(*table.partitioned_by)
+        ranges = [name for name in table.names if name in _ASKED_BY and name not in table.partitioned_by]
+        writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
+        return writer if note is None else writer.option("userMetadata", json.dumps(note))
+
+    def merge(self, table: Table, rows: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+        """Update the rows of the table (`t`) that match those given (`s`), add the others, in one commit."""
+        fit(rows, table).createOrReplaceTempView("kconf_merge")
+        with self._noted(note):
+            self.spark.sql(
+                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on} "
+                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+
+    @contextmanager
+    def _noted(self, note: Mapping[str, Any]) -> Iterator[None]:
+        name = "spark.databricks.delta.commitInfo.userMetadata"
+        self.spark.conf.set(name, json.dumps(note))
+        try:
+            yield
+        finally:
+            self.spark.conf.unset(name)
+
+    def compact(self, table: Table) -> tuple[int, int]:
+        """Many small files become few: how many became how many."""
+        if not self.exists(table):
+            return 0, 0
+        (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
+        return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
+
+    def vacuum(self, table: Table, hours: int) -> None:
+        """Remove files that no version of the last hours needs."""
+        if self.exists(table):
+            self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs of this machine away. On other places than a disk, Delta refuses the commit of the second."""
+        if self.local is None:
+            yield
+            return
+        try:
+            self.local.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.local / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LakeError(f"The lake {self.uri} cannot be written: {error.strerror}.") from None
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LakeBusy(f"Another run of the pipeline is at work on {self.uri}; try again later.") from None
+            yield
+        finally:
+            os.close(handle)
+
+
+def _version(commit: Any) -> int:
+    return int(commit.getName()[:20])
+
+
+def fit(rows: DataFrame, table: Table) -> DataFrame:
+    """The columns of a table, in their order and types; one that is not there is null. As text: one call of the JVM."""
+    there = set(rows.columns)
+    return rows.selectExpr(
+        *(f"CAST({f'`{name}`' if name in there else 'NULL'} AS {kind}) AS `{name}`" for name, kind, _ in table.columns)
+    )
+
+
+def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> DataFrame:
+    """A few rows as a DataFrame, within the JVM: Spark's own way would start Python processes for them."""
+    from pyspark.sql import functions as F
+
+    text = json.dumps(list(rows))
+    return spark.range(0, 1, 1, 1).select(F.inline(F.from_json(F.lit(text), f"array<struct<{ddl}>>")))
+
+
+def first_line(error: Exception) -> str:
+    """What an error of Spark says, without its plan and its stack; of one in Python code, what that raised."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
+    if lines and "Traceback (most recent call last)" in lines[0] and raised:
+        return raised[-1]
+    return lines[0].strip() if lines else type(error).__name__

@@ -1,0 +1,129 @@
+"""What can be done once, before anyone waits: Delta Lake's jars are brought, and the JVM's classes archived.
+
+To know which classes a run takes, one is made over a tiny archive with some of everything, and thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.errors import KconfError
+from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.journal_json import FORMAT, attempt_line, change_lines
+from kconf.model.resource import Resource, ResourceType
+from kconf.spark import class_archive as classes
+from kconf.spark import session
+from kconf.spark.delta_tables import Lake
+from kconf.spark.inputs import Inputs
+from kconf.spark.runner import Say, Sources, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CLUSTER, _ANOTHER = "a-cluster-of-no-one-00", "another-of-no-one-0000"
+_WHO: Final = RequestContext("User:nobody", "kconf", "localhost", "IncrementalAlterConfigs", 1, "to see how it goes")
+_TOPIC: Final = '{"id":"AAAAAAAAAAAAAAAAAAAAAQ","replicas":[[1]]}'
+_RULES: Final = """
+rules:
+  - {id: a-day, selector: topic, key: retention.ms, condition: {min: 1d}}
+"""
+_DECLARED: Final = """
+version: 1
+topics:
+  one: {partitions: 1, replication: 1, configs: {retention.ms: 1h}}
+"""
+
+
+class NotPrepared(KconfError):
+    """The archive of classes could not be made; the message says why."""
+
+
+def prepare(log: Path | None, say: Say) -> Path:
+    """Do what a later start need not do then, unless it is done. The archive of classes."""
+    java = session.check_java()
+    if not session.brought():
+        say("Delta Lake's jars …")
+        session.stop(session.start("local[1]", log=log))
+    file = session.archive(java)
+    if file is None:
+        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
+    if not classes.is_ours(file):
+        try:
+            make(file, log or session.default_log(), say, rehearse)
+        except OSError as error:
+            raise NotPrepared(f"{file.parent} cannot be written: {error.strerror}.") from None
+    return file
+
+
+def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Say], None]) -> None:
+    """Archive the classes that some work takes, beside the archive's place first: of two makers the later one stays."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=classes.MAKING, dir=file.parent) as there:
+        made = Path(there, file.name)
+        started = session.start("local[2]", log=log, quick=True, record=made)
+        try:
+            work(Path(there), started, say)
+        finally:
+            say("the archive of classes …")
+            session.stop(started)
+        if not made.is_file():
+            raise NotPrepared(f"Java made no archive of its classes; its log tells why: {log}")
+        made.replace(file)
+    with suppress(FileNotFoundError):  # another maker was quicker
+        for old in classes.obsolete(file):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+
+
+def rehearse(there: Path, spark: SparkSession, say: Say) -> None:
+    """A run over a few lines. A second one, which adds to what is there, would take hardly any other class."""
+    (there / "rules.yaml").write_text(_RULES)
+    (there / "declared.yaml").write_text(_DECLARED)
+    _write(there / "archive" / "1.jsonl", [*_changes(), attempt_line(_CLUSTER, 1, _attempt())])
+    _write(there / "looks" / "1.jsonl", _look())
+    sources = Sources([str(there / "archive")], [str(there / "looks")])
+    say("a small run, to see which classes it takes …")
+    run(Lake(str(there / "lake"), spark), sources, Inputs([there / "declared.yaml"], there / "rules.yaml"), _silent)
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def _write(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def _changes() -> Iterator[Mapping[str, Any]]:
+    """A revision that makes a topic and sets something of each kind, and a line that is none."""
+    topic, quota = Resource.topic("one"), Resource(ResourceType.QUOTA, '{"user":"nobody"}')
+    told = (
+        Change(ChangeKind.TOPIC, topic, "", None, _TOPIC, "create"),
+        Change(ChangeKind.CONFIG, topic, "retention.ms", None, "60000", "set"),
+        Change(ChangeKind.CONFIG, Resource.brokers(), "log.retention.ms", None, "1", "set"),
+        Change(ChangeKind.CONFIG, quota, "producer_byte_rate", None, "1", "set"),
+    )
+    yield from change_lines(_CLUSTER, 1, Revision(1, 1000, _WHO, told))
+    yield {"this": "is none"}
+
+
+def _attempt() -> AuditEntry:
+    return AuditEntry(1000, _WHO, 1, Resource.topic("one"), ["retention.ms"], code=40, dry_run=False, number=1)
+
+
+def _look() -> list[Mapping[str, Any]]:
+    """A file of `kconf snapshot` about another cluster."""
+    broker = {"kind": "config", "resource_type": "broker", "resource_name": "1", "key": "num.io.threads"}
+    return [
+        {"kind": "snapshot", "format": FORMAT, "cluster": _ANOTHER, "started": 1000, "taken": 1001, "missing": []},
+        {"kind": "topic", "name": "one", "id": "A", "partitions": 1, "replication": 1, "internal": False},
+        {**broker, "value": "8", "source": "STATIC_BROKER_CONFIG", "sensitive": False, "read_only": True},
+        {"kind": "quota", "entity": {"user": "nobody"}, "key": "producer_byte_rate", "value": 1.0},
+        {"kind": "end", "lines": 4},
+    ]

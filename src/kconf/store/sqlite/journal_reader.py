@@ -1,0 +1,120 @@
+"""Reads the journal of a SQLite store beside its writer, on a connection of its own: nobody waits for a reader.
+
+Whatever takes several statements is read in one transaction: between two of them the writer may fold or trim, and a
+revision would be missing from the answer without anyone noticing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kconf.errors import JournalTrimmed
+from kconf.model.journal import AuditEntry, Revision
+from kconf.model.resource import Resource
+from kconf.store.sqlite.files import connect, failures
+from kconf.store.sqlite.rows import read_attempt, read_revision, resource_text
+from kconf.store.sqlite.schema import FOLDED
+
+RECORDS = "SELECT number, record FROM journal"
+
+
+class SqliteJournalReader:
+    """A JournalReader, for one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with failures(path):
+            self._db = connect(path, read_only=True)
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        with self._moment():
+            self._check(after)
+            return list(self._read("number > ? ORDER BY number LIMIT ?", after, limit))
+
+    def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+        """The index reaches as far as the state is folded; the few revisions behind that are looked through."""
+        with self._moment():
+            self._check(after)
+            found = list(self._read(f"{_touched(resources)} ORDER BY number LIMIT ?", *_named(resources, after), limit))
+            if len(found) < limit:
+                tail = self._read("number > ? ORDER BY number", max(after, self._folded()))
+                found += [each for each in tail if _speaks_of(each, resources)]
+            return found[:limit]
+
+    def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
+        with self._moment():
+            self._check(after)
+            for each in self._read("number > ? ORDER BY number DESC", max(after, self._folded())):
+                if _speaks_of(each, resources):
+                    yield each
+            yield from self._read(f"{_touched(resources)} ORDER BY number DESC", *_named(resources, after))
+
+    def revision_at(self, time: int) -> int:
+        """The last revision that was committed no later than this; found by halving, as times go up with numbers."""
+        with self._moment():
+            first, last = self._db.execute("SELECT min(number), max(number) FROM journal").fetchone()
+            if first is None:
+                return 0
+            low, high = first, last + 1  # the first revision that is later lies in [low, high]
+            while low < high:
+                middle = (low + high) // 2
+                if self._time(middle) > time:
+                    high = middle
+                else:
+                    low = middle + 1
+            if low == first and first > 1:
+                raise JournalTrimmed(first)
+            return int(low) - 1
+
+    def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
+        with failures(self._path):
+            rows = self._db.execute(
+                "SELECT number, record FROM attempts WHERE number > ? ORDER BY number LIMIT ?", (after, limit)
+            ).fetchall()
+        return [read_attempt(number, record) for number, record in rows]
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        """The file as it is now, until the end of the block."""
+        with failures(self._path):
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def _check(self, after: int) -> None:
+        (oldest,) = self._db.execute("SELECT coalesce(min(number), 1) FROM journal").fetchone()
+        if after + 1 < oldest and oldest > 1:
+            raise JournalTrimmed(oldest)
+
+    def _folded(self) -> int:
+        (folded,) = self._db.execute(FOLDED).fetchone()
+        return int(folded)
+
+    def _time(self, number: int) -> int:
+        (time,) = self._db.execute("SELECT time FROM journal WHERE number = ?", (number,)).fetchone()
+        return int(time)
+
+    def _read(self, where: str, *parameters: object) -> Iterator[Revision]:
+        for number, record in self._db.execute(f"{RECORDS} WHERE {where}", parameters):
+            yield read_revision(number, record)
+
+
+def _touched(resources: Collection[Resource]) -> str:
+    places = ", ".join("?" * len(resources))
+    return f"number IN (SELECT number FROM touched WHERE resource IN ({places}) AND number > ?)"
+
+
+def _named(resources: Collection[Resource], after: int) -> tuple[object, ...]:
+    return (*map(resource_text, resources), after)
+
+
+def _speaks_of(revision: Revision, resources: Collection[Resource]) -> bool:
+    return any(change.resource in resources for change in revision.changes)

@@ -1,0 +1,18 @@
+"""kconf at a kconf process, as a person runs it: with a file of contexts of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands.stories import People
+from tests.support.process import KconfProcess
+
+
+@pytest.fixture
+def people(server: KconfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> People:
+    found = People(tmp_path, server.bootstrap)
+    monkeypatch.setenv("KCONF_CONFIG", str(found.config))
+    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+    return found

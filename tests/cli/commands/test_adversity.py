@@ -1,0 +1,153 @@
+"""A server that dies in the middle, a person who interrupts, secrets that are refused, bytes that are no text."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.commands.stories import People, a_name, until
+from tests.cli.conftest import Ran, run_program
+from tests.support.process import KconfProcess
+
+SECRET = "s3cret-of-the-keystore"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server of the test's own, and kconf at it."""
+    with KconfProcess() as server:
+        people = People(tmp_path, server.bootstrap)
+        monkeypatch.setenv("KCONF_CONFIG", str(people.config))
+        monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+        yield server, people
+
+
+def begin(*words: str) -> subprocess.Popen[str]:
+    """A command that goes on in the background, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kconf", *words, "--output", "json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, dict[str, Any]]:
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err, err
+    return process.returncode, json.loads(out)
+
+
+def half_done(people: People, stop: Callable[[subprocess.Popen[str]], None]) -> tuple[int, dict[str, Any], str]:
+    """A slow command over 60 topics, stopped when some are noted as done."""
+    prefix, file = a_name("half"), people.directory / "done.txt"
+    people.topics(*(f"{prefix}.{number:02}" for number in range(60)))
+    line = f"set topic:{prefix}.* segment.ms=1h --yes --rate 10 --timeout 2 --resume {file}"
+    process = begin(*line.split())
+    until(lambda: file.exists() and len(file.read_text().splitlines()) > 10, True)
+    stop(process)
+    return *end(process), line
+
+
+def test_a_server_that_dies_leaves_a_command_that_can_be_resumed(own: tuple[KconfProcess, People]) -> None:
+    server, people = own
+    status, whole, line = half_done(people, lambda _: server.kill())
+
+    outcomes = [each["outcome"] for each in whole["items"]]
+    assert (status, len(outcomes), set(outcomes)) == (4, 60, {"done", "failed"})
+    assert whole["error"] in ("NETWORK_EXCEPTION", "REQUEST_TIMED_OUT")
+    server.start()
+    again = people.items(line.replace("--rate 20", ""))
+    assert {each["error"] for each in again} == {None}
+    assert sum(each["outcome"] == "done" for each in again) <= outcomes.count("failed")
+    described = people.items(f"describe {line.split()[1]} --key segment.ms")
+    assert {each["value"] for each in described} == {"3600000"}
+
+
+def test_an_interrupted_command_tells_what_was_done(own: tuple[KconfProcess, People]) -> None:
+    _, people = own
+    status, whole, _ = half_done(people, lambda process: os.kill(process.pid, signal.SIGINT))
+
+    assert (status, whole["message"]) == (130, "interrupted")
+    assert 0 < len(whole["items"]) < 60
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+@pytest.mark.parametrize("extra", ["--dry-run", "--yes"])
+def test_a_secret_is_shown_nowhere(people: People, output: str, extra: str) -> None:
+    """The server refuses the first, which has no listener's name before it, and takes the unknown key."""
+    file = people.directory / "secret"
+    file.write_text(SECRET + "\n")
+    for key in ("ssl.keystore.password", "listener.name.internal.ssl.key.password", "my.custom.thing"):
+        ran = run_program("set", "broker:1", f"{key}=@{file}", extra, "--output", output)
+        assert ran.status in (0, 1), ran
+        assert SECRET not in ran.out + ran.err
+    told = run_program("describe", "broker:1", "--output", output)
+    assert SECRET not in told.out + told.err
+    run_program("unset", "broker:1", "my.custom.thing")
+
+
+def test_a_secret_comes_from_a_variable_or_a_pipe(people: People) -> None:
+    for value, stdin in (("env:KCONF_TEST_SECRET", ""), ("-", f"{SECRET}\n")):
+        key = "my.custom.thing"
+        ran = run_program("set", "broker:1", f"{key}={value}", stdin=stdin, environment={"KCONF_TEST_SECRET": SECRET})
+        assert ran.status == 0, ran
+        (told,) = people.items("describe broker:1 --key my.custom.thing")
+        assert (told["sensitive"], told["value"]) == (True, None)
+        people("unset broker:1 my.custom.thing")
+    assert people("set topic:x segment.ms=env:KCONF_TEST_NOT_SET", status=2).err.count("KCONF_TEST_NOT_SET") == 1
+
+
+def test_a_command_line_that_is_no_text_is_refused(people: People) -> None:
+    words = [sys.executable.encode(), b"-m", b"kconf", b"describe", b"topic:\xff"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert (done.returncode, b"not UTF-8" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set",
+        "set segment.ms=1",
+        "set topic:x",
+        "set topic:x segment.ms",
+        "set topic:x =1",
+        "set topic:x a=1 a=2",
+        "set topic:x broker:1 a=1",
+        "set topic:x a=1 --rate 0",
+        "set topic:x a=1 --timeout x",
+        "unset topic:x a=1",
+        "describe nothing",
+        "describe topic:",
+        "describe topic:@/no/where",
+        "describe topic:/(/",
+        "explain no.such.key",
+        "explain nothing:retention.ms",
+        "topic create 'a*'",
+        "topic grow x",
+        "acl add --principal alice --operation read --on topic:x",
+        "acl add --principal User:a --operation dance --on topic:x",
+        "acl add --principal User:a --operation read --on nothing:x",
+        "scram set --user u --password-file /no/where",
+        "scram set --user u --mechanism MD5",
+        "context show nobody",
+        "context add x -b nothing",
+        "completion tcsh",
+        "dance",
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence_and_exit_code_2(people: People, line: str) -> None:
+    ran: Ran = people(line, status=2)
+    assert ran.out == ""
+    assert ran.err.splitlines()[-1].startswith("kconf")
+    assert "Traceback" not in ran.err

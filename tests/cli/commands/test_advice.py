@@ -1,0 +1,91 @@
+"""What a beginner gets wrong is answered in a sentence that says what to do next."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kconf.cli.common.hints import NO_CLUSTER, NO_LOGIN, NO_TLS, advice
+from kconf.errors import ConnectionFailed
+from tests.cli.commands.stories import People, a_name
+from tests.cli.conftest import run_program
+from tests.support.process import KconfProcess
+
+
+@contextmanager
+def a_web_server() -> Iterator[str]:
+    """What an HTTP server does with a request that it does not understand."""
+
+    def answer() -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(16)
+            line.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+def test_a_port_of_a_web_server_is_told_from_kafkas() -> None:
+    with a_web_server() as address:
+        ran = run_program("describe", "topic:x", "-b", address)
+
+    assert (ran.status != 0, ran.err) == (
+        True,
+        "kconf: a web server answers here, not Kafka: is the port the right one?\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["set topic:{} retenton.ms=1d", "topic create {}.new --config retenton.ms=1d"])
+def test_a_key_that_is_almost_one_is_named(people: People, command: str) -> None:
+    name = a_name("typo")
+    people.topics(name)
+
+    assert people(command.format(name), status=1).err.splitlines()[-1] == "retenton.ms: did you mean retention.ms?"
+
+
+def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_advice(people: People) -> None:
+    name = a_name("typo")
+    people.topics(name)
+
+    assert people.whole(f"set topic:{name} colour=red", status=1)["notes"] == []
+    assert people.whole(f"set topic:{name} segment.bytes=1", status=1)["notes"] == []
+
+
+def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+    monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "none.yaml"))
+    away = ConnectionFailed("cannot connect")
+
+    assert advice(argparse.Namespace(bootstrap_server=None, context=None), [], away) == [NO_CLUSTER]
+    assert advice(argparse.Namespace(bootstrap_server="127.0.0.1:1", context=None), [], away) == []
+    monkeypatch.setenv("KCONF_CONTEXT", "prod")
+    assert advice(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
+
+
+def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:
+    properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    tls = tmp_path / "tls.properties"
+    tls.write_text("security.protocol=SSL\n")
+    with KconfProcess(properties=properties, listeners=["PLAINTEXT", "SASL_PLAINTEXT"]) as server:
+        without = run_program("describe", "topic:x", "-b", server.address("SASL_PLAINTEXT"), "--timeout", "20")
+        encrypted = run_program(
+            "describe", "topic:x", "-b", server.address("PLAINTEXT"), "--command-config", str(tls), "--timeout", "20"
+        )
+
+    assert (without.status, without.err.splitlines()[-1]) == (4, NO_LOGIN)
+    assert (encrypted.status, encrypted.err.splitlines()[-1]) == (4, NO_TLS)
+
+
+def test_a_name_without_its_kind_is_taken_for_a_topics(people: People) -> None:
+    for command in ("describe orders", "set orders retention.ms=1d", "unset orders retention.ms", "history orders"):
+        assert "topic:orders" in people(command, status=2).err

@@ -1,0 +1,206 @@
+"""History commands: tests/cli/history runs them on kconf, tests/conformance/test_history_commands.py on brokers.
+
+On a broker the context has a `journal:` directory, and only what kconf itself does is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.cli.commands.stories import People, a_name, until
+
+SECRET = "hunter2-planted"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def changes(people: People, line: str) -> list[tuple[Any, ...]]:
+    return [(each["key"], each["before"], each["after"]) for each in people.items(f"history {line}")]
+
+
+def history_tells_what_was_changed_by_whom_and_why(people: People) -> None:
+    name = a_name("h")
+    people(f"topic create {name} --partitions 1 --replication-factor 1")
+    people(f"set topic:{name} segment.ms=1h --reason 'ticket 12'")
+    until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "3600000"})
+    middle = now()
+    people(f"set topic:{name} segment.ms=2h max.message.bytes=2000000")
+    until(lambda: people.overrides(f"topic:{name}").get("segment.ms"), "7200000")
+    people(f"unset topic:{name} segment.ms")
+
+    whole = people.whole(f"history topic:{name}")
+    made, first, *rest = whole["items"]
+    assert (made["op"], made["key"], made["after"]) == ("create", None, "1 partition, 1 replica")
+    assert (first["before"], first["after"], first["reason"]) == (None, "3600000", "ticket 12")
+    assert first["principal"].startswith("User:")
+    assert [(each["key"], each["before"], each["after"]) for each in rest] == [
+        ("segment.ms", "3600000", "7200000"),
+        ("max.message.bytes", None, "2000000"),
+        ("segment.ms", "7200000", None),
+    ]
+    assert whole["source"] == ("journal" if people.contexts["here"].get("journal") else "feed")
+    assert len(changes(people, f"topic:{name} --since {middle}")) == 3
+    assert len(changes(people, f"topic:{name} --until {middle}")) == 2
+    assert len(changes(people, f"topic:{name} --key max.message.bytes")) == 1
+    assert changes(people, f"topic:{name} --last 1") == [("segment.ms", "7200000", None)]
+    assert changes(people, f"topic:{name}x") == []
+    table = people(f"history topic:{name}").lines
+    assert table[0].split()[0] == "TIME"
+    assert "ticket 12" in table[2]
+    assert "is no time" in people.whole(f"history topic:{name} --since whenever", status=2)["message"]
+    assert people.whole(f"history topic:{name} --source lake", status=2)["message"] == "here has no lake"
+
+
+def blame_tells_who_set_what_is_set_now(people: People) -> None:
+    name = a_name("b")
+    people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
+    people(f"set topic:{name} max.message.bytes=2000000 --reason 'larger orders'")
+    until(lambda: len(people.overrides(f"topic:{name}")), 2)
+
+    shape, size, age = people.items(f"blame topic:{name}")
+
+    assert (shape["key"], shape["value"]) == (None, "1 partition, 1 replica")
+    assert (size["key"], size["value"], size["reason"]) == ("max.message.bytes", "2000000", "larger orders")
+    assert (age["key"], age["value"], age["reason"]) == ("segment.ms", "10800000", None)
+    assert age["time"] < size["time"]
+
+
+def two_times_are_compared(people: People) -> None:
+    name = a_name("t")
+    people(f"topic create {name} --partitions 1 --replication-factor 1")
+    begin = now()
+    people(f"set topic:{name} segment.ms=1h")
+    until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "3600000"})
+    middle = now()
+    people(f"set topic:{name} segment.ms=2h")
+    until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "7200000"})
+    people(f"set topic:{name} max.message.bytes=2000000")
+    until(lambda: len(people.overrides(f"topic:{name}")), 2)
+    people(f"unset topic:{name} max.message.bytes")
+
+    def between(line: str, status: int = 3) -> list[tuple[Any, ...]]:
+        found = people.items(f"diff topic:{name} {line}", status=status)
+        return [(each["key"], each["before"], each["after"]) for each in found]
+
+    assert between(f"--from {begin}") == [("segment.ms", None, "7200000")]
+    assert between(f"--from {begin} --to {middle}") == [("segment.ms", None, "3600000")]
+    assert between(f"--from {middle}") == [("segment.ms", "3600000", "7200000")]
+    assert between(f"--from {now()}", status=0) == []
+    assert "one thing" in people.whole(f"diff topic:{name}", status=2)["message"]
+    assert "is after" in people.whole(f"diff --from {middle} --to {begin}", status=2)["message"]
+
+
+def files_and_clusters_are_compared(people: People) -> None:
+    """A file with the cluster, and one cluster with another: here with itself, where nothing differs."""
+    name = a_name("f")
+    people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
+    until(lambda: len(people.overrides(f"topic:{name}")), 1)
+    files = people.directory / "files"
+    people(f"export topic:{name} --to {files}")
+    assert people.items(f"diff -f {files}") == []
+    people(f"set topic:{name} segment.ms=4h")
+    until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "14400000"})
+    (found,) = people.items(f"diff -f {files}", status=3)
+    assert (found["key"], found["old"], found["new"]) == ("segment.ms", "14400000", "10800000")
+
+    people.add_context("there")
+    assert people.items(f"diff topic:{name} --against there") == []
+    assert "no context" in people.whole(f"diff topic:{name} --against nowhere", status=2)["message"]
+
+
+def a_rollback_sets_back_what_can_be(people: People) -> None:
+    """Configs, quotas and ACLs; not what is a secret, and no topic is made or deleted."""
+    name, user = a_name("r"), a_name("u")
+    people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
+    people(f"quota set --user {user} producer_byte_rate=1MiB")
+    until(lambda: len(people.overrides(f"topic:{name}")), 1)
+    before = now()
+    people(f"set topic:{name} segment.ms=4h max.message.bytes=2000000")
+    people(f"quota set --user {user} producer_byte_rate=2MiB consumer_byte_rate=1MiB")
+    people(f"acl add --principal User:{user} --operation read --on topic:{name}")
+    (people.directory / "password").write_text(SECRET)
+    people(f"scram set --user {user} --password-file {people.directory / 'password'}")
+    people(f"topic create {name}.later --partitions 1 --replication-factor 1")
+    until(lambda: len(people.overrides(f"topic:{name}")), 2)
+    until(lambda: len(people.items(f"acl list --principal User:{user}")), 1)
+    until(lambda: len(people.items(f"quota list --user {user}")), 2)
+    mine = f"topic:{name}* quota:{user} user:{user} acl:User:{user}"
+
+    dry = people.whole(f"rollback {mine} --to {before} --dry-run", status=1)
+    found = [(each["key"], each["new"], each["outcome"]) for each in dry["items"] if each["error"] is None]
+    assert found == [
+        ("segment.ms", "10800000", "dry run"),
+        ("max.message.bytes", "1048588", "dry run"),
+        ("producer_byte_rate", "1048576", "dry run"),
+        ("consumer_byte_rate", None, "dry run"),
+        (f"allow User:{user} read", None, "dry run"),
+    ], found
+    assert {(each["resource"], each["message"]) for each in dry["items"] if each["error"] is not None} == {
+        (f"user:{user}", "it is a secret, and no record has its value: set it anew")
+    }
+    assert f"topic:{name}.later was made since; a rollback does not delete it" in dry["notes"]
+    assert people.whole(f"rollback topic:{name} --to {before}", status=2)["error"] == "NOT_DONE"
+
+    people(f"rollback {mine} --to {before} --yes --reason 'undo it'", status=1)
+
+    until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "10800000"})
+    until(lambda: people.items(f"acl list --principal User:{user}"), [])
+    until(
+        lambda: [(each["key"], each["value"]) for each in people.items(f"quota list --user {user}")],
+        [("producer_byte_rate", "1048576")],
+    )
+    assert people.items(f"history topic:{name} --last 1")[0]["reason"] == "undo it"
+    again = people.whole(f"rollback topic:{name} --to {before}")
+    assert "there is nothing to set back" in again["notes"]
+    assert SECRET not in str(people.whole(f"history user:{user}"))
+
+
+STORIES = (
+    history_tells_what_was_changed_by_whom_and_why,
+    blame_tells_who_set_what_is_set_now,
+    two_times_are_compared,
+    files_and_clusters_are_compared,
+    a_rollback_sets_back_what_can_be,
+)
+
+
+def a_watch_tells_changes_as_they_come(people: People, *more: str) -> list[dict[str, Any]]:
+    """In a process of its own, which ends after the second change."""
+    name = a_name("w")
+    people(f"topic create {name} --partitions 1 --replication-factor 1")
+    until(lambda: people.overrides(f"topic:{name}"), {})
+    words = ["watch", f"topic:{name}", "--count", "2", "--output", "json", *more]
+    environment = {**os.environ, "KCONF_CONFIG": str(people.config)}
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "kconf", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert watch.stdout is not None
+    assert watch.stderr is not None
+    try:
+        assert watch.stderr.readline()  # it has begun, and says how
+        people(f"set topic:{name} segment.ms=1h")
+        first = watch.stdout.readline()
+        people(f"set topic:{name} segment.ms=2h")
+        lines = [json.loads(first), json.loads(watch.stdout.readline())]
+        assert watch.wait(60) == 0
+    finally:
+        watch.kill()
+        watch.wait()
+        watch.stdout.close()
+        watch.stderr.close()
+    assert [(each["key"], each["before"], each["after"]) for each in lines] == [
+        ("segment.ms", None, "3600000"),
+        ("segment.ms", "3600000", "7200000"),
+    ]
+    return lines

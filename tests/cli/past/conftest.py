@@ -1,7 +1,0 @@
-"""The same server and person as for declarations."""
-
-from __future__ import annotations
-
-from tests.cli.declare.conftest import people, server
-
-__all__ = ["people", "server"]

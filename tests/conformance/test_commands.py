@@ -1,0 +1,137 @@
+"""People's commands on real brokers: PLAINTEXT on 4.3.1 and 3.9.2, SASL_SSL on 4.3.1; the same stories as on kconf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kconf import AlterConfigOp, OpType, Resource, Source, SyncAdminClient
+from lab.broker import KafkaBroker
+from lab.zookeeper import ZooKeeper
+from tests.cli.commands.stories import (
+    STORIES,
+    People,
+    groups_and_client_metrics_are_changed_too,
+    rights_are_added_listed_and_deleted,
+    until,
+)
+from tests.unit.client.certificates import Certificates
+
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+KNOWN_TO_39 = [each for each in STORIES if each is not groups_and_client_metrics_are_changed_too]
+
+
+class Secured(NamedTuple):
+    """A broker that takes alice, over TLS alone, and has Kafka's authorizer."""
+
+    bootstrap: str
+    certificates: Certificates
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{JAAS} username="alice" password="${{env:ALICE_PASSWORD}}";',
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.certificates.ca),
+        }
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificates.store("broker")),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl.plain.sasl.jaas.config": f'{JAAS} user_alice="alice-secret";',
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:alice",
+    }
+    with KafkaBroker(properties=properties, listeners={"SASL": "SASL_SSL"}) as broker:
+        yield Secured(broker.address("SASL"), certificates)
+
+
+@pytest.fixture(autouse=True)
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "config.yaml"))
+    monkeypatch.setenv("ALICE_PASSWORD", "alice-secret")
+    monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+
+
+@pytest.fixture(scope="module")
+def bare_431(kafka_431: KafkaBroker) -> KafkaBroker:
+    return _as_it_came(kafka_431)
+
+
+@pytest.fixture(scope="module")
+def bare_392(kafka_392: KafkaBroker) -> KafkaBroker:
+    return _as_it_came(kafka_392)
+
+
+def _as_it_came(broker: KafkaBroker) -> KafkaBroker:
+    """The stories tell of defaults; whoever used the broker before may have left others."""
+    levels = {Resource.brokers(): Source.DEFAULT_BROKER, Resource.broker(broker.node_id): Source.BROKER}
+    with SyncAdminClient(broker.bootstrap) as admin:
+
+        def left() -> dict[Resource, list[AlterConfigOp]]:
+            found = admin.describe_configs(levels)
+            return {
+                each: [
+                    AlterConfigOp(OpType.DELETE, entry.name) for entry in found[each].entries if entry.source is level
+                ]
+                for each, level in levels.items()
+            }
+
+        admin.incremental_alter_configs(left()).raise_for_failures()
+        until(lambda: any(left().values()), False)
+    return broker
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
+def test_a_story_on_431(bare_431: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, bare_431.bootstrap))
+
+
+@pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
+def test_a_story_on_392(bare_392: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, bare_392.bootstrap))
+
+
+@pytest.fixture(scope="module")
+def in_zookeeper(zookeeper: ZooKeeper) -> Iterator[KafkaBroker]:
+    with KafkaBroker("3.9.2", zookeeper=f"{zookeeper.address}/people") as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("story", KNOWN_TO_39, ids=lambda each: str(each.__name__))
+def test_a_story_in_zookeeper_mode(in_zookeeper: KafkaBroker, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, in_zookeeper.bootstrap))
+
+
+@pytest.mark.parametrize("story", [*STORIES, rights_are_added_listed_and_deleted], ids=lambda each: str(each.__name__))
+def test_a_story_over_sasl_ssl(secured: Secured, tmp_path: Path, story: Callable[[People], None]) -> None:
+    story(People(tmp_path, secured.bootstrap, secured.properties))
+
+
+def test_a_context_tells_what_can_be_done(secured: Secured, kafka_431: KafkaBroker, tmp_path: Path) -> None:
+    people = People(tmp_path, secured.bootstrap, secured.properties)
+    here = {each["capability"]: each["result"] for each in people.items("context test")}
+    everything = {"connect", "configs", "brokers", "quotas", "scram", "acls", "validate"}
+    assert here == {**dict.fromkeys(everything, "yes"), "feed": "unsupported"}
+
+    people = People(tmp_path, kafka_431.bootstrap)
+    there = {each["capability"]: each["result"] for each in people.items("context test here")}
+    assert (there["acls"], there["feed"], there["validate"]) == ("unsupported", "unsupported", "yes")
+
+
+def test_a_refused_login_is_exit_code_4(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALICE_PASSWORD", "wr0ng-one")
+    people = People(tmp_path, secured.bootstrap, secured.properties)
+    whole = people.whole("describe topic:x", status=4)
+    assert whole["error"] == "SASL_AUTHENTICATION_FAILED"
+    assert "wr0ng-one" not in str(whole)

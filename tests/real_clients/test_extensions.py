@@ -1,0 +1,142 @@
+"""What kconf adds to Kafka's protocol: tags that others skip, and requests with keys of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.describe_configs_at import ResourceAt
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsResource,
+)
+from kconf.protocol.messages.list_config_changes import ChangeFilter
+from tests.support.admin import DELETE, SET, TOPIC, Admin
+from tests.support.process import KconfProcess
+
+
+@pytest.fixture
+def admin(server: KconfProcess) -> Iterator[Admin]:
+    with Admin(server.bootstrap) as connection:
+        yield connection
+
+
+def describe(admin: Admin, topic: str, version: int = 4) -> Any:
+    return admin.ask("DescribeConfigs", version, resources=[DescribeConfigsResource(TOPIC, topic)])
+
+
+def alter(admin: Admin, topic: str, value: str, *, expected: int = -1, **options: Any) -> int:
+    config = IncrementalAlterableConfig("segment.ms", SET, value)
+    resource = IncrementalAlterConfigsResource(TOPIC, topic, [config], expected)
+    answer = admin.ask("IncrementalAlterConfigs", 1, resources=[resource], **options)
+    code: int = answer.responses[0].error_code
+    return code
+
+
+def changes(admin: Admin, topic: str, after: int = 0) -> list[Any]:
+    answer = admin.ask("ListConfigChanges", 0, after=after, filters=[ChangeFilter(TOPIC, topic)])
+    assert answer.error_code == 0
+    return list(answer.revisions)
+
+
+def test_a_describe_says_of_which_revision_it_is(admin: Admin, topic: str) -> None:
+    """Tag 40003 of DescribeConfigs v4."""
+    admin.create(topic)
+    before = describe(admin, topic).revision
+    alter(admin, topic, "5")
+
+    assert describe(admin, topic).revision > before > 0
+    assert describe(admin, topic, version=3).revision == -1
+
+
+def test_a_change_is_refused_when_the_resource_has_moved(admin: Admin, topic: str) -> None:
+    """Tag 40001 of IncrementalAlterConfigs v1: compare and set."""
+    admin.create(topic)
+    seen = describe(admin, topic).revision
+
+    assert alter(admin, topic, "5", expected=seen) == 0
+    assert alter(admin, topic, "6", expected=seen) == 95
+    assert admin.overrides(topic) == {"segment.ms": "5"}
+    assert alter(admin, topic, "6", expected=describe(admin, topic).revision) == 0
+
+
+def test_changes_of_others_do_not_refuse_mine(admin: Admin, topic: str) -> None:
+    admin.create(topic, f"{topic}-other")
+    seen = describe(admin, topic).revision
+    alter(admin, f"{topic}-other", "5")
+
+    assert alter(admin, topic, "5", expected=seen) == 0
+
+
+def test_a_reason_stands_in_the_journal(admin: Admin, topic: str) -> None:
+    """Tag 40002 of IncrementalAlterConfigs v1, and ListConfigChanges."""
+    admin.create(topic)
+    alter(admin, topic, "5", reason="ticket 12")
+
+    last = changes(admin, topic)[-1]
+
+    assert (last.reason, last.principal, last.client_id, last.api) == (
+        "ticket 12",
+        "User:ANONYMOUS",
+        "wire",
+        "IncrementalAlterConfigs",
+    )
+    assert [(each.op, each.key, each.before, each.after) for each in last.changes] == [("set", "segment.ms", None, "5")]
+
+
+def test_a_reader_of_changes_goes_on_where_it_was(admin: Admin, topic: str) -> None:
+    admin.create(topic)
+    first = admin.ask("ListConfigChanges", 0, after=0)
+    alter(admin, topic, "5")
+
+    second = admin.ask("ListConfigChanges", 0, after=first.next_after)
+
+    assert [each.revision for each in second.revisions] == [first.current + 1]
+    assert second.next_after == second.current == first.current + 1
+
+
+def test_a_reader_of_changes_may_wait_for_the_next_one(server: KconfProcess, topic: str) -> None:
+    with Admin(server.bootstrap) as reader, Admin(server.bootstrap) as writer:
+        writer.create(topic)
+        current = reader.ask("ListConfigChanges", 0, after=0).current
+        nothing = reader.ask("ListConfigChanges", 0, after=current, max_wait_ms=1)
+        alter(writer, topic, "5")
+
+        assert not nothing.revisions
+        assert reader.ask("ListConfigChanges", 0, after=current, max_wait_ms=20_000).revisions
+
+
+def test_a_resource_is_told_as_it_was(admin: Admin, topic: str) -> None:
+    """DescribeConfigsAt."""
+    admin.create(topic, configs={"flush.ms": "1"})
+    made = describe(admin, topic).revision
+    alter(admin, topic, "5")
+    admin.alter((TOPIC, topic), ("flush.ms", DELETE, None))
+
+    def at(revision: int) -> tuple[bool, dict[str, str]]:
+        answer = admin.ask("DescribeConfigsAt", 0, revision=revision, resources=[ResourceAt(TOPIC, topic)])
+        assert (answer.error_code, answer.revision) == (0, revision)
+        (result,) = answer.results
+        return result.existed, {each.name: each.value for each in result.overrides}
+
+    assert at(made - 1) == (False, {})
+    assert at(made) == (True, {"flush.ms": "1"})
+    assert at(made + 1) == (True, {"flush.ms": "1", "segment.ms": "5"})
+    assert at(made + 2) == (True, {"segment.ms": "5"})
+
+
+def test_refusals_and_dry_runs_are_written_down(admin: Admin, topic: str) -> None:
+    """ListAttempts."""
+    admin.create(topic)
+    alter(admin, topic, "0")
+    alter(admin, topic, "5", validate_only=True)
+
+    tried = [each for each in admin.ask("ListAttempts", 0, after=0).attempts if each.resource_name == topic]
+
+    assert [(each.outcome, each.dry_run, list(each.keys)) for each in tried] == [
+        (40, False, ["segment.ms"]),
+        (0, True, ["segment.ms"]),
+    ]

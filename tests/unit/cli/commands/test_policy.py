@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconf.cli.commands import policy
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.configs import DescribeConfigsResult
+from kconf.errors import ApiError, ErrorCode, Results, UnsupportedVersion
+from kconf.model.cluster import NO_ID, ClusterDescription, Node, PartitionDescription, TopicDescription, TopicListing
+from kconf.model.entry import Entry, Source, View
+from kconf.model.resource import Resource, ResourceType
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "policy.yaml"
+
+
+def run(*argv: str) -> int:
+    top = argparse.ArgumentParser()
+    policy.register(top.add_subparsers())
+    options = top.parse_args(["policy", *argv])
+    return int(options.run(options))
+
+
+class FakeClient:
+    """A cluster of one broker, two topics, one of them hidden, and a group."""
+
+    configs = {  # noqa: RUF012
+        Resource.topic("orders"): [Entry("retention.ms", "5", Source.TOPIC), Entry("segment.ms", "9", Source.DEFAULT)],
+        Resource.brokers(): [Entry("log.retention.ms", "5", Source.DEFAULT_BROKER)],
+        Resource.broker(1): [Entry("log.retention.ms", "5", Source.DEFAULT_BROKER)],
+        Resource.group("g"): [Entry("consumer.session.timeout.ms", "5", Source.GROUP)],
+    }
+    old = False
+
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def list_topics(self, *, internal: bool) -> dict[str, TopicListing]:
+        return {name: TopicListing(name, NO_ID, False, 1) for name in ("orders", "hidden")}
+
+    def describe_topics(self, topics: Iterable[str]) -> Results[str, TopicDescription]:
+        shape = (PartitionDescription(0, 1, (1, 2), (1, 2)),)
+        return Results({name: TopicDescription(name, NO_ID, False, shape) for name in topics})
+
+    def describe_cluster(self) -> ClusterDescription:
+        return ClusterDescription("c", None, {1: Node(1, "h", 1)})
+
+    def list_config_resources(self, types: Sequence[ResourceType]) -> list[Resource]:
+        if self.old:
+            raise UnsupportedVersion("too old")
+        return [Resource.group("g")]
+
+    def describe_configs(self, resources: Iterable[Resource]) -> DescribeConfigsResult:
+        hidden = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not yours")
+        return DescribeConfigsResult(
+            {each: View(tuple(self.configs[each])) if each in self.configs else hidden for each in resources}
+        )
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
+    client = FakeClient()
+
+    def connected(properties: Any, bootstrap: str) -> FakeClient:
+        assert bootstrap == "h:1"
+        return client
+
+    monkeypatch.setattr(SyncAdminClient, "from_properties", connected)
+    return client
+
+
+def test_a_good_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", str(EXAMPLE)) == 0
+    assert capsys.readouterr().out == f"{EXAMPLE}: 10 rules, no mistakes\n"
+
+
+def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("verson: 1\nrules: [{id: x}]\n")
+
+    assert run("check", str(file)) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"{file}:1:1: a policy has no field 'verson'; did you mean version?",
+        f"{file}:2:9: a rule needs the field condition",
+        f"{file}:2:9: a rule needs the field key",
+        f"{file}:2:9: a rule needs the field selector",
+    ]
+    assert run("test", str(file), "-b", "h:1") == 2
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "/no/such.yaml") == 2
+    assert capsys.readouterr().err == "cannot read /no/such.yaml: No such file or directory\n"
+
+
+def test_what_the_rules_would_refuse_today(
+    tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p").write_text("""
+rules:
+  - {id: long, selector: topic, key: retention.ms, condition: {min: 6, required: true}}
+  - {id: own, selector: topic, key: segment.ms, condition: {required: true}, severity: warn}
+  - {id: copies, selector: topic, key: replication_factor, condition: {min: 3}}
+  - {id: broker, selector: broker, key: log.retention.ms, condition: {forbidden: true}}
+  - {id: group, selector: group, key: consumer.session.timeout.ms, condition: {max: 4ms}}
+""")
+
+    assert run("test", str(tmp_path / "p"), "-b", "h:1") == 1
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "topic:orders: error: retention.ms is 5, and must be at least 6 (rule long)",
+        "topic:orders: warn: segment.ms must be set at topic:orders (rule own)",
+        "topic:orders: error: replication_factor is 2, and must be at least 3 (rule copies)",
+        "brokers: error: log.retention.ms must not be set at brokers (rule broker)",
+        "group:g: error: consumer.session.timeout.ms is 5, and must be at most 4ms (rule group)",
+        "4 resources judged by 5 rules: 4 errors, 1 warning",
+    ]
+    assert told.err == "topic:hidden: cannot be read: not yours\n"
+
+
+def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read(
+    tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p").write_text(
+        "rules: [{id: b, selector: brokers, key: log.retention.ms, condition: {forbidden: true}, severity: warn}]"
+    )
+
+    assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 resources judged by 1 rule: 0 errors, 1 warning"
+
+
+def test_a_cluster_that_cannot_list_groups_says_so(
+    tmp_path: Path, cluster: FakeClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.old = True
+    (tmp_path / "p").write_text(
+        "rules: [{id: g, selector: group, key: consumer.session.timeout.ms, condition: {max: 4ms}}]"
+    )
+
+    assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
+    assert capsys.readouterr().err == "this cluster cannot list group resources; they were not judged\n"

@@ -1,0 +1,31 @@
+"""Which runs are little ones, for which Spark interprets its plans in one partition: never those of unknown size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconf.cli.common import spark_session as spark
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "a.jsonl").write_bytes(b"x" * 100)
+    return str(tmp_path / "lake"), str(tmp_path / "archive")
+
+
+def test_what_is_small_and_here_is_little(places: tuple[str, str]) -> None:
+    assert spark.is_little("local[*]", places)
+    assert spark.is_little("local[2]", [f"file://{each}" for each in places])
+
+
+def test_what_is_large_elsewhere_or_for_many_machines_is_not(
+    places: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not spark.is_little("local[*]", (*places, "s3a://bucket/lake"))
+    assert not spark.is_little("spark://127.0.0.1:7077", places)
+    monkeypatch.setattr(spark, "_LITTLE", 100)
+    assert not spark.is_little("local[*]", places)
+    assert not spark.is_little("local[*]", [f"file://{each}" for each in places])

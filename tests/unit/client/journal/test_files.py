@@ -1,0 +1,116 @@
+"""The files of a client's journal; what they record of real brokers: tests/conformance/test_client_journal.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kconf.client.journal.files import ClientJournal, read_record
+from kconf.client.journal.recorder import RecordingFailed
+from kconf.errors import ApiError, ErrorCode, StoreMismatch
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.resource import Resource
+
+ALICE = RequestContext("User:alice", "cli", "here", "IncrementalAlterConfigs", 0, "ticket 12")
+SET = Change(ChangeKind.CONFIG, Resource.topic("t"), "a", None, "1", "set")
+SECRET = Change(ChangeKind.CONFIG, Resource.broker(1), "ssl.key.password", None, "hunter2", "set", sensitive=True)
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(each.name.partition("-")[0] for each in (directory / "C").iterdir())
+
+
+def test_what_is_begun_is_seen_until_its_end_is_known(tmp_path: Path) -> None:
+    journal = ClientJournal(tmp_path)
+
+    entry = journal.begin("C", ALICE, [SET, SECRET])
+    assert names(tmp_path) == ["begun"]
+    assert [line["outcome"] for line in read_record(tmp_path, "C").unknown] == ["unknown", "unknown"]
+    journal.end(entry, [SET, SECRET], [], [])
+
+    found = read_record(tmp_path, "C")
+    assert names(tmp_path) == ["client"]
+    assert [(line["key"], line["outcome"], line["lines"]) for line in found.changes] == [
+        ("a", "done", 2),
+        ("ssl.key.password", "done", 2),
+    ]
+    assert found.changes[1]["after"].startswith("hmac:")
+    assert "hunter2" not in "".join(each.read_text() for each in (tmp_path / "C").iterdir())
+    assert (found.attempts, found.unknown) == ([], [])
+
+
+def test_done_refused_and_unknown_are_kept_apart(tmp_path: Path) -> None:
+    journal = ClientJournal(tmp_path)
+    other = SET._replace(resource=Resource.topic("u"))
+    entry = journal.begin("C", ALICE, [SET, other, SECRET])
+
+    journal.end(entry, [SET], [RecordingFailed(other, ApiError(ErrorCode.INVALID_CONFIG, "no"))], [SECRET])
+
+    found = read_record(tmp_path, "C")
+    assert names(tmp_path) == ["attempts", "begun", "client"]
+    assert [line["key"] for line in found.changes] == ["a"]
+    assert [(line["resource_name"], line["keys"], line["error"]) for line in found.attempts] == [("u", ["a"], 40)]
+    assert [line["key"] for line in found.unknown] == ["ssl.key.password"]
+
+
+def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:
+    journal = ClientJournal(tmp_path)
+    for _ in range(20):
+        journal.end(journal.begin("C", ALICE, [SET]), [SET], [], [])
+
+    revisions = [line["revision"] for line in read_record(tmp_path, "C").changes]
+    assert revisions == sorted(set(revisions))
+    assert len(revisions) == 20
+
+
+def test_two_journals_of_one_directory_seal_with_one_key(tmp_path: Path) -> None:
+    for _ in range(2):
+        journal = ClientJournal(tmp_path)
+        journal.end(journal.begin("C", ALICE, [SECRET]), [SECRET], [], [])
+
+    first, second = read_record(tmp_path, "C").changes
+    assert first["after"] == second["after"]
+    assert (tmp_path / "client.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_directory_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
+    assert read_record(tmp_path / "nowhere", "C") == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "client-1.jsonl:1: this is no line of a journal"),
+        ('{"kind": "config"}', "client-1.jsonl:1: this is no line of a journal"),
+        (json.dumps({"format": 2}), "client-1.jsonl was written by a newer kconf"),
+    ],
+)
+def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "C").mkdir()
+    (tmp_path / "C" / "client-1.jsonl").write_text(text + "\n")
+
+    with pytest.raises(StoreMismatch, match=told.replace(".", r"\.")):
+        read_record(tmp_path, "C")
+
+
+@pytest.mark.parametrize("cluster", ["../elsewhere", "/elsewhere", "..", ".", ".hidden", "a/b", "a\0b", "a b"])
+def test_a_server_cannot_send_the_journal_elsewhere_by_its_cluster_id(tmp_path: Path, cluster: str) -> None:
+    journal = ClientJournal(tmp_path / "journal")
+
+    with pytest.raises(StoreMismatch, match="no cluster id that could name a directory"):
+        journal.begin(cluster, ALICE, [SET])
+    with pytest.raises(StoreMismatch):
+        read_record(tmp_path / "journal", cluster)
+
+    assert [each for each in tmp_path.rglob("*") if "begun" in each.name] == []
+
+
+@pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "one\x0btwo", "one\ntwo", "\u2029"])
+def test_a_value_that_looks_like_two_lines_is_one(tmp_path: Path, text: str) -> None:
+    journal = ClientJournal(tmp_path)
+
+    journal.end(journal.begin("C", ALICE, [SET._replace(after=text)]), [SET._replace(after=text)], [], [])
+
+    assert [line["after"] for line in read_record(tmp_path, "C").changes] == [text]

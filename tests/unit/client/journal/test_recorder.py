@@ -1,0 +1,98 @@
+"""What a client's journal tells of topics where a broker's metadata lags behind what it has just confirmed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from kconf import ClientJournal, NewTopic
+from kconf.client.journal.files import read_record
+from kconf.client.journal.topics import LOOKS
+from kconf.model.snapshot import encode_id
+from kconf.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
+from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kconf.protocol.messages.metadata import (
+    MetadataBroker,
+    MetadataPartition,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataTopic,
+)
+from tests.unit.client.drivers import KINDS, driver
+from tests.unit.client.fake import KAFKA_43, FakeBroker
+
+NEW, OLD = uuid4(), uuid4()
+UNKNOWN_TOPIC, DESCRIBE_CLUSTER = 3, 60
+
+
+@pytest.fixture
+def broker() -> Iterator[FakeBroker]:
+    made_one = CreatableTopicResult(name="orders", topic_id=NEW.bytes, num_partitions=2, replication_factor=1)
+    with FakeBroker({key: each for key, each in KAFKA_43.items() if key != DESCRIBE_CLUSTER}) as made:
+        made.handlers["CreateTopics"] = lambda *_: CreateTopicsResponse(0, [made_one])
+        made.handlers["CreatePartitions"] = lambda *_: CreatePartitionsResponse(
+            0, [CreatePartitionsTopicResult("orders", 0)]
+        )
+        yield made
+
+
+def shown(broker: FakeBroker, *looks: tuple[UUID, int] | None) -> None:
+    """What the broker shows of the topic, look by look: its id and partitions, or nothing. The last one stays."""
+    left = list(looks)
+
+    def metadata(asked: Any, _version: int) -> MetadataResponse:
+        nodes = [MetadataBroker(broker.node_id, "127.0.0.1", broker.port)]
+        topics = []
+        if asked.topics:
+            found = left.pop(0) if len(left) > 1 else left[0]
+            if found is None:
+                topics = [MetadataTopic(UNKNOWN_TOPIC, "orders")]
+            else:
+                partitions = [MetadataPartition(0, each, 1, 0, [1], [1], []) for each in range(found[1])]
+                topics = [MetadataTopic(0, "orders", found[0].bytes, False, partitions)]
+        return MetadataResponse(0, nodes, "fake", broker.node_id, topics)
+
+    broker.handlers["Metadata"] = metadata
+
+
+def told(kind: str, broker: FakeBroker, directory: Path, change: str) -> Any:
+    journal = ClientJournal(directory)
+    with driver(kind, broker.address, backoff=0.001, backoff_max=0.001, journal=journal) as admin:
+        if change == "create":
+            admin.create_topics([NewTopic("orders", 2, 1)]).raise_for_failures()
+        else:
+            admin.create_partitions({"orders": 3}).raise_for_failures()
+    (line,) = read_record(directory, "fake").changes
+    return json.loads(line["after"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_topic_is_told_as_it_became_once_the_broker_shows_it(kind: str, broker: FakeBroker, tmp_path: Path) -> None:
+    shown(broker, None, None, (OLD, 9), (NEW, 2))
+
+    assert told(kind, broker, tmp_path, "create") == {"id": encode_id(NEW), "replicas": [[1], [1]]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_grown_topic_is_told_once_the_broker_shows_its_partitions(
+    kind: str, broker: FakeBroker, tmp_path: Path
+) -> None:
+    shown(broker, (NEW, 2), (NEW, 2), (NEW, 3))
+
+    assert told(kind, broker, tmp_path, "grow") == {"id": encode_id(NEW), "replicas": [[1], [1], [1]]}
+
+
+@pytest.mark.parametrize("late", [None, (OLD, 9)], ids=["nothing", "the one before it"])
+def test_what_a_broker_never_shows_is_told_as_it_was_wished(
+    broker: FakeBroker, tmp_path: Path, late: tuple[UUID, int] | None
+) -> None:
+    shown(broker, late)
+
+    assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
+    looks = [each for each in broker.requests if isinstance(each, MetadataRequest) and each.topics]
+    assert len(looks) == LOOKS

@@ -1,0 +1,264 @@
+"""Both clients on a real kconf process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from math import nan
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from kconf import (
+    AlterConfigOp,
+    EffectiveQuota,
+    ErrorCode,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    MatchType,
+    Mechanism,
+    NewTopic,
+    Operation,
+    OpType,
+    QuotaCandidate,
+    QuotaComponent,
+    QuotaDifference,
+    QuotaEntity,
+    QuotaFilter,
+    QuotaSource,
+    Resource,
+    ResourceType,
+    Source,
+    SyncAdminClient,
+    UnknownTopic,
+    UserScramCredentialDeletion,
+    scram_upsertion,
+)
+from kconf.client.calls.effective_quotas import DescribeQuotas
+from tests.support.process import KconfProcess
+from tests.unit.client.drivers import driver
+
+RATE = "producer_byte_rate"
+
+
+def value(admin: Any, resource: Resource, key: str) -> str | None:
+    found: str | None = admin.describe_configs([resource])[resource][key].value
+    return found
+
+
+def test_a_topic_from_its_making_to_its_end(admin: Any) -> None:
+    name = f"t-{uuid4().hex[:12]}"
+
+    made = admin.create_topics([NewTopic(name, 3, 1, configs=[("retention.ms", "5000")])])[name]
+    assert (made.num_partitions, made.replication_factor) == (3, 1)
+    assert made.config["retention.ms"].source == Source.TOPIC
+    assert admin.create_topics([name]).failures[name].code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+    admin.create_partitions({name: 5}).raise_for_failures()
+    assert admin.list_topics()[name].partitions == 5
+    assert len(admin.describe_topics([name, made.topic_id])[made.topic_id].partitions) == 5
+
+    admin.delete_topics([made.topic_id]).raise_for_failures()
+    assert name not in admin.list_topics()
+    with pytest.raises(UnknownTopic):
+        admin.delete_topics([name])[name]
+
+
+def test_configs_are_described_and_altered(admin: Any, topic: str) -> None:
+    orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
+    wishes = [
+        AlterConfigOp(OpType.SET, "retention.ms", "77"),
+        AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact"),
+    ]
+
+    done = admin.incremental_alter_configs({orders: wishes, missing: wishes})
+    found = admin.describe_configs([orders, missing, Resource.broker(1), Resource.brokers()], synonyms=True)
+
+    assert done.failures[missing].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found[orders]["retention.ms"].value == "77"
+    assert found[orders]["retention.ms"].synonyms[0].source == Source.TOPIC
+    assert found[orders]["cleanup.policy"].value == "delete,compact"
+    assert found[Resource.broker(1)]["node.id"].value == "1"
+    assert list(found.failures) == [missing]
+    with pytest.raises(ExceptionGroup):
+        found.raise_for_failures()
+
+
+def test_configs_are_replaced_and_updated(admin: Any, topic: str) -> None:
+    orders = Resource.topic(topic)
+
+    admin.alter_configs({orders: {"segment.ms": "2000"}}).raise_for_failures()
+    assert (value(admin, orders, "segment.ms"), value(admin, orders, "retention.ms")) == ("2000", "604800000")
+    admin.alter_configs({orders: {"segment.ms": "", "retention.ms": "9"}}, incremental_update=True)
+    assert (value(admin, orders, "segment.ms"), value(admin, orders, "retention.ms")) == ("604800000", "9")
+    admin.alter_configs({orders: {}}, validate_only=True).raise_for_failures()
+    assert value(admin, orders, "retention.ms") == "9"
+
+
+def test_compare_and_set(admin: Any, topic: str) -> None:
+    """Of two who read the same revision only the first may write."""
+    orders = Resource.topic(topic)
+    seen = admin.describe_configs([orders]).revision
+    first, second = ({orders: [AlterConfigOp(OpType.SET, "retention.ms", each)]} for each in ("1", "2"))
+
+    admin.incremental_alter_configs(first, expected={orders: seen}, reason="first").raise_for_failures()
+    late = admin.incremental_alter_configs(second, expected={orders: seen}, reason="second")
+
+    with pytest.raises(InvalidUpdateVersion):
+        late[orders]
+    assert value(admin, orders, "retention.ms") == "1"
+
+
+def test_the_cluster_and_its_resources(admin: Any, server: KconfProcess, topic: str) -> None:
+    cluster = admin.describe_cluster(authorized_operations=True)
+
+    assert [(each.host, each.port) for each in cluster.nodes.values()] == [(server.host, server.port)]
+    assert cluster.controller.id == 1
+    assert Operation.ALTER_CONFIGS in cluster.authorized_operations
+    assert Resource.topic(topic) in admin.list_config_resources([ResourceType.TOPIC])
+    assert Resource.broker(1) in admin.list_config_resources()
+    assert admin.list_groups() == []
+
+
+def test_quotas_are_altered_and_described(admin: Any) -> None:
+    user = f"u-{uuid4().hex[:8]}"
+    alone, pair = QuotaEntity.of({"user": user}), QuotaEntity.of({"user": user, "client-id": None})
+    of_user = QuotaFilter((QuotaComponent("user", MatchType.EXACT, user),))
+
+    done = admin.alter_client_quotas(
+        {alone: {"producer_byte_rate": 1024.0}, pair: {"request_percentage": 12.5}, QuotaEntity.of({"x": "y"}): {}}
+    )
+
+    assert list(done.failures) == [QuotaEntity.of({"x": "y"})]
+    assert admin.describe_client_quotas(of_user) == {
+        alone: {"producer_byte_rate": 1024.0},
+        pair: {"request_percentage": 12.5},
+    }
+    admin.alter_client_quotas({alone: {"producer_byte_rate": None}}).raise_for_failures()
+    assert list(admin.describe_client_quotas(of_user)) == [pair]
+
+
+def test_the_quota_that_holds_comes_with_its_level_and_the_losers(admin: Any) -> None:
+    user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
+    pair, alone = QuotaEntity.of({"user": user, "client-id": client}), QuotaEntity.of({"user": user})
+    app, address = QuotaEntity.of({"client-id": client}), QuotaEntity.of({"ip": "10.0.0.1"})
+
+    done = admin.alter_quotas(
+        {alone: {RATE: 10.0}, app: {RATE: 30.0, "request_percentage": 5.0}, address: {RATE: 1.0}}, reason="ticket 7"
+    )
+    found = admin.describe_quotas([pair, alone, app, address])
+
+    assert list(done.failures) == list(found.failures) == [address]
+    assert found[pair] == {
+        RATE: EffectiveQuota(10.0, QuotaSource.USER, (QuotaCandidate(QuotaSource.CLIENT, 30.0),)),
+        "request_percentage": EffectiveQuota(5.0, QuotaSource.CLIENT),
+    }
+    assert found[alone] == {RATE: EffectiveQuota(10.0, QuotaSource.USER)}
+    assert admin.describe_quotas([app], keys=["request_percentage"])[app] == {
+        "request_percentage": EffectiveQuota(5.0, QuotaSource.CLIENT)
+    }
+    reasons = [each.caller.reason for each in admin.list_changes().revisions if user in str(each.changes)]
+    assert reasons == ["ticket 7"]
+    admin.alter_quotas({alone: {RATE: nan}}).raise_for_failures()
+    assert admin.describe_quotas([pair])[pair][RATE] == EffectiveQuota(30.0, QuotaSource.CLIENT)
+
+
+def test_both_ways_to_resolve_quotas_agree(admin: Any, server: KconfProcess) -> None:
+    """What a kconf server answers, and what the client makes of stored quotas where the server is a real Kafka."""
+    user, client = f"u-{uuid4().hex[:8]}", f"c-{uuid4().hex[:8]}"
+    levels = {each.entity(user, client): {RATE: 1.0 + each} for each in QuotaSource}
+    asked = [QuotaEntity.of({"user": one, "client-id": other}) for one in (user, "x", None) for other in (client, None)]
+    asked += [QuotaEntity.of({kind: name}) for kind in ("user", "client-id") for name in (user, client, None)]
+    admin.alter_quotas(levels).raise_for_failures()
+    try:
+        for wanted in (asked[:2], asked):  # level by level, and all quotas at once
+            with SyncAdminClient(server.bootstrap) as other:
+                resolved = other._send(DescribeQuotas(wanted).on_kafka())
+            assert resolved.items() == admin.describe_quotas(wanted).items()
+        assert [each.source for each in admin.describe_quotas(asked)[asked[0]][RATE].losers] == list(QuotaSource)[1:]
+    finally:
+        admin.alter_quotas({each: {RATE: None} for each in levels}).raise_for_failures()
+
+
+def test_what_kip_248_cannot_say_is_not_sent(admin: Any) -> None:
+    user = QuotaEntity.of({"user": "u"})
+    wrong = [QuotaEntity.of({"user": ""}), QuotaEntity.of({}), QuotaEntity.of({"x": "y"})]
+
+    done = admin.alter_quotas({user: {"connection_creation_rate": 1.0}, **{each: {RATE: 1.0} for each in wrong}})
+
+    assert {each.code for each in done.failures.values()} == {ErrorCode.INVALID_REQUEST}
+    assert list(done) == [user, *wrong]
+    assert admin.describe_quotas(wrong).failures.keys() == set(wrong)
+    with pytest.raises(InvalidRequest):
+        admin.what_if(user, {})
+    with pytest.raises(InvalidRequest):
+        admin.what_if(QuotaEntity.of({"ip": "10.0.0.1"}), {"connection_creation_rate": 1.0})
+
+
+def test_who_would_get_another_quota(admin: Any, server: KconfProcess) -> None:
+    client = f"c-{uuid4().hex[:8]}"
+    app = QuotaEntity.of({"client-id": client})
+    with SyncAdminClient(server.bootstrap, client_id=client) as seen:
+        seen.describe_cluster()
+
+    shift = QuotaDifference("ANONYMOUS", client, RATE, None, QuotaCandidate(QuotaSource.CLIENT, 7.0))
+    assert admin.what_if(app, {RATE: 7.0}) == [shift]
+    assert admin.what_if(app, {RATE: 7.0}, pairs=[("ANONYMOUS", client), ("ANONYMOUS", "other")]) == [shift]
+    assert admin.what_if(app, {RATE: None}) == []
+    assert admin.describe_quotas([app])[app] == {}
+    for pairs in (None, [("a", "b")]):
+        with pytest.raises(InvalidRequest):
+            admin.what_if(app, {RATE: -1.0}, pairs=pairs)
+
+
+def test_scram_credentials_are_set_told_and_deleted(admin: Any) -> None:
+    user = f"u-{uuid4().hex[:8]}"
+    both = [scram_upsertion(user, each, "secret") for each in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)]
+
+    admin.alter_user_scram_credentials(both).raise_for_failures()
+    assert [each.iterations for each in admin.describe_user_scram_credentials([user])[user]] == [4096, 4096]
+    admin.alter_user_scram_credentials(
+        [UserScramCredentialDeletion(user, each.mechanism) for each in both]
+    ).raise_for_failures()
+
+    assert admin.describe_user_scram_credentials([user]).failures[user].code == ErrorCode.RESOURCE_NOT_FOUND
+    assert user not in admin.describe_user_scram_credentials()
+
+
+def test_ten_thousand_topics(kind: str) -> None:
+    names = [f"many-{number:05d}" for number in range(10_000)]
+    resources = [Resource.topic(each) for each in names]
+    with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
+        admin.create_topics(NewTopic(each, 1, 1) for each in names).raise_for_failures()
+        wishes = {each: [AlterConfigOp(OpType.SET, "retention.ms", str(n))] for n, each in enumerate(resources)}
+        admin.incremental_alter_configs(wishes).raise_for_failures()
+
+        found = admin.describe_configs(resources)
+
+        assert [found[each]["retention.ms"].value for each in resources] == [str(n) for n in range(10_000)]
+
+
+def test_a_server_that_comes_back_is_found_again(kind: str) -> None:
+    with KconfProcess() as own, driver(kind, own.bootstrap) as admin:
+        admin.create_topics(["t"]).raise_for_failures()
+        own.kill()
+        with ThreadPoolExecutor(1) as pool:
+            started = pool.submit(lambda: time.sleep(0.5) or own.start())  # type: ignore[func-returns-value]
+            try:
+                assert value(admin, Resource.topic("t"), "retention.ms") == "604800000"
+            finally:
+                started.result()  # a server that did not come back is no fault of the client
+
+
+def test_threads_share_a_client(server: KconfProcess) -> None:
+    with SyncAdminClient(server.bootstrap) as admin:
+        names = [f"thread-{uuid4().hex[:8]}" for _ in range(6)]
+        threads = [threading.Thread(target=lambda name=name: admin.create_topics([name])) for name in names]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+        assert set(names) <= set(admin.list_topics())

@@ -1,0 +1,348 @@
+"""How a call is brought to its end, without a socket: the script is told what came of what it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kconf import (
+    AlterConfigOp,
+    ApiError,
+    BrokerNotAvailable,
+    ConnectionFailed,
+    ErrorCode,
+    InvalidRequest,
+    Mechanism,
+    NewTopic,
+    Node,
+    OpType,
+    RequestTimedOut,
+    Resource,
+    UnsupportedVersion,
+    UserScramCredentialUpsertion,
+)
+from kconf.client.calls.base import Call, CallResult
+from kconf.client.calls.cluster import ListGroups, Nodes, Who
+from kconf.client.calls.configs import DescribeConfigs, IncrementalAlterConfigs
+from kconf.client.calls.scram import AlterUserScramCredentials
+from kconf.client.calls.topics import CreateTopics, DescribeTopics
+from kconf.client.settings import Address, ClientSettings
+from kconf.client.transport.call_runner import Backoff, NodeRequest, Reply, SendBatch, run_call
+from kconf.client.transport.metadata import ClusterMetadata
+
+A, B = Address("a", 1), Address("b", 2)
+NODES = {1: Node(1, "a", 1), 2: Node(2, "b", 2)}
+ORDERS = Resource.topic("orders")
+
+Script = Callable[[NodeRequest], Reply]
+
+
+class World:
+    """Answers asks by a script, moves its own clock, and remembers what was asked."""
+
+    def __init__(self, answer: Script, bootstrap: Sequence[Address] = (A,), **settings: Any) -> None:
+        self.answer = answer
+        self.now = 0.0
+        self.asked: list[NodeRequest] = []
+        self.rounds: list[int] = []
+        self.pauses: list[float] = []
+        self.controller = 1
+        self.cluster = ClusterMetadata(ClientSettings(tuple(bootstrap), **settings))
+
+    def run(self, call: Call[Any, Any, Any], timeout: float = 60.0) -> Any:
+        script = run_call(call, self.cluster, self.now + timeout, lambda: self.now, lambda: 0.5)
+        try:
+            step = next(script)
+            while True:
+                if isinstance(step, Backoff):
+                    self.pauses.append(step.seconds)
+                    self.now += step.seconds
+                    step = script.send(())
+                else:
+                    step = script.send(self._exchange(step))
+        except StopIteration as done:
+            return done.value
+
+    def _exchange(self, step: SendBatch) -> list[Reply]:
+        self.rounds.append(len(step.asks))
+        replies = []
+        for ask in step.asks:
+            self.asked.append(ask)
+            known = isinstance(ask.call, Nodes)
+            replies.append(CallResult({None: Who(NODES, self.controller)}) if known else self.answer(ask))
+        return replies
+
+    @property
+    def routed(self) -> list[Address]:
+        """Where the call itself went."""
+        return [ask.address for ask in self.asked if not isinstance(ask.call, Nodes)]
+
+
+def fine(ask: NodeRequest) -> Reply:
+    return CallResult(dict.fromkeys(ask.items, "done"))
+
+
+def lost(ask: NodeRequest) -> ConnectionFailed:
+    error = ConnectionFailed(f"the line to {ask.address} broke")
+    error.sent = True
+    return error
+
+
+def in_turn(*replies: Script) -> Script:
+    left = list(replies)
+    return lambda ask: (left.pop(0) if len(left) > 1 else left[0])(ask)
+
+
+def topics(count: int) -> list[Resource]:
+    return [Resource.topic(f"t{number}") for number in range(count)]
+
+
+def test_one_resource_needs_no_metadata() -> None:
+    world = World(fine)
+
+    assert world.run(DescribeConfigs([ORDERS]))[ORDERS] == "done"
+
+    assert [ask.call.name for ask in world.asked] == ["DescribeConfigs"]
+
+
+def test_many_resources_are_split_and_spread_over_all_brokers() -> None:
+    world = World(fine, batch=500)
+
+    found = world.run(DescribeConfigs(topics(10_000)))
+
+    assert list(found) == topics(10_000)
+    assert world.rounds == [1, 20]
+    assert [len(ask.items) for ask in world.asked[1:]] == [500] * 20
+    assert sorted(world.routed) == [A] * 10 + [B] * 10
+
+
+def test_a_resource_given_twice_is_asked_for_once() -> None:
+    world = World(fine)
+
+    world.run(DescribeConfigs([ORDERS, ORDERS]))
+
+    assert list(world.asked[0].items) == [ORDERS]
+
+
+def test_nothing_asked_for_is_nothing_sent() -> None:
+    world = World(fine)
+
+    assert len(world.run(DescribeConfigs([]))) == 0
+    assert world.asked == []
+
+
+def test_a_brokers_own_values_are_asked_of_that_broker() -> None:
+    world = World(fine)
+
+    world.run(DescribeConfigs([ORDERS, Resource.broker(2), Resource.logger(1), Resource.brokers()]))
+
+    went = {item: ask.address for ask in world.asked[1:] for item in ask.items}
+    assert went == {ORDERS: A, Resource.brokers(): A, Resource.logger(1): A, Resource.broker(2): B}
+
+
+def test_a_broker_that_is_not_there_fails_alone_and_at_once() -> None:
+    world = World(fine)
+
+    found = world.run(DescribeConfigs([ORDERS, Resource.broker(7)]))
+
+    assert found[ORDERS] == "done"
+    with pytest.raises(BrokerNotAvailable, match="no broker 7, only 1, 2"):
+        found[Resource.broker(7)]
+    assert world.pauses == []
+
+
+def test_names_that_are_no_number_go_to_any_broker() -> None:
+    world = World(fine)
+
+    world.run(DescribeConfigs([Resource.broker(1)._replace(name="x"), Resource.broker(1)._replace(name="-1")]))
+
+    assert world.rounds == [1]
+
+
+def test_the_controller_is_found_and_found_again() -> None:
+    world = World(fine)
+
+    def not_me(ask: NodeRequest) -> Reply:
+        world.controller = 2
+        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.NOT_CONTROLLER)))
+
+    world.answer = in_turn(not_me, fine)
+    made = world.run(CreateTopics(["t"], timeout_ms=1))
+
+    assert made["t"] == "done"
+    assert world.routed == [A, B]
+    assert world.pauses == [0.1]
+
+
+def test_only_what_failed_is_asked_again() -> None:
+    def some(ask: NodeRequest) -> Reply:
+        return CallResult(
+            {"a": "done", "b": ApiError(ErrorCode.NOT_CONTROLLER), "c": ApiError(ErrorCode.INVALID_CONFIG)}
+        )
+
+    world = World(in_turn(some, fine))
+    made = world.run(CreateTopics(["a", "b", "c"], timeout_ms=1))
+
+    assert world.asked[-1].items == ["b"]
+    assert (made["a"], made["b"]) == ("done", "done")
+    assert made.failures == {"c": ApiError(ErrorCode.INVALID_CONFIG)}
+
+
+def test_a_mutation_quota_is_waited_for() -> None:
+    def throttled(ask: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+
+    world = World(in_turn(throttled, fine))
+
+    assert world.run(CreateTopics(["t"], timeout_ms=1))["t"] == "done"
+    assert world.pauses == [2.5]
+
+
+def test_what_stays_throttled_is_told_at_the_deadline() -> None:
+    def throttled(ask: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+
+    with pytest.raises(RequestTimedOut, match="THROTTLING_QUOTA_EXCEEDED"):
+        World(throttled).run(CreateTopics(["t"], timeout_ms=1), timeout=10)
+
+
+def test_a_lost_answer_is_asked_for_elsewhere() -> None:
+    world = World(in_turn(lost, fine), bootstrap=[A, B])
+
+    assert world.run(DescribeConfigs([ORDERS]))[ORDERS] == "done"
+    assert world.routed == [A, B]
+
+
+def test_what_may_have_been_done_is_not_done_again() -> None:
+    world = World(in_turn(lost, fine))
+
+    with pytest.raises(ConnectionFailed):
+        world.run(CreateTopics(["t"], timeout_ms=1))
+
+    assert len(world.routed) == 1
+
+
+def test_what_was_never_sent_is_sent_again() -> None:
+    world = World(in_turn(lambda ask: ConnectionFailed("refused"), fine))
+
+    assert world.run(CreateTopics(["t"], timeout_ms=1))["t"] == "done"
+
+
+def test_a_dry_run_may_always_be_repeated() -> None:
+    world = World(in_turn(lost, fine))
+
+    assert world.run(CreateTopics(["t"], timeout_ms=1, validate_only=True))["t"] == "done"
+
+
+def test_a_guarded_alteration_is_not_repeated() -> None:
+    wishes = {ORDERS: [AlterConfigOp(OpType.SET, "a", "b")]}
+    world = World(in_turn(lost, fine))
+
+    with pytest.raises(ConnectionFailed):
+        world.run(IncrementalAlterConfigs(wishes, expected={ORDERS: 3}))
+    assert World(in_turn(lost, fine)).run(IncrementalAlterConfigs(wishes))[ORDERS] == "done"
+
+
+def test_no_broker_at_all_is_told_soon() -> None:
+    world = World(lambda ask: ConnectionFailed(f"cannot connect to {ask.address}"), bootstrap=[A, B])
+
+    with pytest.raises(ConnectionFailed, match=r"none of a:1, b:2 can be reached; at last: cannot connect to b:2"):
+        world.run(DescribeConfigs([ORDERS]))
+
+    assert world.routed == [A, B, A, B, A, B]
+    assert world.now < 1
+
+
+def test_a_broker_that_was_reached_is_waited_for() -> None:
+    world = World(fine)
+    world.run(DescribeConfigs([ORDERS]))
+    world.answer = lambda ask: ConnectionFailed("refused")
+
+    with pytest.raises(RequestTimedOut, match=r"DescribeConfigs did not succeed in \d+ s; at last: refused"):
+        world.run(DescribeConfigs([ORDERS]))
+
+    assert 58 < world.now <= 60
+    assert max(world.pauses) <= 1.2
+
+
+def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> None:
+    world = World(lambda ask: fine(ask) if ask.items[0].name == "t0" else RequestTimedOut("silence"), batch=2)
+
+    found = world.run(DescribeConfigs(topics(4)), timeout=5)
+
+    assert found[Resource.topic("t1")] == "done"
+    assert {each.name: failure.code for each, failure in found.failures.items()} == {
+        "t2": ErrorCode.REQUEST_TIMED_OUT,
+        "t3": ErrorCode.REQUEST_TIMED_OUT,
+    }
+
+
+def test_what_a_broker_does_not_speak_is_not_tried_again() -> None:
+    world = World(lambda ask: UnsupportedVersion("too old"))
+
+    with pytest.raises(UnsupportedVersion):
+        world.run(DescribeConfigs([ORDERS]))
+
+    assert world.rounds == [1]
+
+
+def test_an_answer_that_leaves_something_out_is_an_error_there() -> None:
+    found = World(lambda ask: CallResult({})).run(DescribeConfigs([ORDERS]))
+
+    assert found.failures[ORDERS].code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_cluster_without_controller_is_waited_for() -> None:
+    world = World(fine)
+    world.controller = -1
+
+    with pytest.raises(RequestTimedOut, match="no controller"):
+        world.run(CreateTopics(["t"], timeout_ms=1), timeout=3)
+
+
+def test_groups_are_asked_of_every_broker() -> None:
+    world = World(lambda ask: CallResult({each: [] for each in ask.items}))
+
+    assert world.run(ListGroups()) == []
+    assert world.routed == [A, B]
+
+
+def test_metadata_is_asked_for_again_when_it_is_old() -> None:
+    world = World(fine)
+    world.run(DescribeConfigs([Resource.broker(1)]))
+    world.run(DescribeConfigs([Resource.broker(1)]))
+    world.now += 301
+    world.run(DescribeConfigs([Resource.broker(1)]))
+
+    assert [ask.call.name for ask in world.asked].count("Metadata") == 2
+
+
+def test_two_credentials_of_a_user_travel_apart() -> None:
+    """Kafka refuses a user that a request names twice."""
+    kinds = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
+    wishes = [UserScramCredentialUpsertion(user, kind, 4096, b"s", b"p") for user in ("a", "b") for kind in kinds]
+    world = World(lambda ask: CallResult(dict.fromkeys(ask.items)))
+
+    done = world.run(AlterUserScramCredentials(wishes))
+
+    assert [[user for user, _ in ask.items] for ask in world.asked[1:]] == [["a", "b"], ["a", "b"]]
+    assert dict(done) == {"a": None, "b": None}
+
+
+def test_names_and_ids_travel_apart() -> None:
+    """A broker overlooks names in a request that has ids."""
+    world = World(fine)
+
+    world.run(DescribeTopics(["a", UUID(int=1), "b"]))
+
+    assert [list(ask.items) for ask in world.asked] == [["a", "b"], [UUID(int=1)]]
+
+
+def test_what_is_given_twice_is_refused_here() -> None:
+    with pytest.raises(InvalidRequest, match="twice: t"):
+        CreateTopics([NewTopic("t"), NewTopic("t", 3)], timeout_ms=1)
+    with pytest.raises(InvalidRequest, match="topic:orders"):
+        IncrementalAlterConfigs({}, expected={ORDERS: 1})

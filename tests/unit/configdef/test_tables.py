@@ -1,0 +1,195 @@
+"""The tables against what Kafka 4.3.1 says of itself: how many of each kind, and a few known by heart."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kconf.configdef.broker import BROKER, BROKER_39
+from kconf.configdef.classes import KNOWN_CLASSES
+from kconf.configdef.client_metrics import CLIENT_METRICS
+from kconf.configdef.group import GROUP
+from kconf.configdef.key import BrokerFallback, ConfigKey, Keys, UpdateMode
+from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, SCRAM, USER_QUOTA
+from kconf.configdef.topic import TOPIC, TOPIC_39
+from kconf.configdef.validate import check, normalised
+from kconf.model.entry import ValueType
+
+CURRENT: dict[str, Keys] = {
+    "topic": TOPIC,
+    "broker": BROKER,
+    "group": GROUP,
+    "client_metrics": CLIENT_METRICS,
+    "user": USER_QUOTA,
+    "client": CLIENT_QUOTA,
+    "ip": IP_QUOTA,
+    "scram": SCRAM,
+}
+EVERY = [(table, key) for table, keys in CURRENT.items() for key in keys.values()] + [
+    (table, key) for table, keys in (("topic 3.9", TOPIC_39), ("broker 3.9", BROKER_39)) for key in keys.values()
+]
+every_key = pytest.mark.parametrize("key", [pytest.param(key, id=f"{table}:{key.name}") for table, key in EVERY])
+
+
+def test_the_catalogue_has_the_428_keys_of_kafka_431() -> None:
+    assert [len(keys) for keys in CURRENT.values()] == [34, 363, 17, 3, 4, 4, 1, 2]
+    assert not any(key.legacy for keys in CURRENT.values() for key in keys.values())
+
+
+def test_what_kafka_39_knew_besides_is_kept_apart() -> None:
+    assert (len(TOPIC_39), len(BROKER_39)) == (3, 46)
+    assert all(key.legacy for keys in (TOPIC_39, BROKER_39) for key in keys.values())
+    assert not TOPIC.keys() & TOPIC_39.keys()
+    assert not BROKER.keys() & BROKER_39.keys()
+
+
+def test_tables_are_sorted_and_indexed_by_name() -> None:
+    for keys in (*CURRENT.values(), TOPIC_39, BROKER_39):
+        assert list(keys) == sorted(keys)
+        assert all(key.name == name for name, key in keys.items())
+
+
+def test_brokers_have_261_fixed_37_per_broker_and_65_cluster_wide_keys() -> None:
+    modes = Counter(key.mode for key in BROKER.values())
+
+    assert modes == {UpdateMode.READ_ONLY: 261, UpdateMode.PER_BROKER: 37, UpdateMode.CLUSTER_WIDE: 65}
+
+
+def test_broker_types_are_counted_as_in_kafka() -> None:
+    types = Counter(key.type.name for key in BROKER.values() if not key.dynamic_only)
+
+    assert types == {
+        "INT": 178,
+        "LONG": 57,
+        "STRING": 51,
+        "LIST": 22,
+        "BOOLEAN": 17,
+        "CLASS": 11,
+        "PASSWORD": 10,
+        "DOUBLE": 8,
+        "SHORT": 6,
+    }
+
+
+def test_three_throttles_are_no_file_s_business() -> None:
+    assert [name for name, key in BROKER.items() if key.dynamic_only] == [
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    ]
+
+
+def test_internal_keys_are_20_at_brokers_and_1_at_topics() -> None:
+    internal = [key for key in BROKER.values() if key.internal]
+
+    assert len(internal) == 20
+    assert all(key.mode is UpdateMode.READ_ONLY for key in internal)
+    assert [name for name, key in TOPIC.items() if key.internal] == ["internal.segment.bytes"]
+    assert sum(not key.internal and not key.dynamic_only for key in BROKER.values()) == 340
+    assert sum(not key.internal for key in TOPIC.values()) == 33
+
+
+def test_sensitive_are_10_broker_keys_and_the_credentials() -> None:
+    assert sum(key.sensitive for key in BROKER.values()) == 10
+    assert all(key.sensitive for key in SCRAM.values())
+    assert not any(key.sensitive for table in (TOPIC, GROUP, CLIENT_METRICS) for key in table.values())
+
+
+def test_three_broker_keys_must_be_set() -> None:
+    assert [name for name, key in BROKER.items() if key.required] == [
+        "controller.listener.names",
+        "node.id",
+        "process.roles",
+    ]
+
+
+def test_only_broker_keys_have_a_mode() -> None:
+    for table, key in EVERY:
+        assert (key.mode is not None) == table.startswith("broker"), key.name
+
+
+@every_key
+def test_a_default_passes_its_own_check_and_is_printed_as_it_stands(key: ConfigKey) -> None:
+    if key.default is None:
+        return
+
+    check(key, key.default)
+
+    assert normalised(key, key.default) == key.default
+
+
+@every_key
+def test_every_key_says_in_a_sentence_what_it_is_for(key: ConfigKey) -> None:
+    assert 15 <= len(key.about) < 200
+    assert key.about.endswith(".")
+    assert key.about == key.about.strip()
+
+
+def test_no_two_keys_of_a_table_say_the_same() -> None:
+    for keys in (*CURRENT.values(), TOPIC_39, BROKER_39):
+        repeated = [about for about, count in Counter(key.about for key in keys.values()).items() if count > 1]
+        assert repeated == []
+
+
+def test_every_rung_and_bound_is_a_broker_key_of_the_same_release() -> None:
+    for table, key in EVERY:
+        brokers = BROKER.keys() | BROKER_39.keys() if key.legacy else BROKER.keys()
+        assert {rung.name for rung in key.rungs} <= brokers, (table, key.name)
+        assert {name for name in key.range_keys if name} <= BROKER.keys(), (table, key.name)
+
+
+def test_six_topic_keys_have_no_rung_and_the_first_rung_of_the_others_is_dynamic() -> None:
+    assert [name for name, key in TOPIC.items() if not key.rungs] == [
+        "follower.replication.throttled.replicas",
+        "internal.segment.bytes",
+        "leader.replication.throttled.replicas",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+    ]
+    assert all(BROKER[key.rungs[0].name].mode is UpdateMode.CLUSTER_WIDE for key in TOPIC.values() if key.rungs)
+
+
+def test_coarser_units_are_converted() -> None:
+    assert TOPIC["retention.ms"].rungs == (
+        BrokerFallback("log.retention.ms"),
+        BrokerFallback("log.retention.minutes", 60_000),
+        BrokerFallback("log.retention.hours", 3_600_000),
+    )
+    assert BROKER["log.retention.minutes"].rungs == TOPIC["retention.ms"].rungs
+    assert BROKER["log.flush.scheduler.interval.ms"].rungs == ()
+
+
+def test_a_topic_s_default_is_its_broker_key_s() -> None:
+    """Where the first rung has one: the keys in ms leave it to their coarser aliases."""
+    for key in TOPIC.values():
+        if key.rungs and (below := BROKER[key.rungs[0].name]).default is not None:
+            assert (key.default, key.type, key.check) == (below.default, below.type, below.check), key.name
+
+
+def test_a_group_s_default_is_its_broker_key_s_and_three_have_none() -> None:
+    for key in GROUP.values():
+        for rung in key.rungs:
+            assert (key.default, key.type) == (BROKER[rung.name].default, BROKER[rung.name].type), key.name
+    assert [name for name, key in GROUP.items() if not key.rungs] == [
+        "share.auto.offset.reset",
+        "share.isolation.level",
+        "share.renew.acknowledge.enable",
+    ]
+
+
+def test_equal_bounds_are_one_check() -> None:
+    ranges = {str(key.check): key.check for _, key in EVERY if key.check and str(key.check).startswith(("at", "from"))}
+
+    assert all(key.check is ranges[str(key.check)] for _, key in EVERY if str(key.check) in ranges)
+
+
+def test_every_class_default_is_loadable() -> None:
+    defaults = {key.default for _, key in EVERY if key.type is ValueType.CLASS and key.default}
+
+    assert defaults <= KNOWN_CLASSES
+
+
+def test_users_and_clients_have_the_same_quotas() -> None:
+    assert USER_QUOTA.keys() == CLIENT_QUOTA.keys()

@@ -1,0 +1,231 @@
+"""The authorizer's rules, and what creating and deleting ACLs would do."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kconf.engine.access.acls import (
+    AclIndex,
+    Authorizer,
+    bindings,
+    key_of,
+    matches,
+    pattern_of,
+    plan_create_acls,
+    plan_delete_acls,
+)
+from kconf.errors import ErrorCode
+from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+from kconf.model.snapshot import Snapshot
+
+ALICE = "User:alice"
+
+
+def acl(
+    operation: Operation,
+    name: str = "orders",
+    *,
+    principal: str = ALICE,
+    deny: bool = False,
+    prefixed: bool = False,
+    host: str = "*",
+    kind: AclType = AclType.TOPIC,
+) -> AclBinding:
+    permission = Permission.DENY if deny else Permission.ALLOW
+    pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
+    return AclBinding(kind, name, principal, operation, permission, pattern, host)
+
+
+def kept(*wishes: AclBinding) -> Snapshot:
+    planned = plan_create_acls(Snapshot.EMPTY, wishes)
+    assert not any(planned.outcome)
+    return Snapshot.EMPTY.apply(planned.changes, 1)
+
+
+def may(
+    operation: Operation, *wishes: AclBinding, name: str = "orders", principal: str = ALICE, host: str = "10.0.0.1"
+) -> bool:
+    return Authorizer(AclIndex(kept(*wishes))).allows(principal, host, operation, AclType.TOPIC, name)
+
+
+def test_without_any_acl_the_default_decides() -> None:
+    assert not may(Operation.READ)
+    assert Authorizer(AclIndex(), allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "t")
+
+
+def test_an_acl_of_somebody_else_ends_the_default() -> None:
+    index = AclIndex(kept(acl(Operation.READ, principal="User:bob")))
+    assert not Authorizer(index, allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "orders")
+
+
+def test_super_users_may_do_everything() -> None:
+    index = AclIndex(kept(acl(Operation.ALL, deny=True)))
+    assert Authorizer(index, super_users=[ALICE]).allows(ALICE, "h", Operation.ALTER, AclType.TOPIC, "orders")
+
+
+def test_a_deny_wins_over_an_allow() -> None:
+    assert not may(Operation.READ, acl(Operation.READ), acl(Operation.ALL, "*", principal="User:*", deny=True))
+
+
+@pytest.mark.parametrize("implying", [Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER])
+def test_describe_is_implied_by_an_allow_but_not_by_a_deny(implying: Operation) -> None:
+    assert may(Operation.DESCRIBE, acl(implying))
+    assert may(Operation.DESCRIBE, acl(Operation.DESCRIBE), acl(implying, deny=True))
+
+
+def test_describe_configs_is_implied_by_alter_configs_alone() -> None:
+    assert may(Operation.DESCRIBE_CONFIGS, acl(Operation.ALTER_CONFIGS))
+    assert not may(Operation.DESCRIBE_CONFIGS, acl(Operation.DESCRIBE))
+
+
+def test_a_prefix_covers_names_that_begin_with_it() -> None:
+    assert may(Operation.READ, acl(Operation.READ, "ord", prefixed=True))
+    assert not may(Operation.READ, acl(Operation.READ, "ord", prefixed=True), name="or")
+    assert not may(Operation.READ, acl(Operation.READ, "ord"))
+
+
+def test_a_host_must_be_the_callers_or_any() -> None:
+    assert may(Operation.READ, acl(Operation.READ, host="10.0.0.1"))
+    assert not may(Operation.READ, acl(Operation.READ, host="10.0.0.2"))
+
+
+def test_everyone_and_everything_are_stars() -> None:
+    assert may(Operation.READ, acl(Operation.READ, "*", principal="User:*"))
+    assert not may(Operation.READ, acl(Operation.READ, "*", principal="Group:*"))
+
+
+def test_deleting_the_last_acl_of_a_prefix_makes_it_forgotten() -> None:
+    snapshot = kept(acl(Operation.READ, "ord", prefixed=True))
+    planned = plan_delete_acls(snapshot, [AclFilter()])
+    index = AclIndex(snapshot)
+    for change in planned.changes:
+        index.replace(change.resource, {})
+
+    assert index.about(AclType.TOPIC, "orders") == []
+
+
+def test_creating_what_is_there_changes_nothing() -> None:
+    snapshot = kept(acl(Operation.READ))
+    planned = plan_create_acls(snapshot, [acl(Operation.READ), acl(Operation.WRITE), acl(Operation.WRITE)])
+
+    assert planned.outcome == [None, None, None]
+    assert len(planned.changes) == 1
+
+
+def test_a_bad_element_fails_alone() -> None:
+    wrong = [
+        acl(Operation.ANY),
+        acl(Operation.READ, ""),
+        acl(Operation.READ, principal="alice"),
+        acl(Operation.ALTER, "other", kind=AclType.CLUSTER),
+        acl(Operation.READ)._replace(pattern=PatternType.MATCH),
+    ]
+    planned = plan_create_acls(Snapshot.EMPTY, [*wrong, acl(Operation.READ)])
+
+    assert [failure.code if failure else 0 for failure in planned.outcome] == [ErrorCode.INVALID_REQUEST] * 5 + [0]
+    assert len(planned.changes) == 1
+
+
+def test_an_acl_that_two_filters_mean_is_reported_under_both_and_removed_once() -> None:
+    snapshot = kept(acl(Operation.READ), acl(Operation.WRITE))
+    planned = plan_delete_acls(snapshot, [AclFilter(operation=Operation.READ), AclFilter()])
+
+    assert [len(found) for found in planned.outcome] == [1, 2]
+    assert not list(bindings(snapshot.apply(planned.changes, 2)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "found"),
+    [
+        (PatternType.ANY, "orders", {"orders", "p:orders"}),
+        (PatternType.LITERAL, "orders", {"orders"}),
+        (PatternType.PREFIXED, "ord", {"p:ord"}),
+        (PatternType.MATCH, "orders", {"orders", "*", "p:ord", "p:orders"}),
+        (PatternType.MATCH, None, {"orders", "*", "p:ord", "p:orders"}),
+        (PatternType.LITERAL, None, {"orders", "*"}),
+    ],
+)
+def test_filters_by_pattern(pattern: PatternType, name: str | None, found: set[str]) -> None:
+    every = [
+        acl(Operation.READ),
+        acl(Operation.READ, "*"),
+        acl(Operation.READ, "ord", prefixed=True),
+        acl(Operation.READ, "orders", prefixed=True),
+    ]
+    wanted = AclFilter(name=name, pattern=pattern)
+
+    names = {"p:" * (each.pattern == PatternType.PREFIXED) + each.name for each in every if matches(each, wanted)}
+
+    assert names == found
+
+
+names = st.sampled_from(["a", "ab", "abc", "*", "b"])
+some_acls = st.builds(
+    acl,
+    st.sampled_from([Operation.READ, Operation.WRITE, Operation.ALL, Operation.DESCRIBE, Operation.ALTER_CONFIGS]),
+    names,
+    principal=st.sampled_from([ALICE, "User:bob", "User:*"]),
+    deny=st.booleans(),
+    prefixed=st.booleans(),
+    host=st.sampled_from(["*", "h1", "h2"]),
+)
+
+
+@given(
+    st.lists(some_acls, max_size=8),
+    st.sampled_from([Operation.READ, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER]),
+    st.sampled_from(["a", "abc", "zzz"]),
+    st.booleans(),
+)
+def test_the_index_decides_as_a_scan_would(
+    wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool
+) -> None:
+    authorizer = Authorizer(AclIndex(kept(*wishes)), allow_if_none=allow_if_none)
+
+    assert authorizer.allows(ALICE, "h1", operation, AclType.TOPIC, name) == scan(
+        wishes, operation, name, allow_if_none
+    )
+
+
+def scan(wishes: list[AclBinding], operation: Operation, name: str, allow_if_none: bool) -> bool:
+    """The rules read off the page, one ACL after the other."""
+    about = [
+        each
+        for each in wishes
+        if (each.name in (name, "*") if each.pattern == PatternType.LITERAL else name.startswith(each.name))
+    ]
+    if not about:
+        return allow_if_none
+    mine = [each for each in about if each.principal in (ALICE, "User:*") and each.host in ("h1", "*")]
+    if any(each.permission == Permission.DENY and each.operation in (operation, Operation.ALL) for each in mine):
+        return False
+    enough = {operation, Operation.ALL}
+    if operation == Operation.DESCRIBE:
+        enough |= {Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}
+    if operation == Operation.DESCRIBE_CONFIGS:
+        enough |= {Operation.ALTER_CONFIGS}
+    return any(each.permission == Permission.ALLOW and each.operation in enough for each in mine)
+
+
+def test_what_was_decided_is_forgotten_when_any_acl_changes() -> None:
+    index = AclIndex()
+    authorizer = Authorizer(index)
+    allow = AclBinding(AclType.TOPIC, "t", "User:a", Operation.READ)
+    asked = ("User:a", "h", Operation.READ, AclType.TOPIC, "t")
+    assert not authorizer.allows(*asked)
+    index.replace(pattern_of(allow).resource, {key_of(allow): ""})
+    assert authorizer.allows(*asked)
+    assert not authorizer.allows("User:b", "h", Operation.READ, AclType.TOPIC, "t"), "not another's answer"
+    assert not authorizer.allows("User:a", "h", Operation.WRITE, AclType.TOPIC, "t")
+    index.replace(pattern_of(allow).resource, {})
+    assert not authorizer.allows(*asked)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kconf.engine.access.acls._MOST_REMEMBERED", 10)
+    authorizer = Authorizer(AclIndex())
+    for number in range(100):
+        assert not authorizer.allows("User:a", "h", Operation.READ, AclType.TOPIC, f"t{number}")
+    assert len(authorizer._remembered) <= 10

@@ -1,0 +1,25 @@
+"""The age at which segments roll: a broker that was told 0 could not start again."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.broker_validation import check_broker
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.errors import InvalidRequest
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+@pytest.mark.parametrize(("name", "value"), [("log.roll.ms", "0"), ("log.roll.ms", "-1"), ("log.roll.jitter.ms", "-1")])
+def test_segments_must_be_able_to_grow_old(name: str, value: str, everywhere: bool) -> None:
+    """As Kafka 4.3.1: the definitions bound neither key, the configuration as a whole does."""
+    ladder = ConfigResolver(kafka_43(), {}, {}, {})
+
+    with pytest.raises(InvalidRequest, match=name):
+        check_broker(ladder, {name: value}, {}, everywhere=everywhere)
+
+
+@pytest.mark.parametrize(("name", "value"), [("log.roll.ms", "1"), ("log.roll.jitter.ms", "0")])
+def test_the_least_age_is_accepted(name: str, value: str) -> None:
+    check_broker(ConfigResolver(kafka_43(), {}, {}, {}), {name: value}, {}, everywhere=True)

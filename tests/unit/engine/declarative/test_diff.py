@@ -1,0 +1,137 @@
+"""What stands between files and a cluster: a difference of meaning, never of spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.declarative.diff import Difference, differences
+from kconf.engine.declarative.model import SecretSource
+from kconf.model.acl import AclBinding, AclType, Operation
+from kconf.model.cluster_state import ClusterState
+from kconf.model.entry import View
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from kconf.model.scram import CredentialInfo, Mechanism
+from tests.unit.engine.declarative.declaring import declared, entry, keys, shape, view
+
+ORDERS = Resource.topic("orders")
+
+
+def found(text: str, reading: ClusterState) -> list[Difference]:
+    return differences(declared(text), reading, keys).found
+
+
+def told(text: str, reading: ClusterState) -> list[tuple[str, str, str | None, str | None]]:
+    return [(each.op, each.key, each.before, each.after) for each in found(text, reading)]
+
+
+def orders(own: dict[str, str] | None = None, **inherited: str) -> ClusterState:
+    return ClusterState(topics={"orders": shape(3, 2)}, configs={ORDERS: view(ORDERS, own, **inherited)})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own", "inherited"),
+    [
+        ("retention.ms: 7d", {"retention.ms": "604800000"}, {}),
+        ("retention.ms: 7d", {}, {"retention_ms": "604800000"}),
+        ("retention.ms: 7d", {"retention.ms": " 0604800000 "}, {}),
+        ("tags: [a, b]", {"tags": "a, b"}, {}),
+        ("tags: ''", {}, {"tags": ""}),
+    ],
+)
+def test_what_means_the_same_is_no_difference(wanted: str, own: dict[str, str], inherited: dict[str, str]) -> None:
+    assert found(f"topics: {{orders: {{configs: {{{wanted}}}}}}}", orders(own, **inherited)) == []
+
+
+def test_an_override_that_means_something_else_is_set_again() -> None:
+    reading = orders({"retention.ms": "1"}, retention_ms="604800000")
+
+    assert told("topics: {orders: {configs: {retention.ms: 2}}}", reading) == [("set", "retention.ms", "1", "2")]
+
+
+def test_what_is_inherited_and_differs_is_set_from_nothing() -> None:
+    (one,) = found("topics: {orders: {configs: {tags: 'b,a'}}}", orders(tags="a,b"))
+
+    assert (one.before, one.old, one.after) == (None, "a,b", "b,a")
+    assert str(one.place) == "f.yaml:1:35"
+
+
+def test_what_no_file_names_stays() -> None:
+    assert found("topics: {orders: {}}", orders({"tags": "x"})) == []
+
+
+def test_a_topic_that_is_not_there_is_made_with_its_configs() -> None:
+    made, configured = found(
+        "topics: {orders: {partitions: 6, configs: {tags: x}}}", ClusterState(topics={"other": shape()})
+    )
+
+    assert (made.op, made.before, made.after) == ("create", None, '{"partitions":6,"replication":null}')
+    assert (configured.op, configured.key, configured.after, configured.trouble) == ("set", "tags", "x", "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "trouble"),
+    [
+        ("partitions: 6", ""),
+        ("partitions: 2", "a topic's partitions cannot be taken away: it has 3"),
+        ("replication: 3", "it has 2 replicas: they are moved by a reassignment, not by a plan"),
+    ],
+)
+def test_a_topic_grows_and_nothing_else(wanted: str, trouble: str) -> None:
+    (one,) = found(f"topics: {{orders: {{{wanted}}}}}", orders())
+
+    assert (one.op, one.before, one.trouble) == ("grow", '{"partitions":3,"replication":2}', trouble)
+
+
+def test_a_key_that_the_cluster_does_not_have_is_told_with_what_may_be_meant() -> None:
+    (one,) = found("topics: {orders: {configs: {retention.sm: 1}}}", orders(retention_ms="1"))
+
+    assert one.trouble == "this cluster has no topic key 'retention.sm'; did you mean retention.ms?"
+
+
+def test_a_secret_is_set_where_it_is_not_and_left_alone_where_it_is() -> None:
+    broker = Resource.broker(1)
+    text = "brokers: {1: {ssl.key.password: {valueFrom: {env: KEY}}}}"
+    unset = ClusterState(configs={broker: View((entry(broker, "ssl.key.password", sensitive=True),))})
+    is_set = ClusterState(configs={broker: View((entry(broker, "ssl.key.password", "?", sensitive=True),))})
+
+    (one,) = found(text, unset)
+    assert (one.sensitive, one.after, one.secret) == (True, None, SecretSource("env", "KEY"))
+    assert found(text, is_set) == []
+    (unknown,) = found("brokers: {1: {ssl.key.password: {sensitive: true}}}", unset)
+    assert unknown.trouble == "ssl.key.password is not set here, and the file has no valueFrom for it"
+
+
+def test_a_value_that_the_cluster_hides_is_noted_and_left_alone() -> None:
+    broker = Resource.broker(1)
+    reading = ClusterState(configs={broker: View((entry(broker, "my.plugin", "?", sensitive=True),))})
+
+    compared = differences(declared("brokers: {1: {my.plugin: x}}"), reading, keys)
+
+    assert compared.found == []
+    assert compared.notes == ["broker:1 my.plugin: set, but the cluster does not show its value; it is left alone"]
+
+
+def test_quotas_are_compared_as_numbers() -> None:
+    alice = QuotaEntity.of({"user": "alice"})
+    reading = ClusterState(quotas={alice: {"producer_byte_rate": 1048576.0, "request_percentage": 50.0}})
+    text = "quotas: [{user: alice, limits: {producer_byte_rate: 1MiB, request_percentage: 51}}]"
+
+    assert told(text, reading) == [("set", "request_percentage", "50.0", "51.0")]
+
+
+def test_a_credential_is_known_by_its_iterations() -> None:
+    reading = ClusterState(users={"alice": (CredentialInfo(Mechanism.SCRAM_SHA_256, 4096),)})
+
+    assert found("users: {alice: {SCRAM-SHA-256: {iterations: 4096}}}", reading) == []
+    (stronger,) = found("users: {alice: {SCRAM-SHA-256: {iterations: 8192, passwordFrom: {env: P}}}}", reading)
+    assert (stronger.before, stronger.after, stronger.trouble) == ("iterations=4096", "iterations=8192", "")
+    (new,) = found("users: {bob: {SCRAM-SHA-512: }}", reading)
+    assert new.trouble == "the file has no passwordFrom for this credential"
+
+
+def test_an_acl_is_there_or_not() -> None:
+    reading = ClusterState(acls=[AclBinding(AclType.TOPIC, "orders", "User:alice", Operation.READ)])
+    text = "acls: [{principal: User:alice, resource: topic:orders, operations: [READ, WRITE]}]"
+
+    assert told(text, reading) == [("set", '["User:alice","*",4,3]', None, "")]

@@ -1,0 +1,179 @@
+"""Declarations, read. docs/how-to/declare.md tells the language; here are its words and its mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.declarative.model import SecretSource
+from kconf.engine.declarative.parser import DeclaredMistakes, read_declared
+from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import Mechanism
+from tests.unit.engine.declarative.declaring import declared, keys
+
+ORDERS = Resource.topic("orders")
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(DeclaredMistakes) as refused:
+        declared(text)
+    return str(refused.value).splitlines()
+
+
+def test_a_topic_has_a_shape_and_configs_with_units() -> None:
+    found = declared(
+        """
+topics:
+  orders:
+    partitions: 12
+    replication: 3
+    configs: {retention.ms: 7d, segment.bytes: 1GiB, tags: [a, b], unknown.key: 1_000}
+  bare:
+"""
+    )
+
+    assert found.topics["orders"][1:] == (12, 3)
+    assert found.topics["bare"][1:] == (None, None)
+    assert {key: value.text for key, value in found.configs[ORDERS].items()} == {
+        "retention.ms": "604800000",
+        "segment.bytes": "1073741824",
+        "tags": "a,b",
+        "unknown.key": "1_000",
+    }
+    assert str(found.configs[ORDERS]["tags"].place) == "f.yaml:6:60"
+
+
+def test_brokers_are_numbers_or_the_default() -> None:
+    found = declared("brokers: {default: {log.retention.ms: 1h}, 007: {log.retention.ms: -1}}")
+
+    assert found.configs[Resource.brokers()]["log.retention.ms"].text == "3600000"
+    assert found.configs[Resource.broker(7)]["log.retention.ms"].text == "-1"
+    assert mistakes("brokers: {first: {}}") == ["f.yaml:1:11: a broker is named by its number or `default`: 'first'"]
+
+
+def test_a_secret_is_only_ever_pointed_at() -> None:
+    found = declared("brokers: {1: {ssl.key.password: {valueFrom: {env: KEY}}, other: {sensitive: true}}}")
+
+    values = found.configs[Resource.broker(1)]
+    assert (values["ssl.key.password"].text, values["ssl.key.password"].secret) == (None, SecretSource("env", "KEY"))
+    assert (values["other"].text, values["other"].secret) == (None, None)
+    (told,) = mistakes("brokers: {1: {ssl.key.password: hunter2}}")
+    assert "is a secret" in told
+    assert "hunter2" not in told
+
+
+def test_quotas_are_for_names_and_for_defaults() -> None:
+    found = declared(
+        """
+quotas:
+- {user: alice, client-id-default: true, limits: {producer_byte_rate: 1MiB, request_percentage: 12.5}}
+- {ip-default: true, limits: {connection_creation_rate: 10}}
+"""
+    )
+
+    pair = QuotaEntity.of({"user": "alice", "client-id": None})
+    assert {key: value.text for key, value in found.quotas[pair].items()} == {
+        "producer_byte_rate": "1048576",
+        "request_percentage": "12.5",
+    }
+    assert QuotaEntity.of({"ip": None}) in found.quotas
+
+
+def test_credentials_say_where_the_password_is() -> None:
+    found = declared(
+        "users: {alice: {SCRAM-SHA-512: {iterations: 8192, passwordFrom: {file: /run/alice}}, SCRAM-SHA-256: }}"
+    )
+
+    strong = found.users["alice"][Mechanism.SCRAM_SHA_512]
+    assert strong[1:] == (8192, SecretSource("file", "/run/alice"))
+    assert found.users["alice"][Mechanism.SCRAM_SHA_256][1:] == (None, None)
+
+
+def test_an_acl_entry_is_one_rule_per_operation() -> None:
+    found = declared(
+        """
+acls:
+- {principal: User:alice, resource: topic:orders., pattern: prefixed, operations: [READ, describe]}
+- {principal: User:bob, resource: cluster, operations: ALTER, permission: deny, host: 10.0.0.1}
+"""
+    )
+
+    assert set(found.acls) == {
+        AclBinding(AclType.TOPIC, "orders.", "User:alice", op, Permission.ALLOW, PatternType.PREFIXED)
+        for op in (Operation.READ, Operation.DESCRIBE)
+    } | {AclBinding(AclType.CLUSTER, "kafka-cluster", "User:bob", Operation.ALTER, Permission.DENY, host="10.0.0.1")}
+
+
+def test_selectors_say_what_the_files_own() -> None:
+    found = declared("selector: [topic:orders.*, brokers, 'quota:team-?']\nignore: [topic:orders.tmp, key:tags]")
+
+    assert found.owns(Resource.topic("orders.eu"))
+    assert not found.owns(Resource.topic("orders.tmp"))
+    assert not found.owns(Resource.topic("payments"))
+    assert found.owns(Resource.brokers())
+    assert not found.owns(Resource.broker(1))
+    assert found.owns(Resource(ResourceType.QUOTA, "{}"), "team-a")
+    assert found.ignores_key("tags")
+    assert found.ignores_key("leader.replication.throttled.rate")
+    assert not found.ignores_key("retention.ms")
+
+
+def test_what_is_declared_twice_names_both_places() -> None:
+    with pytest.raises(DeclaredMistakes) as refused:
+        read_declared([("a.yaml", "topics: {orders: }"), ("b.yaml", "topics:\n  orders: {}\n")], keys)
+
+    assert str(refused.value) == "b.yaml:2:3: the topic 'orders' is declared at a.yaml:1:10 already"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("topics: [", "f.yaml:2:1: this is no YAML: did not find expected node content"),
+        ("topic: {}", "f.yaml:1:1: a declaration has no field 'topic'; did you mean topics?"),
+        ("version: 2", "f.yaml:1:10: this kconf knows version 1 of the language only"),
+        ("topics: [a]", "f.yaml:1:9: topics must be a mapping of fields"),
+        ("topics: {a: {partitions: 0}}", "f.yaml:1:26: partitions must be a whole number from 1 to 1000000"),
+        ("topics: {a: {replication: [1]}}", "f.yaml:1:27: replication must be a whole number from 1 to 1000000"),
+        ("topics: {a: {configs: {tags: }}}", "f.yaml:1:30: tags must have a value; to have none, leave it out"),
+        ("topics: {a: {configs: {tags: b, tags: c}}}", "f.yaml:1:33: tags stands twice"),
+        ("quotas: [{limits: {}}]", "f.yaml:1:10: a quota needs an entity: a user, a client-id, both, or an ip"),
+        ("quotas: [{user: a}]", "f.yaml:1:10: a quota needs the field limits"),
+        ("users: {a: {PLAIN: }}", "f.yaml:1:13: a user has no field 'PLAIN'"),
+        ("selector: topics", "f.yaml:1:11: selector knows no 'topics'; did you mean topic?"),
+        ("selector: orders", "f.yaml:1:11: selector knows no 'orders'; write topic, broker, "),
+        ("selector: 'topic:/a'", "f.yaml:1:11: a regular expression ends with a slash too: 'topic:/a'"),
+        ("a: *b", "f.yaml:1:4: nothing before it is called &b"),
+        ("---\n{}\n---\n{}", "f.yaml:3:1: a file holds one document: write a second file"),
+    ],
+)
+def test_a_mistake_has_its_place(text: str, told: str) -> None:
+    (found,) = mistakes(text)
+
+    assert found.startswith(told)
+
+
+def test_a_value_that_its_key_does_not_take_is_told_where_it_stands() -> None:
+    (told,) = mistakes("topics:\n  a:\n    configs:\n      retention.ms: soon\n")
+
+    assert told.startswith("f.yaml:4:21: 'soon' is no value of retention.ms: expected a whole number of type LONG")
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    found = mistakes("topics: {a: {partitions: x}, b: {size: 1}}\nacls: [{}]\nquotas: [{user: u, limits: {speed: 1}}]")
+
+    assert [each.split(": ", 1)[0] for each in found] == ["f.yaml:1:26", "f.yaml:1:34", "f.yaml:2:8", "f.yaml:3:29"]
+
+
+def test_nesting_without_end_is_a_mistake_like_others() -> None:
+    assert mistakes("topics: " + "[" * 50_000) == ["f.yaml:1:109: this is nested too deeply"]
+
+
+def test_anchors_spare_writing() -> None:
+    found = declared("topics:\n  a: &usual {configs: {tags: x}}\n  b: *usual\n")
+
+    assert found.configs[Resource.topic("b")]["tags"].text == "x"
+
+
+def test_an_empty_file_declares_nothing() -> None:
+    assert declared("# nothing yet\n").topics == {}

@@ -1,0 +1,104 @@
+"""What pruning removes, and above all what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
+from kconf.model.acl import AclBinding, AclType, Operation
+from kconf.model.cluster_state import ClusterState
+from kconf.model.entry import View
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from kconf.model.scram import CredentialInfo, Mechanism
+from tests.unit.engine.declarative.declaring import declared, entry, keys, shape, view
+
+ORDERS, OTHER, OFFSETS = (Resource.topic(name) for name in ("orders", "other", "__consumer_offsets"))
+SCRAM = (CredentialInfo(Mechanism.SCRAM_SHA_256, 4096),)
+READING = ClusterState(
+    topics={"orders": shape(), "other": shape(), "__consumer_offsets": shape(internal=True)},
+    configs={
+        ORDERS: view(ORDERS, {"retention.ms": "1", "tags": "x"}, retention_ms="1", tags=""),
+        OTHER: view(OTHER, {"tags": "y", "leader.replication.throttled.replicas": "*"}),
+        OFFSETS: view(OFFSETS, {"tags": "z"}),
+    },
+    quotas={
+        QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 1.0, "consumer_byte_rate": 2.0},
+        QuotaEntity.of({"user": "bob"}): {"producer_byte_rate": 3.0},
+        QuotaEntity.of({"user": "admin"}): {"producer_byte_rate": 4.0},
+    },
+    users={"alice": SCRAM, "bob": SCRAM, "kafka": SCRAM, "me": SCRAM},
+    acls=[
+        AclBinding(AclType.TOPIC, "orders", principal, Operation.READ)
+        for principal in ("User:alice", "User:bob", "User:strimzi-entity")
+    ],
+)
+EVERYTHING = "selector: [topic, broker, quota, user, acl]\n"
+NAMED = """
+topics: {orders: }
+quotas: [{user: alice, limits: {producer_byte_rate: 1}}]
+users: {alice: {SCRAM-SHA-256: }}
+acls: [{principal: User:alice, resource: topic:orders, operations: READ}]
+"""
+
+
+def gone(text: str, *words: str, reading: ClusterState = READING) -> list[tuple[str, str]]:
+    removed = pruned(declared(text), reading, keys, Prune(words, operators=("me",))).found
+    assert all(each.pruned and each.after is None for each in removed)
+    return [(str(each.resource), each.key) for each in removed]
+
+
+def test_without_a_selector_files_own_what_they_name() -> None:
+    assert gone(NAMED) == [("topic:orders", "tags"), ('quota:{"user":"alice"}', "consumer_byte_rate")]
+    assert gone(NAMED, *PRUNABLE) == gone(NAMED)
+
+
+def test_inside_a_selector_overrides_go_that_mean_something() -> None:
+    assert gone(EVERYTHING + NAMED) == [
+        ("topic:orders", "tags"),  # its retention.ms would be inherited all the same
+        ("topic:other", "tags"),  # its throttle belongs to whoever moves partitions
+        ('quota:{"user":"alice"}', "consumer_byte_rate"),
+    ]
+
+
+def test_what_is_outside_the_selector_stays_also_where_a_file_names_it() -> None:
+    assert gone("selector: [topic:other]\n" + NAMED) == [("topic:other", "tags")]
+
+
+@pytest.mark.parametrize(
+    ("word", "also"),
+    [
+        ("topics", ("topic:other", "")),
+        ("users", ("scram:bob", "SCRAM-SHA-256")),
+        ("acls", ("acl:2:3:orders", '["User:bob","*",3,3]')),
+        ("quotas", ('quota:{"user":"bob"}', "producer_byte_rate")),
+    ],
+)
+def test_each_graver_thing_needs_its_word_and_spares_the_operators(word: str, also: tuple[str, str]) -> None:
+    without = gone(EVERYTHING + NAMED)
+
+    assert gone(EVERYTHING + NAMED, word) == [*without, also]
+
+
+def test_a_throttle_that_a_file_names_is_no_longer_ignored_but_kept() -> None:
+    text = EVERYTHING + "topics: {other: {configs: {leader.replication.throttled.replicas: '*', tags: y}}}"
+
+    assert ("topic:other", "leader.replication.throttled.replicas") not in gone(text)
+
+
+def test_what_is_ignored_stays() -> None:
+    assert gone(EVERYTHING + NAMED + "ignore: [topic:other, key:consumer_byte_rate, acl:User:bob]", *PRUNABLE) == [
+        ("topic:orders", "tags"),
+        ('quota:{"user":"bob"}', "producer_byte_rate"),
+        ("scram:bob", "SCRAM-SHA-256"),
+    ]
+
+
+def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
+    broker = Resource.broker(1)
+    reading = ClusterState(configs={broker: View((entry(broker, "ssl.key.password", "?", sensitive=True),))})
+
+    removed = pruned(declared("selector: broker"), reading, keys, Prune())
+
+    assert removed.found == []
+    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file names; it is left alone"]

@@ -1,0 +1,285 @@
+"""Every mistake is told with its line and column, and all of them at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.hooks import TopicProposal
+from kconf.engine.policy.parser import read_rules
+from kconf.engine.policy.rules import Operator, Severity
+from kconf.errors import PolicyViolation
+from kconf.util.yaml_tree import ParseErrors
+
+CATALOGUE = kafka_43()
+EXAMPLE = Path(__file__).parents[4] / "examples" / "policy.yaml"
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(ParseErrors) as refused:
+        read_rules(text, CATALOGUE, "p.yaml")
+    return str(refused.value).splitlines()
+
+
+def rule(text: str) -> str:
+    return f"rules:\n  - {{id: r, {text}}}\n"
+
+
+GOLDEN = """\
+verson: 1
+labels:
+  topic:pay.*: {tier: gold}
+  topics:x: {tier: silver}
+rules:
+  - id: a
+    selector: {type: topic, labels: {tier: goldd}}
+    key: retention.mss
+    condition: {min: 7x}
+  - id: a
+    selector: topic:/(a+)+/
+    key: retention.ms
+    condition: {min: 7MB, max: yes, foo: 1}
+    severity: wrn
+    always: yes
+  - id: c
+    selector: topic
+    key: log.retention.ms
+    condition: {min: 1}
+  - id: d
+    selector: ""
+    key: segment.bytes
+    condition: {max: 1G}
+  - selector: [topic, group:x]
+    key: cleanup.policy
+    condition: {contains: compct, required: no}
+  - just text
+"""
+
+
+TOLD = """\
+p.yaml:1:1: a policy has no field 'verson'; did you mean version?
+p.yaml:4:3: there is no resource type 'topics'; did you mean topic?; types are \
+topic, broker, brokers, group, client-metrics
+p.yaml:7:44: no entry of labels gives tier the value 'goldd'; did you mean gold?
+p.yaml:8:10: there is no topic key 'retention.mss'; did you mean retention.ms?
+p.yaml:10:9: there is a rule 'a' in line 6 already
+p.yaml:11:15: the pattern /(a+)+/ has a repeat inside a repeat, with nothing between the rounds that only stands there
+p.yaml:13:22: '7MB' is no value of retention.ms: retention.ms is a time: its units are ms, s, m, min, h, d, w
+p.yaml:13:32: 'yes' is no value of retention.ms: expected a whole number of type LONG, from -9223372036854775808 to \
+9223372036854775807
+p.yaml:13:37: a condition has no field 'foo'
+p.yaml:14:15: severity must be error or warn: 'wrn'; did you mean warn?
+p.yaml:15:13: always must be true or false: 'yes'
+p.yaml:18:10: log.retention.ms is a broker key, and the rule is about topics; here it is retention.ms
+p.yaml:21:15: a selector must be a text
+p.yaml:24:5: a rule needs the field id
+p.yaml:24:23: the selectors of one rule must be of one type: their keys differ
+p.yaml:26:27: 'compct' is no value of cleanup.policy: its items are compact, delete; did you mean compact?
+p.yaml:26:45: required must be true or false: 'no'
+p.yaml:27:5: a rule must be a mapping of fields"""
+
+
+def test_all_mistakes_of_a_file_at_once() -> None:
+    assert "\n".join(mistakes(GOLDEN)) == TOLD
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("", "1:1: the file is empty; a policy without rules says `rules: []`"),
+        ("# nothing but words\n", "1:1: the file is empty; a policy without rules says `rules: []`"),
+        ("[]", "1:1: a policy must be a mapping of fields"),
+        ("version: 1", "1:1: a policy needs the field rules"),
+        ("rules: {}", "1:8: rules must be a list"),
+        ("version: 2\nrules: []", "1:10: this kconf knows version 1 of the language only"),
+        ("rules: []\nrules: []", "2:1: rules stands twice in a policy"),
+        ("rules: [", "1:9: this is no YAML: expected the node content, but found '<stream end>'"),
+        ("rules:\n\t- a", "2:1: this is no YAML: found character '\\t' that cannot start any token"),
+        ("rules: []\n---\nrules: []", "2:1: this is no YAML: but found another document"),
+        ("rules: *x", "1:8: this is no YAML: found undefined alias 'x'"),
+        ("rules: []\nx: a\x07b", "2:5: this is no YAML: a character that may not stand in it"),
+        ("{[a]: b, rules: []}", "1:2: the name of a field must be a text in a policy"),
+        ("rules: " + "[" * 20_000, "1:1: this is nested too deeply"),
+        ("rules: []\nlabels: {topic:x: gold}", "2:19: labels must be a mapping of fields"),
+        ("rules: []\nlabels: {topic:x: {tier: }}", "2:25: the value of a label must be a text"),
+    ],
+)
+def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
+    assert mistakes(text) == [f"p.yaml:{mistake}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("key: retention.ms, condition: {min: 1}", "a rule needs the field selector"),
+        ("selector: topic, condition: {min: 1}", "a rule needs the field key"),
+        ("selector: topic, key: retention.ms", "a rule needs the field condition"),
+        ("selector: »[], key: retention.ms, condition: {min: 1}", "selector must not be empty"),
+        ("selector: »{}, key: retention.ms, condition: {min: 1}", "a selector needs the field type"),
+        (
+            "selector: »'topic:', key: retention.ms, condition: {min: 1}",
+            "a selector reads TYPE or TYPE:NAME, and there is no name: 'topic:'",
+        ),
+        (
+            "selector: »'topic:/x', key: retention.ms, condition: {min: 1}",
+            "a regular expression ends with a slash too: '/x'",
+        ),
+        (
+            "selector: »'topic:/[/', key: retention.ms, condition: {min: 1}",
+            "the pattern /[/ cannot be read: unterminated character set at position 0",
+        ),
+        (
+            "selector: »'brokers:1', key: log.retention.ms, condition: {min: 1}",
+            "brokers is the default of all brokers and has no name; single ones are broker:NAME",
+        ),
+        (
+            "selector: {type: topic, labels: {»tier: x}}, key: retention.ms, condition: {min: 1}",
+            "no entry of labels gives a label 'tier'",
+        ),
+        ("selector: topic, key: retention.ms, condition: »{}", "a condition must say something"),
+        ("selector: topic, key: retention.ms, condition: {min:» }", "min must be a text"),
+        (
+            'selector: topic, key: retention.ms, condition: {min: 1}, message: »"\\ud800"',
+            "message holds half a character (an escape from \\ud800 to \\udfff)",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {required: »false}",
+            "required: false says nothing; leave it out",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {required: true, forbidden: »true}",
+            "a key cannot be required and forbidden",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {min: 2d, max: »1d}",
+            "max is below min, so that no value would do",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {max: »1d, min: unlimited}",
+            "max is below min, so that no value would do",
+        ),
+        (
+            "selector: topic, key: partitions, condition: {required: »true}",
+            "every topic has partitions: it can be neither required nor forbidden",
+        ),
+        (
+            "selector: topic, key: cleanup.policy, condition: {min: »1}",
+            "min compares numbers, and cleanup.policy is a LIST",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {contains: »1}",
+            "contains is for lists, and retention.ms is a LONG",
+        ),
+        (
+            "selector: topic, key: retention.ms, condition: {matches: »'1'}",
+            "matches is for texts, and retention.ms is a LONG",
+        ),
+        (
+            "selector: topic, key: preallocate, condition: {equals: »1}",
+            "'1' is no value of preallocate: expected true or false",
+        ),
+        (
+            "selector: topic, key: compression.type, condition: {one_of: [»zstdd]}",
+            (
+                "'zstdd' is no value of compression.type: must be one of "
+                "uncompressed, zstd, lz4, snappy, gzip, producer; did you mean zstd?"
+            ),
+        ),
+        ("selector: topic, key: compression.type, condition: {one_of: »[]}", "one_of must not be empty"),
+        (
+            "selector: topic, key: min.insync.replicas, condition: {min: »2d}",
+            "'2d' is no value of min.insync.replicas: min.insync.replicas has no unit: write the number alone",
+        ),
+        (
+            "selector: topic, key: min.insync.replicas, condition: {equals: »0}",
+            "'0' is no value of min.insync.replicas: must be at least 1",
+        ),
+        (
+            "selector: topic, key: segment.bytes, condition: {at_most: »retention.ms}",
+            "segment.bytes and retention.ms are not of one kind: one is a time or a size, the other is not",
+        ),
+        (
+            "selector: topic, key: segment.bytes, condition: {at_most: »segment.byte}",
+            "there is no topic key 'segment.byte'; did you mean segment.bytes?",
+        ),
+        (
+            "selector: topic, key: segment.bytes, condition: {at_most: »segment.bytes}",
+            "segment.bytes is compared with itself",
+        ),
+        (
+            "selector: topic, key: segment.bytes, condition: {at_most: »cleanup.policy}",
+            "at_most compares numbers, and cleanup.policy is a LIST",
+        ),
+        (
+            "selector: broker, key: ssl.keystore.password, condition: {equals: »hunter2}",
+            "ssl.keystore.password is sensitive: a rule may only say required or forbidden of it",
+        ),
+        ("selector: group, key: »name, condition: {equals: x}", "there is no group key 'name'"),
+    ],
+)
+def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
+    """» stands before what the mistake's column points at; without it that is the rule."""
+    column = rule(text).splitlines()[1].find("»") + 1 or 5
+
+    assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]
+
+
+def test_a_sensitive_key_may_be_required_or_forbidden_also_behind_a_listener() -> None:
+    rules = read_rules(
+        rule("selector: broker, key: listener.name.internal.ssl.keystore.password, condition: {forbidden: true}"),
+        CATALOGUE,
+    )
+
+    (found,) = rules.rules
+    assert found.key.name == "listener.name.internal.ssl.keystore.password"
+    assert found.key.sensitive
+    assert found.conditions[0].operator is Operator.FORBIDDEN
+
+
+def test_what_is_left_out_has_a_default() -> None:
+    (found,) = read_rules(rule("selector: topic, key: retention.ms, condition: {min: 1d}"), CATALOGUE).rules
+
+    assert (found.severity, found.always, found.message) == (Severity.ERROR, False, "")
+
+
+def test_a_policy_may_have_no_rules() -> None:
+    assert read_rules("rules: []", CATALOGUE).rules == ()
+
+
+def test_anchors_may_be_used() -> None:
+    text = """
+rules:
+  - {id: a, selector: &mine {type: topic, except: "__*"}, key: retention.ms, condition: {min: 1}}
+  - {id: b, selector: *mine, key: segment.ms, condition: {min: 1}}
+"""
+    first, second = read_rules(text, CATALOGUE).rules
+
+    assert first.selectors == second.selectors
+
+
+def test_the_example_is_right() -> None:
+    rules = read_rules(EXAMPLE.read_text(), CATALOGUE, str(EXAMPLE)).rules
+
+    assert len(rules) == 10
+    assert {condition.operator for each in rules for condition in each.conditions} >= {"min", "max", "below", "matches"}
+
+
+def test_the_how_to_is_right() -> None:
+    """Its first YAML block is a policy, the second a selector; its Python block is a policy class."""
+    text = (EXAMPLE.parents[1] / "docs" / "how-to" / "write-a-policy.md").read_text()
+    policy, selector = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(code, made)
+    careful = made["Careful"]()
+    careful.configure({})
+
+    read_rules(policy, CATALOGUE)
+    labels = policy[: policy.index("rules:")]
+    read_rules(f"{labels}rules: [{{id: x, {selector.strip()}, key: name, condition: {{equals: orders}}}}]", CATALOGUE)
+    with pytest.raises(PolicyViolation, match="may have 12 partitions"):
+        careful.check_create(TopicProposal("t", 13, 1, None, {}))

@@ -1,0 +1,112 @@
+"""Rates, tokens and delays (broker-semantics 6.8 to 6.10). Time is an argument: nothing here waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.quotas.throttle import MutationQuota, Rate, TokenBucket, Windows
+
+WINDOWS = Windows(count=11, seconds=1)
+LONGEST = 1000.0
+
+
+def test_a_burst_is_judged_over_ten_windows() -> None:
+    """One full window is under way, so the nine or ten before it count as silent ones."""
+    rate = Rate(WINDOWS)
+    rate.record(200, now=5_000)
+
+    assert rate.measure(5_000) == 200 / 10
+    assert rate.measure(5_500) == 200 / 10.5
+    assert rate.measure(6_000) == 200 / 10
+    assert rate.delay(20.0, 5_000, longest=LONGEST) == 0
+
+
+def test_the_delay_brings_the_rate_down_to_its_bound() -> None:
+    rate = Rate(WINDOWS)
+    rate.record(202, now=0)
+
+    assert rate.delay(20.0, 0, longest=LONGEST) == 100  # (20.2 - 20) / 20 of ten seconds
+    assert rate.delay(10.0, 0, longest=LONGEST) == LONGEST
+    assert rate.delay(10.0, 0, longest=1e9) == 10_200
+
+
+def test_a_steady_rate_is_measured_as_it_is() -> None:
+    rate = Rate(WINDOWS)
+    for second in range(60):
+        rate.record(50, now=second * 1000)
+
+    assert rate.measure(59_000) == pytest.approx(50, rel=0.1)
+
+
+def test_what_is_eleven_windows_old_is_forgotten() -> None:
+    rate = Rate(WINDOWS)
+    rate.record(1_000, now=0)
+
+    assert rate.measure(10_999) > 0
+    assert rate.measure(11_000) == 0
+
+
+def test_nothing_recorded_is_no_rate() -> None:
+    assert Rate(WINDOWS).measure(123) == 0
+    assert Rate(WINDOWS).delay(1.0, 123, longest=LONGEST) == 0
+
+
+def test_one_window_still_has_a_span() -> None:
+    rate = Rate(Windows(count=1, seconds=1))
+    rate.record(1, now=0)
+
+    assert rate.measure(0) == 1000  # a millisecond at least
+
+
+def test_a_bound_that_is_no_number_is_never_passed() -> None:
+    rate = Rate(WINDOWS)
+    rate.record(1e12, now=0)
+
+    assert rate.delay(float("nan"), 0, longest=LONGEST) == 0
+
+
+def test_a_bucket_begins_full_refills_steadily_and_never_overflows() -> None:
+    bucket = TokenBucket(WINDOWS)
+
+    assert bucket.tokens(2.0, 1_000_000) == 22
+    bucket.spend(30, 2.0, 1_000_000)
+    assert bucket.tokens(2.0, 1_000_000) == -8
+    assert bucket.delay(2.0, 1_000_000) == 4_000
+    assert bucket.tokens(2.0, 1_003_000) == -2
+    assert bucket.delay(2.0, 1_004_000) == 0
+    assert bucket.tokens(2.0, 9_000_000) == 22
+
+
+def test_a_lower_quota_lowers_what_a_bucket_holds() -> None:
+    bucket = TokenBucket(WINDOWS)
+
+    assert bucket.tokens(10.0, 0) == 110
+    assert bucket.tokens(1.0, 0) == 11
+
+
+def test_a_strict_request_is_refused_while_tokens_are_owed() -> None:
+    """Kafka's own test: 2 a second in 10 windows; two topics of 30 partitions: one is made, one must wait 5 s."""
+    bucket = TokenBucket(Windows(count=10, seconds=1))
+    quota = MutationQuota(bucket, 2.0, strict=True, now=0)
+
+    assert [quota.charge(name, 30) for name in ("one", "two")] == [True, False]
+    assert quota.delay_ms == 5_000
+
+    later = MutationQuota(bucket, 2.0, strict=True, now=5_000)
+    assert later.charge("two", 30)
+    assert later.delay_ms == 0
+
+
+def test_an_older_request_is_granted_and_waits_afterwards() -> None:
+    quota = MutationQuota(TokenBucket(Windows(count=10, seconds=1)), 2.0, strict=False, now=0)
+
+    assert [quota.charge(name, 30) for name in ("one", "two")] == [True, True]
+    assert quota.delay_ms == 20_000
+
+
+def test_a_topic_whose_plan_is_made_again_is_charged_once() -> None:
+    bucket = TokenBucket(WINDOWS)
+    quota = MutationQuota(bucket, 2.0, strict=True, now=0)
+
+    assert [quota.charge("one", 5) for _ in range(3)] == [True, True, True]
+    assert bucket.tokens(2.0, 0) == 17

@@ -1,0 +1,63 @@
+"""A pace is kept by a clock that the test moves; a file says what is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconf.errors import ConfigurationError
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.bulk import Resumption, paced
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_rate_is_kept() -> None:
+    clock = Clock()
+    times = [clock.now for _ in paced([[1] * 50] * 5, 100.0, clock, clock.sleep)]
+    assert times == [100.0, 100.5, 101.0, 101.5, 102.0]
+
+
+def test_without_a_rate_nobody_waits() -> None:
+    clock = Clock()
+    assert len(list(paced([[1]] * 9, None, clock, clock.sleep))) == 9
+    assert clock.now == 100.0
+
+
+def test_what_is_done_is_left_out_by_the_same_wish_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "done")
+    a, b = Resource.topic("a"), Resource.topic("b")
+    first = Resumption(path, "set", "segment.ms=1")
+    assert first.missing([a, b]) == [a, b]
+    first.note([a])
+
+    assert Resumption(path, "set", "segment.ms=1").missing([a, b]) == [b]
+    with pytest.raises(ConfigurationError, match="another command"):
+        Resumption(path, "set", "segment.ms=2")
+    with pytest.raises(ConfigurationError, match="another command"):
+        Resumption(path, "unset", "segment.ms=1")
+    assert oct(Path(path).stat().st_mode)[-3:] == "600"
+
+
+def test_a_name_that_looks_like_two_lines_is_one(tmp_path: Path) -> None:
+    path, odd = str(tmp_path / "done"), Resource(ResourceType.GROUP, "one\u2028two")
+    Resumption(path, "set", "x").note([odd])
+
+    assert Resumption(path, "set", "x").missing([odd, Resource.topic("b")]) == [Resource.topic("b")]
+
+
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        Resumption(str(tmp_path), "set", "x")
+    with pytest.raises(ConfigurationError):
+        Resumption(str(tmp_path / "no" / "where"), "set", "x")

@@ -1,0 +1,42 @@
+"""What cannot be undone is marked, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.model.resource import Resource
+from kconf.operations.data_loss import flag_data_loss
+from kconf.operations.planned_change import PlannedChange
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new", "is_marked"),
+    [
+        ("retention.ms", "604800000", "3600000", True),
+        ("retention.ms", "3600000", "604800000", False),
+        ("retention.ms", "-1", "604800000", True),
+        ("retention.ms", "604800000", "-1", False),
+        ("retention.ms", None, "604800000", True),
+        ("retention.ms", None, "-1", False),
+        ("retention.ms", "604800000", None, True),
+        ("retention.bytes", "-1", "1000000", True),
+        ("log.retention.hours", "168", "24", True),
+        ("local.retention.ms", "604800000", "3600000", False),
+        ("cleanup.policy", "compact", "compact,delete", True),
+        ("cleanup.policy", "delete", "compact", True),
+        ("cleanup.policy", "compact,delete", "delete", False),
+        ("log.cleanup.policy", None, "delete", True),
+        ("unclean.leader.election.enable", "false", "true", True),
+        ("unclean.leader.election.enable", "true", "false", False),
+        ("remote.storage.enable", "true", "false", True),
+        ("segment.ms", "604800000", "1", False),
+        ("retention.ms", "soon", "later", True),
+    ],
+)
+def test_a_change_is_marked(key: str, old: str | None, new: str | None, is_marked: bool) -> None:
+    edit = flag_data_loss(PlannedChange(Resource.topic("t"), key, old, new, "set", old, new))
+    assert bool(edit.loss) is is_marked
+
+
+def test_what_stays_as_it_is_loses_nothing() -> None:
+    assert flag_data_loss(PlannedChange(Resource.topic("t"), "retention.ms", "1", "1", "set", "1", "1")).loss == ""

@@ -1,0 +1,60 @@
+"""An answer that is joined from parts has the bytes of one that is written whole."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kconf.protocol.codec.serde import encode
+from kconf.protocol.messages.describe_configs import (
+    DescribeConfigsEntry,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+    Form,
+    encode_entry,
+    response_parts,
+    result_head,
+    result_tail,
+)
+
+SYNONYMS = [("a", "1", 1), ("broker.a", None, 5)]
+
+
+def _whole(form: Form, names: list[str]) -> DescribeConfigsResponse:
+    synonyms = [DescribeConfigsSynonym(*each) for each in SYNONYMS] if form.synonyms else ()
+    documentation = "words" if form.documentation else None
+    entries = [
+        DescribeConfigsEntry(f"key {n}", None, True, True, 5, True, synonyms, 3, documentation) for n in range(200)
+    ]
+    return DescribeConfigsResponse(0, [DescribeConfigsResult(3, "gone", 2, name, entries) for name in names], 77)
+
+
+def _joined(form: Form, names: list[str]) -> bytes:
+    entries = [
+        encode_entry(
+            form,
+            f"key {n}",
+            None,
+            read_only=True,
+            source=5,
+            sensitive=True,
+            synonyms=SYNONYMS,
+            value_type=3,
+            documentation="words",
+        )
+        for n in range(200)
+    ]
+    tail = result_tail(form, entries)
+    return b"".join(response_parts(form, [(result_head(form, 3, "gone", 2, name), tail) for name in names], 77))
+
+
+@pytest.mark.parametrize(
+    "form", [Form(*each) for each in itertools.product(range(5), (False, True), (False, True))], ids=str
+)
+@pytest.mark.parametrize("topics", [0, 1, 3])
+def test_parts_make_the_same_bytes_as_the_whole(form: Form, topics: int) -> None:
+    names = [f"topic {n}" for n in range(topics)]
+
+    assert _joined(form, names) == encode(_whole(form, names), form.version, form.flexible)

@@ -1,0 +1,144 @@
+"""A handler that fails inside: one UNKNOWN_SERVER_ERROR per element of the request, and not a word of why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.protocol.apis import APIS, BY_NAME
+from kconf.protocol.codec.serde import encode
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
+from kconf.server.api import router as dispatch
+from kconf.server.api.error_responses import failed
+from kconf.server.api.router import HANDLERS, ConnectionContext
+from kconf.server.context import ServerContext
+from kconf.server.counters import Counters
+from kconf.service import Service
+from kconf.store.memory import MemoryStore
+from tests.property.wire_values import fullest
+
+SECRET = "s3cret-of-another-resource"
+SERVED = [(key, version) for key in sorted(HANDLERS) for version in range(APIS[key].min, APIS[key].max + 1)]
+
+
+class Broken(Exception):
+    """What a handler did not expect."""
+
+
+def _context() -> ServerContext:
+    service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static={})
+    return ServerContext.over(service, lambda: 0.0)
+
+
+def _answer(frame: bytes, statistics: Counters) -> bytes:
+    async def answered() -> bytes:
+        made = dispatch.answer(_context(), statistics, ConnectionContext("127.0.0.1", "127.0.0.1", 9092), frame[4:])
+        whole = await made if isinstance(made, Awaitable) else made
+        return b"".join(whole) if isinstance(whole, list) else whole
+
+    return asyncio.run(answered())
+
+
+def _alteration() -> AlterConfigsRequest:
+    return AlterConfigsRequest(
+        [
+            AlterConfigsResource(2, "orders", [AlterableConfig("retention.ms", SECRET)]),
+            AlterConfigsResource(4, "1", [AlterableConfig("x", SECRET)]),
+        ]
+    )
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["at once", "later"])
+def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, awaited: bool
+) -> None:
+    def at_once(*_: Any) -> Any:
+        raise Broken(SECRET)
+
+    async def later(*_: Any) -> Any:
+        raise Broken(SECRET)
+
+    api, statistics = BY_NAME["AlterConfigs"], Counters()
+    monkeypatch.setitem(HANDLERS, api.key, later if awaited else at_once)
+
+    frame = _answer(request(api, 2, 7, "client", _alteration()), statistics)
+
+    correlation, answer = read_response(api, 2, frame[4:])
+    assert correlation == 7
+    assert [
+        (each.error_code, each.error_message, each.resource_type, each.resource_name) for each in answer.responses
+    ] == [
+        (-1, None, 2, "orders"),
+        (-1, None, 4, "1"),
+    ]
+    assert SECRET.encode() not in frame
+    assert statistics.failures == 1
+    assert "a request failed inside api=AlterConfigs version=2" in caplog.text
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of more than 32,767 bytes cannot be said in Kafka's protocol."""
+    api, statistics = BY_NAME["ListConfigResources"], Counters()
+    too_long = api.response(0, 0, [_listed("x" * 40_000)])
+    monkeypatch.setitem(HANDLERS, api.key, lambda *_: too_long)
+
+    frame = _answer(request(api, 1, 7, "client", api.request()), statistics)
+
+    assert read_response(api, 1, frame[4:])[1].error_code == -1
+    assert statistics.failures == 1
+
+
+def _listed(name: str) -> Any:
+    from kconf.protocol.messages.list_config_resources import ListedConfigResource
+
+    return ListedConfigResource(name, 2)
+
+
+@pytest.mark.parametrize(("key", "version"), SERVED, ids=[f"{APIS[key].name}-v{version}" for key, version in SERVED])
+def test_every_api_can_say_that_it_failed(key: int, version: int) -> None:
+    api = APIS[key]
+
+    answer = failed(api, fullest(api.request, version))
+
+    assert encode(answer, version, api.is_flexible(version))
+    assert _codes(answer) == {-1}
+
+
+def _codes(answer: Any) -> set[int]:
+    """All error codes in an answer, at whatever depth."""
+    found: set[int] = set()
+    for field in answer.FIELDS:
+        value = getattr(answer, field.name)
+        if field.name == "error_code":
+            found.add(value)
+        elif isinstance(value, list):
+            for each in value:
+                found |= _codes(each)
+    return found
+
+
+def test_a_failed_request_names_each_of_its_elements() -> None:
+    described = failed(
+        BY_NAME["DescribeConfigs"],
+        DescribeConfigsRequest([DescribeConfigsResource(2, "a"), DescribeConfigsResource(4, "")]),
+    )
+    altered = failed(
+        BY_NAME["IncrementalAlterConfigs"],
+        IncrementalAlterConfigsRequest(
+            [IncrementalAlterConfigsResource(2, "a", [IncrementalAlterableConfig("k", 0, SECRET)])]
+        ),
+    )
+
+    assert [(each.resource_type, each.resource_name) for each in described.results] == [(2, "a"), (4, "")]
+    assert [(each.resource_type, each.resource_name) for each in altered.responses] == [(2, "a")]

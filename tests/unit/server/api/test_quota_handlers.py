@@ -1,0 +1,110 @@
+"""Quota requests without the right to them, and descriptions too long for one turn."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from math import nan
+from types import SimpleNamespace
+from typing import Any, cast
+
+from immutables import Map
+
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.errors import ErrorCode
+from kconf.model.acl import AclType, Operation
+from kconf.model.journal import RequestContext
+from kconf.model.quota import QuotaEntity
+from kconf.model.snapshot import Snapshot
+from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, AlterQuotasRequest, WantedQuota
+from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, DescribeQuotasRequest, QuotaResource
+from kconf.protocol.messages.list_config_entities import ListConfigEntitiesRequest, WantedConfigEntity
+from kconf.server.api import client_quotas, list_config_entities
+from kconf.server.api import kip248_quotas as quotas_248
+from kconf.server.context import ApiRequest, ServerContext
+
+ALICE = [QuotaResource(5, "alice")]
+DENIED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class Guard:
+    """Refuses everything, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[Operation, AclType, str]] = set()
+
+    def __call__(self, operation: Operation, kind: AclType, name: str) -> bool:
+        self.asked.add((operation, kind, name))
+        return False
+
+
+def refused() -> tuple[ApiRequest, Guard]:
+    guard = Guard()
+    return ApiRequest(1, RequestContext(), "localhost", 9092, guard), guard
+
+
+def context(index: QuotaIndex | None = None) -> ServerContext:
+    async def change(planner: Any, _caller: RequestContext) -> Any:
+        return planner(SimpleNamespace(snapshot=Snapshot.EMPTY)).outcome
+
+    service = SimpleNamespace(change=change)
+    attempts = SimpleNamespace(note=lambda *_, **__: None)
+    quotas = SimpleNamespace(index=index or QuotaIndex(), seen=())
+    return cast(ServerContext, SimpleNamespace(service=service, attempts=attempts, quotas=quotas))
+
+
+def test_describing_needs_describe_configs_on_the_cluster() -> None:
+    call, guard = refused()
+
+    described: Any = client_quotas.handle_describe(context(), DescribeClientQuotasRequest([]), call)
+    resolved = quotas_248.handle_describe(
+        context(), DescribeQuotasRequest([DescribedQuotaResource(ALICE), DescribedQuotaResource([])]), call
+    )
+    listed = list_config_entities.handle(context(), ListConfigEntitiesRequest([WantedConfigEntity(5, None)]), call)
+
+    assert (described.error_code, described.entries) == (DENIED, None)
+    assert [each.error_code for each in resolved.resources] == [DENIED, DENIED]
+    assert (listed.error_code, listed.entities) == (DENIED, ())
+    assert guard.asked == {(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, "kafka-cluster")}
+
+
+def test_altering_needs_alter_configs_on_the_cluster() -> None:
+    call, guard = refused()
+    request = AlterQuotasRequest(False, [AlteredQuotaResource(ALICE, [WantedQuota(0, nan), WantedQuota(9, 1.0)])])
+
+    answer = asyncio.run(quotas_248.handle_alter(context(), request, call))
+
+    (resource,) = answer.resources
+    assert [each.error_code for each in resource.quotas] == [DENIED, DENIED]
+    assert guard.asked == {(Operation.ALTER_CONFIGS, AclType.CLUSTER, "kafka-cluster")}
+
+
+def test_a_long_description_lets_others_have_their_turn() -> None:
+    values = {"producer_byte_rate": "1024"}
+    names = [f"user-{number:05}" for number in range(5_000)]
+    snapshot = Snapshot(1, configs=Map({QuotaEntity.of({"user": name}).resource: values for name in names}))
+    call = ApiRequest(1, RequestContext(), "localhost", 9092)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def described() -> DescribeClientQuotasResponse:
+        busy = asyncio.create_task(other())
+        answer = client_quotas.handle_describe(context(QuotaIndex.of(snapshot)), DescribeClientQuotasRequest([]), call)
+        assert inspect.iscoroutine(answer)
+        made = await cast(Awaitable[DescribeClientQuotasResponse], answer)
+        busy.cancel()
+        return made
+
+    answer = asyncio.run(described())
+
+    told = decode(DescribeClientQuotasResponse, 1, True, encode(answer, 1, True))
+    assert [entry.entity[0].entity_name for entry in told.entries or ()] == names
+    assert turns >= 3

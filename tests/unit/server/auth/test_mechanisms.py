@@ -1,0 +1,113 @@
+"""Logins without sockets: nobody gets in who should not, and time does not tell who exists."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import Mechanism
+from kconf.model.snapshot import Snapshot
+from kconf.security.scram import ScramClient, credential, salted_password, to_text
+from kconf.server.auth.mechanisms import LoginFailed, SaslConfig, begin
+
+PASSWORD = "correct horse battery staple"
+SALT = bytes(range(20))
+
+
+def snapshot(iterations: int = 4096) -> Snapshot:
+    changes = []
+    for mechanism in (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512):
+        salted = salted_password(mechanism, PASSWORD, SALT, iterations)
+        kept = to_text(credential(mechanism, salted, SALT, iterations))
+        user = Resource(ResourceType.SCRAM, "alice")
+        changes.append(Change(ChangeKind.CONFIG, user, mechanism.word, None, kept, "set", sensitive=True))
+    return Snapshot.EMPTY.apply(changes, 1)
+
+
+STATE = snapshot()
+REALM = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, lambda: STATE)
+
+
+def test_a_realm_shows_no_password() -> None:
+    assert PASSWORD not in repr(REALM)
+
+
+@pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
+def test_scram(mechanism: Mechanism) -> None:
+    exchange = begin(mechanism.word, REALM)
+    client = ScramClient(mechanism, "alice", PASSWORD, "nonce")
+    client.verify(exchange.step(client.final(exchange.step(client.first()))))
+    assert exchange.user == "alice"
+
+
+def test_a_credential_with_too_few_iterations_lets_nobody_in() -> None:
+    weak = snapshot(iterations=1000)
+    exchange = begin("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, lambda: weak))
+    client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", PASSWORD, "nonce")
+    with pytest.raises(LoginFailed):
+        exchange.step(client.final(exchange.step(client.first())))
+    assert exchange.user is None
+
+
+def test_a_third_step_fails() -> None:
+    exchange = begin("SCRAM-SHA-256", REALM)
+    client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", "wrong", "nonce")
+    final = client.final(exchange.step(client.first()))
+    for _ in range(2):
+        with pytest.raises(LoginFailed):
+            exchange.step(final)
+
+
+def plain(user: str) -> Callable[[], None]:
+    token = f"\0{user}\0wrong horse".encode()
+
+    def once() -> None:
+        with pytest.raises(LoginFailed):
+            begin("PLAIN", REALM).step(token)
+
+    return once
+
+
+def scram(user: str) -> Callable[[], None]:
+    """The client's final message has a proof of the right length that does not hold."""
+    first = f"n,,n={user},r=abc".encode()
+
+    def once() -> None:
+        exchange = begin("SCRAM-SHA-256", REALM)
+        nonce = exchange.step(first).split(b",")[0]
+        with pytest.raises(LoginFailed):
+            exchange.step(b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")
+
+    return once
+
+
+@pytest.mark.parametrize("way", [plain, scram])
+def test_time_does_not_tell_who_exists(way: Callable[[str], Callable[[], None]]) -> None:
+    """The same calls, one after the other, for who exists and for who does not: a clock would only guess."""
+    known, unknown = (calls(way(user)) for user in ("alice", "nobo1"))
+    assert len(known) > 20
+    assert known == unknown
+
+
+def calls(once: Callable[[], None]) -> list[str]:
+    """Every function that is called, ours and those of the library, in order."""
+    seen: list[str] = []
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            seen.append(frame.f_code.co_qualname)
+        elif event == "c_call":
+            seen.append(getattr(argument, "__qualname__", ""))
+
+    once()  # what is remembered for the next time is remembered now
+    sys.setprofile(watch)
+    try:
+        once()
+    finally:
+        sys.setprofile(None)
+    return seen

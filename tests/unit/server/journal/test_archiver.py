@@ -1,0 +1,100 @@
+"""The archiver beside a retention, and a journal that was trimmed before there was an archive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from kconf.configdef.catalog import kafka_43
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource
+from kconf.server.journal.archiver import Archiver, Archiving
+from kconf.server.journal.audit_log import AuditLog
+from kconf.server.journal.retention import Retention
+from kconf.service import Service
+from kconf.store.base import open_store
+from kconf.store.memory import MemoryStore
+from tests.archive.reading import archived
+
+Story = Callable[[Service, Archiver], Coroutine[Any, Any, None]]
+
+
+def told(place: Path, story: Story) -> None:
+    """A story with ten revisions on a real store."""
+
+    async def run() -> None:
+        store = open_store(f"sqlite:///{place}/kconf.db")
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        await put(service, 10)
+        attempts = AuditLog(service, asyncio.get_running_loop().time)
+        archiver = Archiver(Archiving(place / "archive"), service, attempts)
+        try:
+            await story(service, archiver)
+        finally:
+            await archiver.close()
+            await service.stop()
+
+    asyncio.run(run())
+
+
+async def put(service: Service, count: int) -> None:
+    for number in range(count):
+        change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, str(number), "set")
+        await service.change(lambda state: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
+
+
+def test_a_retention_waits_for_the_archive(tmp_path: Path) -> None:
+    async def story(service: Service, archiver: Archiver) -> None:
+        retention = Retention(revisions=3)
+        assert await retention.apply(service, archiver.archived) == 0
+
+        assert await archiver.flush()
+        await put(service, 5)
+        assert await retention.apply(service, archiver.archived) == 10
+        assert service.store.oldest() == 11
+
+    told(tmp_path, story)
+    assert [each.number for each in archived(tmp_path / "archive")] == list(range(1, 16))
+
+
+def test_an_archive_of_a_trimmed_journal_begins_where_that_does(tmp_path: Path) -> None:
+    async def story(service: Service, archiver: Archiver) -> None:
+        await Retention(revisions=3).apply(service)
+        assert await archiver.flush()
+
+    told(tmp_path, story)
+    assert [each.number for each in archived(tmp_path / "archive")] == [8, 9, 10]
+
+
+def test_a_server_that_may_not_archive_leaves_the_directory_to_the_one_that_may(tmp_path: Path) -> None:
+    class Shared(MemoryStore):
+        """As a store of many servers: the lock is somebody else's at first."""
+
+        turn = False
+
+        def acquire_archive_lock(self) -> bool:
+            return self.turn
+
+    async def story() -> None:
+        store = Shared()
+        service = Service(store, node_id=1, catalog=kafka_43(), static={})
+        await service.start()
+        await put(service, 2)
+        archiver = Archiver(Archiving(tmp_path), service, AuditLog(service, asyncio.get_running_loop().time))
+        assert await archiver.flush()
+        assert (archiver.archived, archiver.alarm) == (0, None)
+
+        store.turn = True
+        assert await archiver.flush()
+        assert archiver.archived == 2
+        store.turn = False
+        assert await archiver.flush()
+        await archiver.close()
+        await service.stop()
+
+    asyncio.run(story())
+    assert [each.number for each in archived(tmp_path)] == [1, 2]

@@ -1,0 +1,351 @@
+"""The change feed over a store in memory: what a reader gets, when it is woken, what is held for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.errors import JournalTrimmed, StoreUnavailable
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit, Plan
+from kconf.model.resource import Resource, ResourceType
+from kconf.protocol.codec.serde import decode
+from kconf.protocol.messages.list_config_changes import ListedRevision
+from kconf.server.journal import change_feed as feeds
+from kconf.server.journal.change_feed import ChangeFeed, LongPollTimer, Page
+from kconf.service import Service
+from kconf.store.memory import MemoryStore
+
+EVERYTHING: frozenset[tuple[int, str | None]] = frozenset()
+ORDERS, GROUP = Resource.topic("orders"), Resource.group("payments")
+
+
+def only(*resources: Resource) -> frozenset[tuple[int, str | None]]:
+    return frozenset((int(each.type), each.name) for each in resources)
+
+
+class World:
+    """A service and its feed; `put` commits one change per resource, as one revision."""
+
+    feed: ChangeFeed
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.service = Service(store, node_id=1, catalog=kafka_43(), static={})
+
+    async def put(self, *resources: Resource, value: str = "1", sensitive: bool = False) -> None:
+        changes = [Change(ChangeKind.CONFIG, each, "k", None, value, "set", sensitive) for each in resources]
+        await self.service.change(
+            lambda state: Plan(None, changes), RequestContext("User:a", "tool", "h", "Api", 7, "why")
+        )
+
+    async def after(self, after: int, *, lines: int = 1000, wait: float = 0.0, wanted: Any = EVERYTHING) -> Page:
+        return await self.feed.after(after, lines, wait, wanted)
+
+
+@asynccontextmanager
+async def world(store: MemoryStore | None = None, *, before: int = 0) -> AsyncIterator[World]:
+    """`before` revisions are older than the feed."""
+    made = World(store or MemoryStore())
+    await made.service.start()
+    for _ in range(before):
+        await made.put(ORDERS)
+    made.feed = ChangeFeed(made.service)
+    yield made
+    await made.feed.close()
+    await made.service.stop()
+
+
+def numbers(page: Page) -> list[int]:
+    return [read(each).revision for each in page.revisions]
+
+
+def read(data: bytes) -> Any:
+    return decode(ListedRevision, 0, True, data)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+def run(test: Any) -> None:
+    asyncio.run(test)
+
+
+def test_a_reader_gets_what_came_after_from_memory_and_from_the_store() -> None:
+    async def scene() -> None:
+        async with world(before=3) as w:
+            await w.put(ORDERS)
+            await w.put(ORDERS)
+            for after in range(6):
+                page = await w.after(after)
+                assert (numbers(page), page.next_after, page.current) == (list(range(after + 1, 6)), 5, 5)
+
+    run(scene())
+
+
+def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of a page, and wherever the border between store and memory lies."""
+    monkeypatch.setattr(feeds, "MOST_READ", 3)
+
+    async def scene() -> None:
+        async with world(before=10) as w:
+            for _ in range(10):
+                await w.put(ORDERS, GROUP)
+            for lines in (1, 2, 3, 5, 1000):
+                found: list[int] = []
+                while len(found) < 20:
+                    page = await w.after(found[-1] if found else 0, lines=lines)
+                    assert len(page.revisions) > 0
+                    assert page.next_after == numbers(page)[-1]
+                    found += numbers(page)
+                assert found == list(range(1, 21))
+
+    run(scene())
+
+
+def test_a_page_is_bounded_in_lines_and_bytes_but_has_at_least_one_whole_revision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(feeds, "MOST_BYTES", 1000)
+
+    async def scene() -> None:
+        async with world() as w:
+            await w.put(*(Resource.topic(f"t{n}") for n in range(50)))
+            await w.put(ORDERS, value="x" * 600)
+            await w.put(ORDERS, value="x" * 600)
+
+            assert numbers(await w.after(0, lines=1)) == [1]
+            assert len(read((await w.after(0, lines=1)).revisions[0]).changes) == 50
+            assert numbers(await w.after(1)) == [2]
+            assert numbers(await w.after(2)) == [3]
+
+    run(scene())
+
+
+def test_a_filter_leaves_out_lines_and_revisions_and_counts_what_it_lists() -> None:
+    async def scene() -> None:
+        async with world(before=2) as w:
+            await w.put(GROUP)
+            await w.put(ORDERS, GROUP, Resource.topic("other"))
+            await w.put(Resource.topic("other"))
+
+            page = await w.after(0, wanted=only(GROUP), lines=2)
+            assert numbers(page) == [3, 4]
+            assert [each.resource_name for each in read(page.revisions[1]).changes] == ["payments"]
+            last = await w.after(4, wanted=only(GROUP))
+            assert (numbers(last), last.next_after) == ([], 5)
+            by_type = await w.after(2, wanted=frozenset({(int(ResourceType.TOPIC), None)}))
+            assert [[each.resource_name for each in read(one).changes] for one in by_type.revisions] == [
+                ["orders", "other"],
+                ["other"],
+            ]
+
+    run(scene())
+
+
+def test_a_waiting_reader_is_woken_by_what_it_waits_for_and_by_nothing_else() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(GROUP)))
+            await until(lambda: w.feed.waiting == 1)
+            for _ in range(5):
+                await w.put(ORDERS)
+            assert not waiting.done()
+            await w.put(GROUP)
+            page = await waiting
+            assert (numbers(page), page.next_after, w.feed.waiting) == ([6], 6, 0)
+
+    run(scene())
+
+
+def test_a_time_out_is_an_empty_page_that_goes_on_behind_what_did_not_match() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            waiting = asyncio.create_task(w.after(0, wait=0.2, wanted=only(GROUP)))
+            await until(lambda: w.feed.waiting == 1)
+            await w.put(ORDERS)
+            page = await waiting
+            assert (numbers(page), page.next_after, page.current, w.feed.waiting) == ([], 1, 1, 0)
+
+    run(scene())
+
+
+def test_who_waits_through_more_than_is_kept_still_gets_its_change_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knows that nothing met its filter, and does not page through the store to find that out."""
+    monkeypatch.setattr(feeds, "MOST_KEPT", 4)
+
+    async def scene() -> None:
+        async with world() as w:
+            waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(GROUP)))
+            await until(lambda: w.feed.waiting == 1)
+            for _ in range(50):
+                await w.put(ORDERS)
+            await w.put(GROUP)
+            assert numbers(await waiting) == [51]
+
+    run(scene())
+
+
+class SlowStore(MemoryStore):
+    """Its reader stands still in the middle, while the loop goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.during: Callable[[], None] = lambda: None
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        found = super().changes(after, limit)
+        during, self.during = self.during, lambda: None
+        during()
+        return found
+
+    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+        found = [
+            each for each in self.changes(after, 10_000) if any(change.resource in resources for change in each.changes)
+        ]
+        return found[:limit]
+
+
+def test_a_commit_during_a_read_of_the_store_wakes_a_reader_that_goes_to_sleep_after_it() -> None:
+    """The reader has looked at all there was, and what it waits for was committed before it began to wait."""
+
+    async def scene() -> None:
+        store = SlowStore()
+        async with world(store, before=3) as w:
+            loop = asyncio.get_running_loop()
+
+            def commit_meanwhile() -> None:
+                asyncio.run_coroutine_threadsafe(w.put(GROUP), loop).result(10)
+
+            store.during = commit_meanwhile
+            async with asyncio.timeout(5):
+                page = await w.after(0, wait=60, wanted=only(GROUP))
+            assert numbers(page) == [4]
+
+    run(scene())
+
+
+def test_what_is_committed_but_not_visible_is_left_for_later() -> None:
+    """Who reads of a change and then describes must find it done."""
+
+    async def scene() -> None:
+        store = MemoryStore()
+        async with world(store, before=3) as w:
+            store.commit(
+                [PendingCommit(RequestContext(), 0, [Change(ChangeKind.CONFIG, ORDERS, "k", None, "9", "set")], {})]
+            )
+            page = await w.after(0)
+            assert (numbers(page), page.next_after, page.current) == ([1, 2, 3], 3, 3)
+
+    run(scene())
+
+
+def test_a_reader_that_is_too_far_behind_is_told_the_oldest() -> None:
+    async def scene() -> None:
+        store = MemoryStore()
+        async with world(store, before=9) as w:
+            store.trim(keep_last=3)
+            with pytest.raises(JournalTrimmed) as told:
+                await w.after(2)
+            assert told.value.oldest == 7
+            assert numbers(await w.after(6)) == [7, 8, 9]
+
+    run(scene())
+
+
+def test_memory_is_bounded_in_revisions_and_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MOST_KEPT", 10)
+    monkeypatch.setattr(feeds, "MOST_HELD", 20_000)
+
+    async def scene() -> None:
+        async with world() as w:
+            for _ in range(30):
+                await w.put(ORDERS)
+            assert len(w.feed._kept) == 10
+            await w.put(ORDERS, value="x" * 15_000)
+            assert w.feed._held <= 20_000
+            await w.put(ORDERS, value="x" * 50_000)
+            assert (len(w.feed._kept), w.feed._held) == (0, 0)
+            assert numbers(await w.after(30)) == [31, 32]
+
+    run(scene())
+
+
+def test_one_cancelled_reader_leaves_nothing_behind() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(ORDERS, GROUP)))
+            await until(lambda: w.feed.waiting == 2)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            assert w.feed.waiting == 0
+            await w.put(ORDERS)
+
+    run(scene())
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
+    """Before the wait, too: what ends it may come in the same breath as the request."""
+
+    async def scene() -> None:
+        async with world() as w:
+            patience = LongPollTimer()
+            if early:
+                patience.end()
+            waiting = asyncio.create_task(w.feed.after(0, 10, 60, EVERYTHING, patience))
+            if not early:
+                await until(lambda: w.feed.waiting == 1)
+                patience.end()
+            async with asyncio.timeout(5):
+                page = await waiting
+            assert (numbers(page), w.feed.waiting) == ([], 0)
+
+    run(scene())
+
+
+def test_a_feed_at_rest_answers_everyone_and_lets_nobody_wait() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            waiting = [asyncio.create_task(w.after(0, wait=60)) for _ in range(3)]
+            await until(lambda: w.feed.waiting == 3)
+            w.feed.rest()
+            async with asyncio.timeout(5):
+                assert [numbers(await each) for each in waiting] == [[], [], []]
+                assert numbers(await w.after(0, wait=60)) == []
+            await w.feed.close()
+            with pytest.raises(StoreUnavailable):
+                await w.feed.read(lambda reader: reader.attempts(0))
+
+    run(scene())
+
+
+def test_a_secret_is_sealed_before_anyone_can_ask() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            await w.put(ORDERS, value="hunter2", sensitive=True)
+            (line,) = read((await w.after(0)).revisions[0]).changes
+            assert line.sensitive
+            assert line.after.startswith("hmac:")
+            assert "hunter2" not in repr(list(w.feed._kept))
+
+    run(scene())
+
+
+def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
+    """A topic of 20,000 partitions is such a text, and a client id of broken bytes grows when it is repaired."""
+
+    async def scene() -> None:
+        async with world() as w:
+            await w.put(Resource.topic("x" * 40_000), value="y" * 100_000)
+            (line,) = read((await w.after(0)).revisions[0]).changes
+            assert (len(line.resource_name), len(line.after)) == (40_000, 100_000)
+
+    run(scene())

@@ -1,0 +1,729 @@
+"""Policies of a server: named, reloaded, late, broken; whatever they do, only their resource fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.hooks import (
+    AlterProposal,
+    CreateTopicPolicy,
+    GrowthProposal,
+    PolicyHooks,
+    PolicyWarning,
+    TopicProposal,
+)
+from kconf.errors import ApiError, ConfigurationError, ErrorCode, KafkaError, PolicyViolation
+from kconf.model.alteration import AlterConfigOp, OpType
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, Topic
+from kconf.server.policy.manager import (
+    ALTER,
+    CREATE,
+    FILE,
+    TIMEOUT,
+    UNABLE,
+    PolicyDecision,
+    PolicyManager,
+    load_policies,
+)
+from kconf.server.policy.rules_file import RulesFile
+from kconf.service import Service, State
+from kconf.store.memory import MemoryStore
+
+CATALOGUE = kafka_43()
+ADA = RequestContext("User:ada")
+HERE = "tests.unit.server.policy.test_manager"
+MAX_1H = "rules: [{id: r, selector: topic, key: retention.ms, condition: {max: 1h}}]\n"
+MAX_2H = MAX_1H.replace("1h", "2h")
+WARN = MAX_1H.replace("condition", "severity: warn, condition")
+
+Outcomes = list[ApiError | None]
+
+
+@asynccontextmanager
+async def service() -> AsyncIterator[Service]:
+    made = Service(MemoryStore(), node_id=1, catalog=CATALOGUE, static={})
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks], Plan[Outcomes]]:
+    """A planner that asks the gate as engine/configs/alter.py does, one topic after the other."""
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        outcomes: Outcomes = []
+        changes: list[Change] = []
+        for name in names or ("orders",):
+            resource = Resource.broker(1) if name == "1" else Resource.topic(name)
+            stored = state.snapshot.overrides(resource)
+            try:
+                wish = [AlterConfigOp(OpType.SET, key, value)]
+                gate.alteration(resource, wish, stored, {**stored, key: value}, state.ladder)
+            except KafkaError as error:
+                outcomes.append(error.failure())
+                continue
+            outcomes.append(None)
+            changes.append(Change(ChangeKind.CONFIG, resource, key, stored.get(key), value, "set"))
+        return Plan(outcomes, changes)
+
+    return plan
+
+
+def outcomes(*questions: Callable[[], None]) -> Plan[Outcomes]:
+    """A plan without changes: what each question comes to."""
+    found: Outcomes = []
+    for ask in questions:
+        try:
+            ask()
+        except KafkaError as error:
+            found.append(error.failure())
+        else:
+            found.append(None)
+    return Plan(found)
+
+
+async def decide(
+    policies: PolicyManager, running: Service, key: str, value: str, *names: str, validate_only: bool = False
+) -> PolicyDecision[Outcomes]:
+    return await policies.decide(running, setting(key, value, *names), ADA, validate_only=validate_only)
+
+
+def refused(text: str) -> ApiError:
+    return ApiError(ErrorCode.POLICY_VIOLATION, text)
+
+
+class Fussy:
+    """Refuses 13, warns of 12, breaks at 11, and remembers which thread asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[AlterProposal] = []
+        self.threads: set[str] = set()
+        self.closed = False
+
+    def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
+        self.asked.append(proposal)
+        self.threads.add(threading.current_thread().name)
+        value = proposal.changed.get("retention.ms")
+        if value == "13":
+            raise PolicyViolation("no thirteens")
+        if value == "12":
+            yield "twelve is close"
+        if value == "11":
+            raise SystemExit("leave")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Stuck:
+    """Waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.came = threading.Event()
+        self.asked = 0
+
+    def check_alter(self, proposal: AlterProposal) -> None:
+        self.asked += 1
+        self.came.set()
+        if not self.go.is_set():
+            self.go.wait(60)
+
+
+class Leaky:
+    def check_alter(self, proposal: AlterProposal) -> None:
+        raise ValueError(f"odd value {proposal.changed['ssl.keystore.password']}")
+
+
+# -- without a server there is no policy -----------------------------------------------------------------------------
+
+
+def test_without_policies_a_change_is_a_change() -> None:
+    async def scene() -> None:
+        policies = load_policies({}, CATALOGUE)
+        async with service() as running:
+            assert not policies
+            assert await decide(policies, running, "retention.ms", "5") == ([None], [])
+            assert running.state.snapshot.overrides(Resource.topic("orders")) == {"retention.ms": "5"}
+
+    asyncio.run(scene())
+
+
+# -- rules -----------------------------------------------------------------------------------------------------------
+
+
+def test_rules_fail_their_resource_only_and_in_a_dry_run_too(tmp_path: Path) -> None:
+    async def scene() -> None:
+        file = tmp_path / "policy.yaml"
+        file.write_text(MAX_1H.replace("selector: topic", "selector: topic:orders"))
+        policies = load_policies({FILE: str(file)}, CATALOGUE)
+        sentence = "retention.ms is 3600001, and must be at most 1h (rule r)"
+        async with service() as running:
+            dry = await decide(policies, running, "retention.ms", "3600001", "orders", "free", validate_only=True)
+            assert dry.outcome == [refused(sentence), None]
+            assert running.state.snapshot.revision == 0
+            wet = await decide(policies, running, "retention.ms", "3600001", "orders", "free")
+            assert wet.outcome == [refused(sentence), None]
+            assert dict(running.state.snapshot.configs) == {Resource.topic("free"): {"retention.ms": "3600001"}}
+
+    asyncio.run(scene())
+
+
+def test_a_warning_is_told_and_logged_and_the_change_is_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        (tmp_path / "p").write_text(WARN)
+        policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
+        async with service() as running:
+            told = await decide(policies, running, "retention.ms", "3600001")
+            text = "retention.ms is 3600001, and must be at most 1h (rule r)"
+            assert told == ([None], [PolicyWarning(Resource.topic("orders"), text)])
+            assert f"resource=topic:orders principal=User:ada: {text}" in caplog.text
+
+    asyncio.run(scene())
+
+
+def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        (tmp_path / "p").write_text(MAX_1H)
+        policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
+        monkeypatch.setattr("kconf.engine.policy.rules.Rules.judge", lambda *_: 1 / 0)
+        async with service() as running:
+            assert (await decide(policies, running, "retention.ms", "1")).outcome == [refused(UNABLE)]
+
+    asyncio.run(scene())
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def test_the_file_is_read_again_when_it_changes_and_at_most_once_a_second(tmp_path: Path) -> None:
+    async def scene() -> None:
+        file, clock = tmp_path / "p", Clock()
+        file.write_text(MAX_1H)
+        rules = RulesFile(str(file), CATALOGUE, now=clock)
+        first = rules.rules
+        replacement = tmp_path / "q"
+        replacement.write_text(MAX_2H)
+        replacement.rename(file)
+
+        clock.time += 0.9
+        await rules.refresh()
+        assert rules.rules is first
+        clock.time += 0.2
+        await rules.refresh()
+        second = rules.rules
+        assert second.rules[0].conditions[0].text == "2h"
+        clock.time += 2
+        await rules.refresh()
+        assert rules.rules is second
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            MAX_1H.replace("max", "mx") + "verson: 1\n",
+            ":1:65: a condition has no field 'mx'; did you mean max? (and 1 more)",
+        ),
+        ("", ":1:1: the file is empty"),
+        (b"rules: []\n# \xff", ":2:3: this is no UTF-8"),
+        (None, "cannot read"),
+    ],
+)
+def test_a_broken_version_leaves_the_rules_and_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | bytes | None, told: str
+) -> None:
+    async def scene() -> None:
+        file, clock = tmp_path / "p", Clock()
+        file.write_text(MAX_1H)
+        rules = RulesFile(str(file), CATALOGUE, now=clock)
+        first = rules.rules
+        file.unlink()
+        if text is not None:
+            file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        for _ in range(3):
+            clock.time += 2
+            await rules.refresh()
+        assert rules.rules is first
+        (line,) = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
+        assert told in line
+
+        file.write_text(MAX_2H)
+        os.utime(file, (1, 1))
+        clock.time += 2
+        await rules.refresh()
+        assert rules.rules.rules[0].conditions[0].text == "2h"
+
+    asyncio.run(scene())
+
+
+# -- classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_is_asked_in_a_thread_of_its_own_once_per_change() -> None:
+    async def scene() -> None:
+        policy = Fussy()
+        policies = PolicyManager(policy)
+        async with service() as running:
+            values = ["10", "12", "13"]
+            told = [await decide(policies, running, "retention.ms", value) for value in values]
+            assert [each.outcome for each in told] == [[None], [None], [refused("no thirteens")]]
+            assert [each.warnings for each in told] == [
+                [],
+                [PolicyWarning(Resource.topic("orders"), "twelve is close")],
+                [],
+            ]
+            assert [each.changed["retention.ms"] for each in policy.asked] == values
+            assert policy.asked[1].previous == {"retention.ms": "10"}
+            assert policy.asked[0].principal == "User:ada"
+            assert policy.threads == {"kconf-policy"}
+            assert running.state.snapshot.overrides(Resource.topic("orders")) == {"retention.ms": "12"}
+        await policies.close()
+        assert policy.closed
+
+    asyncio.run(scene())
+
+
+def test_a_class_that_raises_fails_its_resource_only(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        policies = PolicyManager(Fussy())
+        async with service() as running:
+            assert (await decide(policies, running, "retention.ms", "11")).outcome == [refused(UNABLE)]
+            assert (await decide(policies, running, "retention.ms", "10")).outcome == [None]
+        assert "policy Fussy failed: SystemExit at " in caplog.text
+        assert "test_manager.py:" in caplog.text
+
+    asyncio.run(scene())
+
+
+def test_what_a_class_says_of_a_secret_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        policies = PolicyManager(Leaky())
+        async with service() as running:
+            told = await decide(policies, running, "ssl.keystore.password", "hunter2", "1")
+            assert told.outcome == [refused(UNABLE)]
+        assert "odd value [hidden]" in caplog.text
+        assert "hunter2" not in caplog.text
+
+    asyncio.run(scene())
+
+
+def test_a_class_that_hangs_stops_no_one_else_and_is_asked_again_when_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        policy = Stuck()
+        policies, free = PolicyManager(policy, timeout=1.0), PolicyManager()
+        async with service() as running:
+            slow = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            await asyncio.to_thread(policy.came.wait, 10)
+            assert (await decide(free, running, "segment.ms", "1", "other")).outcome == [None]
+            assert not slow.done()
+            assert (await slow).outcome == [refused(UNABLE)]
+
+            assert policies.hanging
+            names = [f"t-{number}" for number in range(20)]  # three spare threads hang too, and then there are none
+            told = await decide(policies, running, "retention.ms", "1", *names)
+            assert told.outcome == [refused(UNABLE)] * 20
+            assert policy.asked == 4
+            policy.go.set()
+            while policies.hanging:
+                await asyncio.sleep(0.01)
+            assert (await decide(policies, running, "retention.ms", "1")).outcome == [None]
+        assert caplog.text.count("policy Stuck did not answer in 1.0 s") == 4
+
+    asyncio.run(scene())
+
+
+def test_a_hanging_class_whose_caller_went_away_is_noticed_by_the_next() -> None:
+    async def scene() -> None:
+        policy = Stuck()
+        policies = PolicyManager(policy, timeout=1.0)
+        async with service() as running:
+            gone = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            await asyncio.to_thread(policy.came.wait, 10)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            assert (await decide(policies, running, "retention.ms", "2")).outcome == [refused(UNABLE)]
+            assert policies.hanging
+            policy.go.set()
+
+    asyncio.run(scene())
+
+
+class Selective(Stuck):
+    """Hangs over one topic only."""
+
+    def check_alter(self, proposal: AlterProposal) -> None:
+        if proposal.resource.name == "bad":
+            super().check_alter(proposal)
+
+
+def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
+    async def scene() -> None:
+        policy = Selective()
+        policies = PolicyManager(policy, timeout=1.0)
+        async with service() as running:
+            told = await decide(policies, running, "retention.ms", "1", "good", "bad", "better")
+            assert told.outcome == [None, refused(UNABLE), None]
+            assert policies.hanging
+            policy.go.set()
+
+    asyncio.run(scene())
+
+
+def test_two_classes_do_not_wait_for_each_other() -> None:
+    def create(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        topic = Topic("t", UUID(int=1), ((1,),))
+        return outcomes(lambda: gate.creation(topic, {}, state.ladder, assigned=False))
+
+    async def scene() -> None:
+        stuck, both = Stuck(), Both()
+        policies = PolicyManager(stuck, both, timeout=30)
+        async with service() as running:
+            slow = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            await asyncio.to_thread(stuck.came.wait, 10)
+            assert (await policies.decide(running, create, ADA)).outcome == [None]
+            assert not slow.done()
+            stuck.go.set()
+            assert (await slow).outcome == [None]
+
+    asyncio.run(scene())
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def _for_ever() -> Iterator[str]:
+    while True:
+        yield "again"
+
+
+class Odd:
+    """Does what it is told to."""
+
+    def __init__(self, deed: Callable[[], object]) -> None:
+        self._deed = deed
+
+    def check_alter(self, proposal: AlterProposal) -> object:
+        return self._deed()
+
+
+def _raise(error: BaseException) -> object:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("deed", "outcome"),
+    [
+        (lambda: False, refused(UNABLE)),
+        (lambda: 0, refused(UNABLE)),
+        (lambda: 5, refused(UNABLE)),
+        (lambda: b"bytes", refused(UNABLE)),
+        (lambda: [1], refused(UNABLE)),
+        (lambda: _raise(Unprintable()), refused(UNABLE)),
+        (lambda: _raise(KeyboardInterrupt()), refused(UNABLE)),
+        (lambda: _raise(PolicyViolation(5)), refused("5")),  # type: ignore[arg-type]
+        (lambda: _raise(PolicyViolation()), refused("the policy refuses this")),
+        (lambda: _raise(PolicyViolation("half \ud800")), refused("half ?")),
+        (lambda: _raise(PolicyViolation("x" * 9999)), refused("x" * 4000)),
+        (lambda: "", None),
+        (list, None),
+        (lambda: "careful", None),
+        (_for_ever, None),
+    ],
+)
+def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: ApiError | None) -> None:
+    """A policy that says False means to refuse; one that talks for ever is heard for a while."""
+
+    async def scene() -> None:
+        policies = PolicyManager(Odd(deed))  # type: ignore[arg-type]
+        async with service() as running:
+            told = await decide(policies, running, "retention.ms", "1")
+            assert told.outcome == [outcome]
+            assert len(told.warnings) <= 1  # each is told once
+
+    asyncio.run(scene())
+
+
+class Chatty:
+    """Shows what it is given, passwords too."""
+
+    def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
+        value = proposal.changed["ssl.keystore.password"]
+        if value == "refuse-me":
+            raise PolicyViolation(f"bad: {value}")
+        yield f"fine: {value}"
+
+
+def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        policies = PolicyManager(Chatty())
+        async with service() as running:
+            told = await decide(policies, running, "ssl.keystore.password", "refuse-me", "1")
+            assert told.outcome == [refused("bad: [hidden]")]
+            told = await decide(policies, running, "ssl.keystore.password", "hunter2", "1")
+            assert [each.text for each in told.warnings] == ["fine: [hidden]"]
+        assert "hunter2" not in caplog.text
+
+    asyncio.run(scene())
+
+
+def test_one_resource_named_in_two_ways_is_judged_in_both() -> None:
+    """BROKER "1" and "01" are the same broker, and two wishes."""
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        def ask(value: str) -> None:
+            wish = [AlterConfigOp(OpType.SET, "background.threads", value)]
+            gate.alteration(Resource.broker(1), wish, {}, {"background.threads": value}, state.ladder)
+
+        return outcomes(lambda: ask("1"), lambda: ask("2"))
+
+    async def scene() -> None:
+        policy = Fussy()
+        async with service() as running:
+            assert (await PolicyManager(policy).decide(running, plan, ADA)).outcome == [None, None]
+        assert len(policy.asked) == 2
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_request_is_planned_twice(validate_only: bool) -> None:
+    """Once to see what is asked, once to do it: a third time would only cost."""
+    planned = 0
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        nonlocal planned
+        planned += 1
+        return setting("retention.ms", "1")(state, gate)
+
+    async def scene() -> None:
+        async with service() as running:
+            await PolicyManager(Fussy()).decide(running, plan, ADA, validate_only=validate_only)
+        assert planned == 2
+
+    asyncio.run(scene())
+
+
+def test_who_writes_to_one_resource_takes_turns() -> None:
+    """Else each would make the verdict of the others old; the last of them would be refused."""
+
+    async def scene() -> None:
+        policy = Fussy()
+        policies = PolicyManager(policy)
+        async with service() as running:
+            values = [str(100 + number) for number in range(30)]
+            told = await asyncio.gather(
+                *(decide(policies, running, "retention.ms", value, "hot", f"own-{value}") for value in values)
+            )
+            assert [each.outcome for each in told] == [[None, None]] * 30
+        assert len(policy.asked) == 60  # none had to be asked again
+
+    asyncio.run(scene())
+
+
+def test_turns_are_given_back_by_who_goes_away() -> None:
+    async def scene() -> None:
+        policy = Stuck()
+        policies = PolicyManager(policy, timeout=30)
+        async with service() as running:
+            gone = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            await asyncio.to_thread(policy.came.wait, 10)
+            waiting = asyncio.create_task(decide(policies, running, "retention.ms", "2"))
+            await asyncio.sleep(0)
+            gone.cancel()
+            policy.go.set()
+            assert (await waiting).outcome == [None]
+
+    asyncio.run(scene())
+
+
+class Growing:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int, int]] = []
+
+    def check_create(self, proposal: TopicProposal) -> None:
+        raise AssertionError
+
+    def check_growth(self, proposal: GrowthProposal) -> None:
+        self.seen.append((proposal.topic.name, proposal.previous, proposal.topic.partitions))
+        raise PolicyViolation("large enough")
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [(Growing, refused("large enough")), (lambda: Both(), None)])
+def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicPolicy], outcome: ApiError) -> None:
+    old, new = (Topic("t", UUID(int=1), ((1,),) * count) for count in (2, 5))
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        return outcomes(lambda: gate.growth(old, new, {}, state.ladder))
+
+    async def scene() -> None:
+        made = policy()
+        async with service() as running:
+            assert (await PolicyManager(None, made).decide(running, plan, ADA)).outcome == [outcome]
+        assert getattr(made, "seen", [("t", 2, 5)]) == [("t", 2, 5)]
+
+    asyncio.run(scene())
+
+
+class Meddler:
+    """Changes the topic behind the request's back while it is being judged."""
+
+    def __init__(self, running: Service, times: int) -> None:
+        self._running, self._left = running, times
+        self._loop = asyncio.get_running_loop()
+        self.asked = 0
+
+    def check_alter(self, proposal: AlterProposal) -> None:
+        self.asked += 1
+        if self._left:
+            self._left -= 1
+            change = setting("segment.ms", str(self.asked))
+            work = self._running.change(lambda state: change(state, PolicyHooks()), ADA)
+            asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+
+
+@pytest.mark.parametrize(
+    ("times", "outcome"), [(1, None), (3, None), (99, refused(f"{UNABLE}: topic:orders keeps changing"))]
+)
+def test_a_verdict_counts_only_for_what_was_judged(times: int, outcome: ApiError | None) -> None:
+    async def scene() -> None:
+        async with service() as running:
+            policy = Meddler(running, times)
+            told = await decide(PolicyManager(policy), running, "retention.ms", "1")
+            assert told.outcome == [outcome]
+            assert policy.asked == min(times + 1, 20)
+
+    asyncio.run(scene())
+
+
+class Both:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def check_alter(self, proposal: AlterProposal) -> None:
+        self.asked.append("alter")
+        if "bad" in proposal.changed.values():
+            raise PolicyViolation("bad")
+
+    def check_create(self, proposal: TopicProposal) -> None:
+        self.asked.append("create")
+
+
+@pytest.mark.parametrize(("value", "asked"), [("bad", ["alter"]), ("good", ["alter", "create"])])
+def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(value: str, asked: Sequence[str]) -> None:
+    """Kafka 4.3 asks the alter policy first, and the create policy only if that one lets the configs pass."""
+
+    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+        try:
+            gate.creation_configs("t", {"compression.type": value}, state.ladder)
+            gate.creation(Topic("t", UUID(int=1), ((1,),)), {"compression.type": value}, state.ladder, assigned=False)
+        except KafkaError as error:
+            return Plan([error.failure()])
+        return Plan([None])
+
+    async def scene() -> None:
+        policy = Both()
+        async with service() as running:
+            told = await PolicyManager(policy, policy).decide(running, plan, ADA)
+        assert told.outcome == ([refused("bad")] if value == "bad" else [None])
+        assert policy.asked == asked
+
+    asyncio.run(scene())
+
+
+# -- what server.properties may name ---------------------------------------------------------------------------------
+
+
+class Configured(Both):
+    made: list[Configured] = []  # noqa: RUF012 – read by a test
+
+    def configure(self, properties: dict[str, str]) -> None:
+        Configured.made.append(self)
+        if properties.get("oops"):
+            raise ValueError(f"bad {properties['oops']}")
+
+
+def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
+    Configured.made.clear()
+
+    assert load_policies({ALTER: f"{HERE}:Configured", CREATE: f"{HERE}:Configured"}, CATALOGUE)
+    assert len(Configured.made) == 1
+
+
+def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def check_alter(self, proposal): pass\n")
+
+    assert load_policies({ALTER: f"{tmp_path / 'mine.py'}:Mine"}, CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("static", "sentence"),
+    [
+        ({ALTER: "org.acme.Policy"}, "looks like a Java class"),
+        ({CREATE: "no.such.module:Policy"}, "cannot import no.such.module: ModuleNotFoundError"),
+        ({CREATE: f"{HERE}:Nobody"}, "has no class 'Nobody'"),
+        ({CREATE: f"{HERE}:Fussy"}, "has no method check_create"),
+        ({ALTER: "/no/such.py:X"}, "cannot import /no/such.py: FileNotFoundError"),
+        ({ALTER: f"{HERE}:Meddler"}, "could not be made: TypeError"),
+        ({ALTER: f"{HERE}:Configured", "oops": "hunter2"}, r"could not be made: ValueError: bad \[hidden\]"),
+        ({ALTER: "kconf:rules"}, "needs policy.file"),
+        ({FILE: "/no/such.yaml"}, "cannot read /no/such.yaml: No such file"),
+        ({FILE: "x.yaml", ALTER: f"{HERE}:Fussy"}, "policy.file is set, but neither"),
+        ({TIMEOUT: "soon"}, "policy.timeout.ms must be a number"),
+        ({TIMEOUT: "0"}, "policy.timeout.ms must be a number"),
+    ],
+)
+def test_what_cannot_be_had_stops_the_start_with_a_sentence(static: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        load_policies(static, CATALOGUE)
+
+
+def test_mistakes_in_the_file_stop_the_start_with_all_of_them(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("verson: 1\nrules: {}\n")
+
+    with pytest.raises(ConfigurationError) as stopped:
+        load_policies({ALTER: "kconf:rules", FILE: str(tmp_path / "p")}, CATALOGUE)
+    assert len(str(stopped.value).splitlines()) == 2
+
+
+def test_the_example_classes_judge() -> None:
+    from examples.policies import OfficeHours, TeamNames
+
+    orders = Resource.topic("orders")
+    with pytest.raises(PolicyViolation, match="only operators"):
+        list(OfficeHours().check_alter(AlterProposal(orders, {"retention.ms": "1"}, {}, {"retention.ms": "2"})))
+    assert list(OfficeHours().check_alter(AlterProposal(orders, {"retention.ms": "-1"}, {}, {}))) == [
+        "topic:orders will be kept for ever"
+    ]
+    teams = TeamNames()
+    teams.configure({"team.names": "payments, search"})
+    teams.check_create(TopicProposal("payments.in", 3, 1, None, {}))
+    with pytest.raises(PolicyViolation, match="teams: payments, search"):
+        teams.check_create(TopicProposal("other.in", 3, 1, None, {}))
+    with pytest.raises(PolicyViolation, match="12 at most"):
+        teams.check_create(TopicProposal("search.in", None, None, dict.fromkeys(range(13), (1,)), {}))
