@@ -1,0 +1,37 @@
+"""A file that a page, a docstring or a comment names is there: a reader who follows it must not get lost."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "kconf"
+_NAMED = re.compile(r"(?<![\w/<*{.-])((?:[\w-]+/)*[\w-]+\.py)(?![\w*])")
+_OF_OTHERS = frozenset({"rules.py", "my_policies.py", "policies.py", "setup.py", "mine.py"})
+"""Files that pages let a reader write."""
+
+
+def _texts() -> Iterator[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        if name.endswith((".py", ".md")) and not name.startswith(("changes/", "CHANGELOG")):
+            yield ROOT / name
+
+
+def _exists(name: str, mentioned_in: Path) -> bool:
+    near = [mentioned_in.parent, *mentioned_in.parent.parents]
+    return any((place / name).is_file() for place in (ROOT, SOURCES, *near))
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    lost = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in _texts()
+        for name in _NAMED.findall(path.read_text())
+        if name not in _OF_OTHERS and not _exists(name, path)
+    }
+
+    assert not lost, "\n".join(sorted(lost))
