@@ -17,7 +17,7 @@ from kconf.errors import KconfError
 from kconf.model.journal import Attempt, Caller, Change, ChangeKind, Revision
 from kconf.model.lines import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
-from kconf.spark import classes, session
+from kconf.spark import cache, classes, session
 from kconf.spark.inputs import Inputs
 from kconf.spark.lake import Lake
 from kconf.spark.runner import Say, Sources, run
@@ -46,12 +46,14 @@ class NotPrepared(KconfError):
 def prepare(log: Path | None, say: Say) -> Path:
     """Do what a later start need not do then, unless it is done. The archive of classes."""
     java = session.check_java()
+    if not classes.fits(cache.directory()):
+        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
     if not session.brought():
         say("Delta Lake's jars …")
         session.stop(session.start("local[1]", log=log))
     file = session.archive(java)
     if file is None:
-        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
+        raise NotPrepared(f"Spark did not store Delta Lake's jars in {cache.ivy()}; see {log or session.default_log()}")
     if not classes.is_ours(file):
         try:
             make(file, log or session.default_log(), say, rehearse)

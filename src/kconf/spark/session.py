@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import classes
+from kconf.spark import cache, classes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +94,7 @@ def start(
     if running is not None:
         return running
     java = check_java()
+    _make_cache()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the first python3 of the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -173,6 +174,7 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        "spark.jars.ivy": str(cache.ivy()),  # else it is under Java's `user.home`, which may not be `$HOME`
         **_delta(local),
     }
     if local:
@@ -192,7 +194,19 @@ def brought() -> bool:
 
 def _jars() -> list[Path]:
     """Delta Lake's jars, where Spark's resolver puts them."""
-    return [Path.home() / ".ivy2.5.2" / "jars" / name for name in _JARS]
+    return [cache.ivy() / "jars" / name for name in _JARS]
+
+
+def _make_cache() -> None:
+    """Create the directory for the jars, unless they are here; raises a sentence where there can be none."""
+    another = "Set XDG_CACHE_HOME to another directory, for Delta Lake's jars."
+    if re.search("[:,]", str(cache.ivy())):
+        raise SparkUnavailable(f"{cache.ivy()} has a : or a , in its name, which Spark cannot use for jars. {another}")
+    if not brought():
+        try:
+            cache.make()
+        except OSError as error:
+            raise SparkUnavailable(f"{cache.ivy()} cannot be written: {error.strerror}. {another}") from None
 
 
 def _delta(local: bool) -> dict[str, str]:
