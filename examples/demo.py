@@ -2,13 +2,16 @@
 
 The story is commands that anyone can type (examples/story.py), the tables come from the pipeline (examples/tables.py).
 A second run finds what the first one left. On a ZooKeeper there are three servers, and a step more.
+Ctrl-C, SIGTERM and SIGHUP stop the servers.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from examples.servers import NotStarted, Servers, started
 from examples.story import Teller, tell
@@ -18,10 +21,22 @@ from lab.java import LabError
 
 PAYMENTS = Resource.topic("payments")
 HOUR = 60 * 60 * 1000
+STOPS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """SIGTERM or SIGHUP arrived here. Unlike Ctrl-C, it may not have reached the servers."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.status = 128 + number
 
 
 def main() -> int:
     options = _options()
+    for each in STOPS:
+        if signal.getsignal(each) is not signal.SIG_IGN:  # as nohup sets SIGHUP
+            signal.signal(each, _stop)
     try:
         with started(options.store, options.listen) as servers:
             return _run(servers, once=options.once, tables=options.tables)
@@ -32,6 +47,12 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:  # before everything was ready
         return 130
+    except Stopped as stopped:
+        return stopped.status
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    raise Stopped(number)
 
 
 def _run(servers: Servers, *, once: bool, tables: bool) -> int:
@@ -46,6 +67,10 @@ def _run(servers: Servers, *, once: bool, tables: bool) -> int:
         return servers.stop() if once else servers.wait()
     except KeyboardInterrupt:  # it has reached the servers too
         return servers.wait()
+    except Stopped:
+        for each in STOPS:
+            signal.signal(each, signal.SIG_IGN)  # `kill` of a whole group reaches us twice: make passes SIGTERM on
+        return servers.stop()
 
 
 def _options() -> argparse.Namespace:

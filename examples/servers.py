@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,8 @@ from pathlib import Path
 RUN = Path(".run")
 ARCHIVE = RUN / "archive"
 OWN = "zookeeper"
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
 
 
 class NotStarted(Exception):
@@ -39,7 +43,7 @@ class Servers:
         where = ("--listen", listen, "--store", self.store, "--node-id", str(node_id), "--archive", str(ARCHIVE))
         logins = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0", "--override", "sasl.enabled.mechanisms=SCRAM-SHA-512")
         words = [sys.executable, "-m", "kconf", "serve", *where, *logins]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, preexec_fn=_end_with_parent)
         self._processes.append(process)
         assert process.stdout is not None
         ready = process.stdout.readline()
@@ -59,6 +63,12 @@ class Servers:
         for each in self._processes:
             each.terminate()
         return self.wait()
+
+
+def _end_with_parent() -> None:
+    """Have Linux send SIGTERM to a server when the demo ends without stopping it, as after SIGKILL."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from kconf.spark import cache
 from tests.docs.blocks import ROOT, Block, Page, Step, differences, steps
 from tests.support.process import free_port
 
@@ -38,6 +39,7 @@ class Reader:
             **{name: value for name, value in os.environ.items() if not name.startswith(("KCONF_", "XDG_"))},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(directory),
+            "XDG_CACHE_HOME": str(cache.directory().parent),  # where Delta Lake's jars are
             "COLUMNS": "120",
             "NO_COLOR": "1",
             "LC_ALL": "C.UTF-8",

@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -34,30 +34,50 @@ def demo(store: str, place: Path, *options: str, **environment: str) -> subproce
 
 
 @contextmanager
-def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The demo, once it invites, and what it has said until then."""
+def started(command: Sequence[str], place: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process whose output ends when all that it started has ended, and which is killed with all of it at the end."""
     process = subprocess.Popen(
-        [*COMMAND, store, "--no-tables"],
+        command,
         cwd=place,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
     try:
-        assert process.stdout is not None
-        said = ""
-        while "Ctrl-C stops" not in said:
-            line = process.stdout.readline()
-            assert line, f"it ended with {process.wait()}: {said}"
-            said += line
-        yield process, said
+        yield process
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        process.communicate()
+
+
+@contextmanager
+def running(store: str, place: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The demo, once it invites, and what it has said until then."""
+    with started([*COMMAND, store, "--no-tables"], place) as process:
+        yield process, said(process, until="Ctrl-C stops")
+
+
+def said(process: subprocess.Popen[str], until: str) -> str:
+    assert process.stdout is not None
+    text = ""
+    while until not in text:
+        line = process.stdout.readline()
+        assert line, f"it ended with {process.wait()}: {text}"
+        text += line
+    return text
+
+
+def ports(text: str) -> list[tuple[str, int]]:
+    """Where servers listen, by what the demo has said."""
+    return [(host, int(port)) for host, port in re.findall(r"(?:serves at|listening on) (\S+):(\d+)", text)]
+
+
+def is_closed(address: tuple[str, int]) -> bool:
+    with socket.socket() as line:
+        return line.connect_ex(address) != 0
 
 
 @pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
@@ -106,20 +126,64 @@ def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(t
 
 @pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
 def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
-    with running(store, tmp_path) as (process, said):
-        started = re.findall(r"(?:serves at|listening on) (\S+):(\d+)", said)
+    with running(store, tmp_path) as (process, text):
         os.killpg(process.pid, signal.SIGINT)
 
         assert process.wait(60) == 0
-    assert len(started) == (4 if store == "zookeeper" else 1)
-    for host, port in started:
-        with socket.socket() as line:
-            assert line.connect_ex((host, int(port))) != 0
+    assert len(ports(text)) == (4 if store == "zookeeper" else 1)
+    assert all(map(is_closed, ports(text)))
+
+
+@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
+    store: str, sign: signal.Signals, tmp_path: Path
+) -> None:
+    with running(store, tmp_path) as (process, text):
+        process.send_signal(sign)
+        process.communicate(timeout=60)
+
+        assert process.returncode == 0
+        assert all(map(is_closed, ports(text)))
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    assert len(ports(text)) == (4 if store == "zookeeper" else 1)
+
+
+def test_sigterm_to_make_in_the_middle_of_the_story_stops_the_server(tmp_path: Path) -> None:
+    here = [f"BIN={Path(sys.executable).parent}", "RUNS_ON=", "LISTEN=127.0.0.1:0", "STORE=sqlite:///demo.db"]
+    with started(["make", "-f", str(ROOT / "Makefile"), "run", *here], tmp_path) as process:
+        (address,) = ports(said(process, until="listening on"))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+        assert process.returncode != 0
+        assert is_closed(address)
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+
+def test_sigterm_before_a_server_is_ready_stops_all_that_was_started(tmp_path: Path) -> None:
+    with started([*COMMAND, "zookeeper", "--no-tables"], tmp_path) as process:
+        (zookeeper,) = ports(said(process, until="ZooKeeper serves at"))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+        assert process.returncode == 128 + signal.SIGTERM
+        assert is_closed(zookeeper)
+
+
+def test_a_server_does_not_outlive_a_demo_that_is_killed(tmp_path: Path) -> None:
+    with running("sqlite:///demo.db", tmp_path) as (process, text):
+        process.kill()
+        process.communicate(timeout=60)
+
+        assert all(map(is_closed, ports(text)))
 
 
 def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
-    with running("sqlite:///demo.db", tmp_path) as (_, said):
-        lines = [line.strip() for line in said.partition("In another terminal:")[2].splitlines()]
+    with running("sqlite:///demo.db", tmp_path) as (_, text):
+        lines = [line.strip() for line in text.partition("In another terminal:")[2].splitlines()]
         asked = [line for line in lines if line.startswith("kconf ") and line not in ("kconf watch", "kconf shell")]
         environment = ENVIRONMENT | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from kconf.spark import class_archive as classes
+from kconf.spark import cache as own
+from kconf.spark import class_archive, session
 from tests.spark.test_command import kconf
 
 MAKE = """
@@ -28,6 +30,10 @@ settings = {"spark.driver.extraClassPath": sys.argv[3]} if len(sys.argv) > 3 els
 started = session.start("local[1]", log=Path(sys.argv[1]), quick=sys.argv[2] == "quick", settings=settings)
 print(started.conf.get("spark.driver.extraJavaOptions"))
 session.stop(started)
+"""
+FIND = """
+from kconf.spark import session
+print(session.brought(), session.archive(session.check_java()))
 """
 FROM_ARCHIVE = "source: shared objects file (top)"
 
@@ -48,9 +54,19 @@ def done(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def ivy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this user has Delta Lake's jars; they are fetched if `make ready` has not run."""
+    if not session.brought():
+        done(python(START, own.directory().parent, tmp_path_factory.mktemp("fetch") / "spark.log", "quick"))
+    return own.ivy()
+
+
+@pytest.fixture(scope="module")
+def cache(ivy: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache with an archive that two made at the same time: of the classes of a start, which is less to wait for."""
     where = tmp_path_factory.mktemp("cache")
+    (where / "kconf").mkdir()
+    (where / "kconf" / "ivy").symlink_to(ivy)
     makers = [python(MAKE, where, where / f"{number}.log") for number in (1, 2)]
     for each in makers:
         done(each)
@@ -59,8 +75,23 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def archive(cache: Path) -> Path:
-    (file,) = (cache / "kconf").iterdir()  # and nothing that a maker left
+    (file,) = (each for each in (cache / "kconf").iterdir() if each.name != "ivy")  # and nothing that a maker left
     return file
+
+
+@contextmanager
+def damaged(file: Path, copy: Path) -> Iterator[None]:
+    """Damage a file in the middle: it has its length and its head."""
+    shutil.copy2(file, copy)
+    file.chmod(0o600)
+    with file.open("r+b") as middle:
+        for place in range(file.stat().st_size // 4, file.stat().st_size, file.stat().st_size // 50):
+            middle.seek(place)
+            middle.write(b"\xde\xad\xbe\xef" * 1000)
+    try:
+        yield
+    finally:
+        shutil.move(copy, file)
 
 
 def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
@@ -84,16 +115,9 @@ def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_p
 
 
 def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
-    """In the middle of a file that has its length and its head: without a look at all of it, the JVM would crash."""
-    shutil.copytree(cache, tmp_path / "cache")
-    file = archive(tmp_path / "cache")
-    file.chmod(0o600)
-    with file.open("r+b") as damaged:
-        for place in range(file.stat().st_size // 4, file.stat().st_size, file.stat().st_size // 50):
-            damaged.seek(place)
-            damaged.write(b"\xde\xad\xbe\xef" * 1000)
-
-    said = loaded(tmp_path / "cache", tmp_path, "quick")
+    """Without a look at all of it, the JVM would crash."""
+    with damaged(archive(cache), tmp_path / "whole"):
+        said = loaded(cache, tmp_path, "quick")
 
     assert len(said) > 1000
     assert not [line for line in said if FROM_ARCHIVE in line]
@@ -101,13 +125,27 @@ def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
 
 def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jar"
-    jars = os.pathsep.join(map(str, sorted((Path.home() / ".ivy2.5.2" / "jars").glob("io.delta_*.jar"))))
+    jars = os.pathsep.join(map(str, sorted((cache / "kconf" / "ivy" / "jars").glob("io.delta_*.jar"))))
     shutil.copy(jars.split(os.pathsep)[0], other)
 
     said = loaded(cache, tmp_path, "quick", f"{other}{os.pathsep}{jars}")
 
     assert len(said) > 1000
     assert not [line for line in said if FROM_ARCHIVE in line]
+
+
+def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_file(ivy: Path, tmp_path: Path) -> None:
+    """As in many containers. Java's `user.home` is the one of the password file."""
+    cache = tmp_path / ".cache" / "kconf"
+    shutil.copytree(ivy / "cache", cache / "ivy" / "cache")  # what the resolver has downloaded; it puts the jars beside
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
+    before = done(python(FIND, cache, **home))
+
+    done(python(START, cache, tmp_path / "spark.log", "quick", **home))
+
+    found, _, archived = done(python(FIND, cache, **home)).strip().partition(" ")
+    assert (before, found) == ("False None\n", "True")
+    assert Path(archived).parent == cache
 
 
 def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
@@ -123,7 +161,11 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "sentence"),
-    [("file", "cannot be written: Not a directory."), ("a:b", "signs in it that an option of Java cannot hold")],
+    [
+        ("file", "cannot be written: Not a directory."),
+        ("a:b", "signs in it that an option of Java cannot hold"),
+        ("a,b", "has a : or a , in its name, which Spark cannot use for jars"),
+    ],
 )
 def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str, sentence: str) -> None:
     (tmp_path / "file").touch()
@@ -143,7 +185,7 @@ def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: 
         (each / "a.jar").touch()
 
     def made(place: Path) -> Path:
-        file = classes.place([place / "a.jar"], ["1"])
+        file = class_archive.place([place / "a.jar"], ["1"])
         assert file is not None
         file.parent.mkdir(exist_ok=True)
         file.touch()
@@ -152,22 +194,22 @@ def test_what_a_new_archive_makes_superfluous_goes(tmp_path: Path, monkeypatch: 
     old, other, unused = map(made, (jars, others, forgotten))
     for each in (other, unused):
         os.utime(each, (0, 0))
-    classes.used(other)
+    class_archive.used(other)
     (jars / "a.jar").write_text("another version")
     new = made(jars)
-    left, at_work = (new.parent / f"{classes.MAKING}{name}" for name in ("left", "at-work"))
+    left, at_work = (new.parent / f"{class_archive.MAKING}{name}" for name in ("left", "at-work"))
     for each in (left, at_work):
         each.mkdir()
     os.utime(left, (0, 0))
 
-    assert sorted(classes.obsolete(new)) == sorted([left, old, unused])
+    assert sorted(class_archive.obsolete(new)) == sorted([left, old, unused])
 
 
 def test_an_archive_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.jsa"
-    assert not classes.is_ours(file)
+    assert not class_archive.is_ours(file)
     file.touch()
-    assert classes.is_ours(file)
+    assert class_archive.is_ours(file)
 
     monkeypatch.setattr(os, "getuid", lambda: file.stat().st_uid + 1)
-    assert not classes.is_ours(file)
+    assert not class_archive.is_ours(file)

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from kconf.spark import cache
+
 MAKING: Final = ".making-"
 """How the name of a place begins where an archive is being made."""
 _DAY: Final = 24 * 60 * 60
@@ -26,11 +28,14 @@ def place(jars: Sequence[Path], versions: Sequence[str]) -> Path | None:
 
     None: the name of the cache has signs that an option of the JVM cannot hold.
     """
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     where = sorted({str(each.parent) for each in jars})
     name = f"classes-{_digest(where)}-{_digest([*versions, *map(_stamp, jars)])}.jsa"
-    file = Path(root, "kconf", name).absolute()
-    return None if re.search(r"[:\"'\\\s]", str(file)) else file
+    return cache.directory() / name if fits(cache.directory()) else None
+
+
+def fits(directory: Path) -> bool:
+    """Whether an option of the JVM can hold the name of a file in this directory."""
+    return re.search(r"[:\"'\\\s]", str(directory)) is None
 
 
 def obsolete(file: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import class_archive as classes
+from kconf.spark import cache, class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +94,7 @@ def start(
     if running is not None:
         return running
     java = check_java()
+    _make_cache()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the first python3 of the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -140,15 +141,15 @@ def archive(java: str) -> Path | None:
     if not brought():
         return None
     jars = sorted(Path(pyspark.__file__).parent.glob("jars/*.jar"))
-    return classes.place([*jars, *_jars()], [java, pyspark.__version__])
+    return class_archive.place([*jars, *_jars()], [java, pyspark.__version__])
 
 
 def _sharing(java: str, record: Path | None) -> str:
     """The options by which a JVM writes an archive of its classes, or takes them from one."""
     if record is not None:
-        return classes.recorded(record)
+        return class_archive.recorded(record)
     file = archive(java)
-    return classes.used(file) if file is not None and classes.is_ours(file) else ""
+    return class_archive.used(file) if file is not None and class_archive.is_ours(file) else ""
 
 
 def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
@@ -173,6 +174,7 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
         "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        "spark.jars.ivy": str(cache.ivy()),  # else it is under Java's `user.home`, which may not be `$HOME`
         **_delta(local),
     }
     if local:
@@ -192,7 +194,19 @@ def brought() -> bool:
 
 def _jars() -> list[Path]:
     """Delta Lake's jars, where Spark's resolver puts them."""
-    return [Path.home() / ".ivy2.5.2" / "jars" / name for name in _JARS]
+    return [cache.ivy() / "jars" / name for name in _JARS]
+
+
+def _make_cache() -> None:
+    """Create the directory for the jars, unless they are here; raises a sentence where there can be none."""
+    another = "Set XDG_CACHE_HOME to another directory, for Delta Lake's jars."
+    if re.search("[:,]", str(cache.ivy())):
+        raise SparkUnavailable(f"{cache.ivy()} has a : or a , in its name, which Spark cannot use for jars. {another}")
+    if not brought():
+        try:
+            cache.make()
+        except OSError as error:
+            raise SparkUnavailable(f"{cache.ivy()} cannot be written: {error.strerror}. {another}") from None
 
 
 def _delta(local: bool) -> dict[str, str]:

@@ -17,8 +17,7 @@ from kconf.errors import KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.journal_json import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
-from kconf.spark import class_archive as classes
-from kconf.spark import session
+from kconf.spark import cache, class_archive, session
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Say, Sources, run
@@ -47,13 +46,15 @@ class NotPrepared(KconfError):
 def prepare(log: Path | None, say: Say) -> Path:
     """Do what a later start need not do then, unless it is done. The archive of classes."""
     java = session.check_java()
+    if not class_archive.fits(cache.directory()):
+        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
     if not session.brought():
         say("Delta Lake's jars …")
         session.stop(session.start("local[1]", log=log))
     file = session.archive(java)
     if file is None:
-        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
-    if not classes.is_ours(file):
+        raise NotPrepared(f"Spark did not store Delta Lake's jars in {cache.ivy()}; see {log or session.default_log()}")
+    if not class_archive.is_ours(file):
         try:
             make(file, log or session.default_log(), say, rehearse)
         except OSError as error:
@@ -64,7 +65,7 @@ def prepare(log: Path | None, say: Say) -> Path:
 def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Say], None]) -> None:
     """Archive the classes that some work takes, beside the archive's place first: of two makers the later one stays."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=classes.MAKING, dir=file.parent) as there:
+    with TemporaryDirectory(prefix=class_archive.MAKING, dir=file.parent) as there:
         made = Path(there, file.name)
         started = session.start("local[2]", log=log, quick=True, record=made)
         try:
@@ -76,7 +77,7 @@ def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Sa
             raise NotPrepared(f"Java made no archive of its classes; its log tells why: {log}")
         made.replace(file)
     with suppress(FileNotFoundError):  # another maker was quicker
-        for old in classes.obsolete(file):
+        for old in class_archive.obsolete(file):
             shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 

@@ -112,12 +112,11 @@ def run_run(options: argparse.Namespace) -> int:
 
 def _advise() -> None:
     """Tell a person who waited how to wait less."""
-    from kconf.spark import class_archive as classes
-    from kconf.spark import session
+    from kconf.spark import class_archive, session
 
     if sys.stderr.isatty():
         file = session.archive(session.check_java())
-        if file is None or not classes.is_ours(file):
+        if file is None or not class_archive.is_ours(file):
             print("`kconf pipeline prepare`, once, makes every run start sooner.", file=sys.stderr)
 
 
