@@ -9,6 +9,7 @@ from typing import Final
 from kconf.client.contexts.contexts import Context, Contexts
 from kconf.errors import ConfigurationError
 from kconf.util.yaml_reader import InvalidNode, YamlNode, YamlReader, compose
+from kconf.util.yaml_writer import YamlValue, to_yaml, to_yaml_scalar
 
 FIELDS: Final = (
     "bootstrap",
@@ -118,11 +119,11 @@ def with_current(text: str, name: str) -> str:
     root = compose(text, "contexts")
     for key, value in root.value if root is not None else ():
         if key.value == "current":
-            return text[: value.start_mark.index] + _scalar(name) + text[value.end_mark.index :]
-    return f"current: {_scalar(name)}\n{text}"
+            return text[: value.start_mark.index] + to_yaml_scalar(name) + text[value.end_mark.index :]
+    return f"current: {to_yaml_scalar(name)}\n{text}"
 
 
-def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
+def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
     """The file's text with one more context, or with another in place of the one of that name."""
     root = compose(text, "contexts")
     contexts = next((value for key, value in root.value if key.value == "contexts"), None) if root else None
@@ -151,18 +152,9 @@ def _end(text: str, node: YamlNode) -> int:
     return text.find("\n", place) + 1 or len(text)
 
 
-def _block(name: str, fields: Mapping[str, object], column: int) -> str:
-    import yaml
-
-    lines = yaml.safe_dump({name: dict(fields)}, sort_keys=False, allow_unicode=True).splitlines()
+def _block(name: str, fields: Mapping[str, YamlValue], column: int) -> str:
+    lines = to_yaml({name: fields}).removesuffix("\n").split("\n")
     return "".join(f"{' ' * column}{line}\n" for line in lines)
-
-
-def _scalar(text: str) -> str:
-    import yaml
-
-    dumped: str = yaml.safe_dump(text, allow_unicode=True)
-    return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 def write_file(path: str, text: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kconf.errors import ConfigurationError
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from kconf.util.yaml_reader import YamlNode, compose
+from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
 
 if TYPE_CHECKING:
     from kconf.engine.quotas.precedence import Stored
@@ -169,18 +170,11 @@ def _scalar(path: str, node: YamlNode) -> str | None:
 
 
 def as_yaml(stored: Stored) -> str:
-    lines = ["quotas:"]
+    quotas: list[YamlValue] = []
     for row in _rows(stored):
-        names = [f"{name}: {_quoted(row[name]) if name in KINDS else row[name]}" for name in WHO if name in row]
-        lines += [f"{'    ' if number else '  - '}{each}" for number, each in enumerate(names)]
-        lines.append(f"    limits: {{{', '.join(f'{key}: {row[key]}' for key in KEYS if key in row)}}}")
-    return "\n".join(lines) + "\n" if len(lines) > 1 else "quotas: []\n"
-
-
-def _quoted(text: str) -> str:
-    """A name as YAML has it, whatever is in it."""
-    plain = (each if each.isprintable() and each not in '"\\' else f"\\U{ord(each):08x}" for each in text)
-    return f'"{"".join(plain)}"'
+        who: dict[str, YamlValue] = {name: row[name] if name in KINDS else True for name in WHO if name in row}
+        quotas.append({**who, "limits": Flow({key: row[key] for key in KEYS if key in row})})
+    return to_yaml({"quotas": quotas})
 
 
 def as_csv(stored: Stored) -> str:
