@@ -115,7 +115,7 @@ GOOD = "quotas:\n  - {user: a, limits: {producer_byte_rate: 1}}\n"
     [
         ("q.yaml", "", "must hold a list under `quotas:`"),
         ("q.yaml", "quotas: []\n", "there are no quotas"),
-        ("q.yaml", "a: [", "line 2: this is no YAML"),
+        ("q.yaml", "a: [", ":2:1: this is no YAML"),
         (
             "q.yaml",
             GOOD + "  - {user: a, limits: {consumer_byte_rate: 1}}\n",

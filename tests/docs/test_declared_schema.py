@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from kconf.cli.common.units import keys_for
-from kconf.engine.declarative.parser import DeclaredMistakes, read_declared
+from kconf.engine.declarative.parser import read_declared
+from kconf.util.yaml_reader import ParseErrors
 from tests.docs.blocks import ROOT, read_page
 from tests.support.process import KconfProcess
 
@@ -70,7 +71,7 @@ def test_what_the_docs_and_examples_declare_is_taken_by_both(name: str, text: st
 def test_what_is_wrong_is_refused_by_both(text: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         judge(text)
-    with pytest.raises(DeclaredMistakes):
+    with pytest.raises(ParseErrors):
         read_declared([("a.yaml", text)], keys_for)
 
 

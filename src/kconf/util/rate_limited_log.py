@@ -1,34 +1,33 @@
-"""Log lines that strangers can cause, at a bounded rate: what is left out is counted and told with the next one."""
+"""A logger for lines that unauthenticated clients can cause: its rate is bounded, and suppressed lines are counted."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from time import monotonic
+from typing import Final
 
-_PER_SECOND = 5.0
-_BURST = 20.0
+from kconf.util.token_bucket import TokenBucket
+
+PER_SECOND: Final = 5.0
+BURST: Final = 20
 
 
 class RateLimitedLogger:
-    """A logger that does not let itself be flooded."""
+    """Logs at one level, at most `PER_SECOND` lines per second after a burst of `BURST`."""
 
     def __init__(
         self, log: logging.Logger, level: int = logging.WARNING, clock: Callable[[], float] = monotonic
     ) -> None:
         self._log, self._level, self._clock = log, level, clock
-        self._left, self._filled = _BURST, clock()
-        self._dropped = 0
+        self._bucket = TokenBucket(BURST / PER_SECOND)
+        self._suppressed = 0
 
-    def say(self, line: str, *facts: object) -> None:
-        now = self._clock()
-        self._left = min(_BURST, self._left + (now - self._filled) * _PER_SECOND)
-        self._filled = now
-        if self._left < 1:
-            self._dropped += 1
+    def log(self, line: str, *facts: object) -> None:
+        if not self._bucket.try_spend(1, PER_SECOND, self._clock() * 1000):
+            self._suppressed += 1
             return
-        self._left -= 1
-        if self._dropped:
-            self._log.log(self._level, "%d lines like the next one were left out", self._dropped)
-            self._dropped = 0
+        if self._suppressed:
+            self._log.log(self._level, "%d lines like the next one were left out", self._suppressed)
+            self._suppressed = 0
         self._log.log(self._level, line, *facts)

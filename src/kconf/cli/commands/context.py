@@ -156,12 +156,12 @@ def add_context(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.notes.append(f"{options.name} is in {found.path}; kconf context test {options.name} tries it")
 
 
-def _fields(options: argparse.Namespace) -> dict[str, object]:
+def _fields(options: argparse.Namespace) -> dict[str, Any]:
     from kconf.client.settings import addresses
 
     if "${" not in options.bootstrap_server:
         addresses(options.bootstrap_server)
-    fields: dict[str, object] = {"bootstrap": options.bootstrap_server}
+    fields: dict[str, Any] = {"bootstrap": options.bootstrap_server}
     properties = _pairs(options.property, "--property")
     if properties and options.properties:
         raise ConfigurationError("--properties names a file and --property says it here; give one of them")

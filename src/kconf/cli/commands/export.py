@@ -44,7 +44,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace, answer: CommandResult) -> None:
     from kconf.engine.declarative.export import declared_files
     from kconf.engine.declarative.model import Declared
-    from kconf.engine.declarative.tree import read_scopes
+    from kconf.engine.declarative.reader import read_scopes
     from kconf.operations.declarative.files import ignored_by, write_files
 
     chosen = target(options)

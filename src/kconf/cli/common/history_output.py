@@ -29,7 +29,7 @@ def add_past(parser: argparse.ArgumentParser) -> None:
 
 
 def scopes_of(options: argparse.Namespace, what: str) -> tuple[Scope, ...]:
-    from kconf.engine.declarative.tree import read_scopes
+    from kconf.engine.declarative.reader import read_scopes
 
     try:
         return read_scopes(options.selectors, what)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from kconf.client.contexts.contexts import Context, Contexts
 from kconf.errors import ConfigurationError
-from kconf.util.yaml_tree import ParseErrors, Wrong, YamlTree
-
-if TYPE_CHECKING:
-    from kconf.util.yaml_tree import YamlNode
+from kconf.util.yaml_reader import InvalidNode, YamlNode, YamlReader, compose
+from kconf.util.yaml_writer import YamlValue, to_yaml, to_yaml_scalar
 
 FIELDS: Final = (
     "bootstrap",
@@ -38,50 +36,49 @@ def read_contexts(data: bytes, path: str) -> Contexts:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is no UTF-8") from None
-    reader = _Reader(os.path.dirname(os.path.abspath(path)))
-    found = reader.read(text, path)
-    if reader.mistakes:
-        raise ParseErrors(path, dict.fromkeys(reader.mistakes))
+    reader = _Reader(path)
+    found = reader.read(text)
+    reader.raise_errors()
     return found
 
 
-class _Reader(YamlTree):
-    def __init__(self, directory: str) -> None:
-        super().__init__()
-        self.directory = directory
+class _Reader(YamlReader):
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.directory = os.path.dirname(os.path.abspath(path))
 
-    def read(self, text: str, path: str) -> Contexts:
-        root = self.compose(text) if text.strip() else None
+    def read(self, text: str) -> Contexts:
+        root = self.compose(text)
         if root is None:
-            return Contexts(path)
+            return Contexts(self.file)
         try:
             fields = self.fields(root, ("version", "current", "contexts"), "the file of contexts")
             if "version" in fields and self.text(fields["version"], "version") != "1":
-                self.note(fields["version"], "this kconf knows version 1 of the file only")
+                self.report(fields["version"], "this kconf knows version 1 of the file only")
             current = self.text(fields["current"], "current") if "current" in fields else None
             contexts = self._contexts(fields["contexts"]) if "contexts" in fields else {}
-        except Wrong:
-            return Contexts(path)
-        if current is not None and current not in contexts and not self.mistakes:
-            self.note(fields["current"], f"there is no context {current!r}")
-        return Contexts(path, current, contexts)
+        except InvalidNode:
+            return Contexts(self.file)
+        if current is not None and current not in contexts and not self.errors:
+            self.report(fields["current"], f"there is no context {current!r}")
+        return Contexts(self.file, current, contexts)
 
     def _contexts(self, node: YamlNode) -> dict[str, Context]:
         found: dict[str, Context] = {}
         for key, value in self.pairs(node, "contexts"):
             name = str(key.value)
             if name in found:
-                self.note(key, f"the context {name!r} stands twice")
+                self.report(key, f"the context {name!r} stands twice")
             try:
                 found[name] = self._context(name, value)
-            except Wrong:
+            except InvalidNode:
                 continue
         return found
 
     def _context(self, name: str, node: YamlNode) -> Context:
         what = f"the context {name!r}"
         fields = self.fields(node, FIELDS, what)
-        self.needed(node, fields, "bootstrap", what)
+        self.required(node, fields, "bootstrap", what)
         given: dict[str, object] = {each: self.text(fields[each], each) for each in _TEXTS if each in fields}
         given.update({each: self.flag(fields[each], each) for each in _FLAGS if each in fields})
         given.update({each: self._path(fields[each], each) for each in _PATHS if each in fields})
@@ -102,13 +99,13 @@ class _Reader(YamlTree):
         found: dict[str, str] = {}
         for key, value in self.pairs(node, what):
             if key.value in found:
-                self.note(key, f"{key.value} stands twice in {what}")
+                self.report(key, f"{key.value} stands twice in {what}")
             found[str(key.value)] = self._value(value, f"the value of {key.value}")
         return found
 
     def _value(self, node: YamlNode, what: str) -> str:
         if node.id != "scalar":
-            raise self.wrong(node, f"{what} must be a text")
+            raise self.invalid(node, f"{what} must be a text")
         return str(node.value)
 
     def _path(self, node: YamlNode, what: str) -> str:
@@ -119,16 +116,16 @@ class _Reader(YamlTree):
 
 def with_current(text: str, name: str) -> str:
     """The file's text with another current context; comments and order stay."""
-    root = YamlTree().compose(text) if text.strip() else None
+    root = compose(text, "contexts")
     for key, value in root.value if root is not None else ():
         if key.value == "current":
-            return text[: value.start_mark.index] + _scalar(name) + text[value.end_mark.index :]
-    return f"current: {_scalar(name)}\n{text}"
+            return text[: value.start_mark.index] + to_yaml_scalar(name) + text[value.end_mark.index :]
+    return f"current: {to_yaml_scalar(name)}\n{text}"
 
 
-def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
+def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
     """The file's text with one more context, or with another in place of the one of that name."""
-    root = YamlTree().compose(text) if text.strip() else None
+    root = compose(text, "contexts")
     contexts = next((value for key, value in root.value if key.value == "contexts"), None) if root else None
     if contexts is None or contexts.id != "mapping" or not contexts.value:
         if contexts is not None:
@@ -145,7 +142,7 @@ def with_context(text: str, name: str, fields: Mapping[str, object]) -> str:
     return before + gap + _block(name, fields, contexts.value[0][0].start_mark.column) + text[end:]
 
 
-def _end(text: str, node: Any) -> int:
+def _end(text: str, node: YamlNode) -> int:
     """The end of the last line that a node stands in; comments behind that are not its own."""
     while node.id != "scalar" and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
@@ -155,18 +152,9 @@ def _end(text: str, node: Any) -> int:
     return text.find("\n", place) + 1 or len(text)
 
 
-def _block(name: str, fields: Mapping[str, object], column: int) -> str:
-    import yaml
-
-    lines = yaml.safe_dump({name: dict(fields)}, sort_keys=False, allow_unicode=True).splitlines()
+def _block(name: str, fields: Mapping[str, YamlValue], column: int) -> str:
+    lines = to_yaml({name: fields}).removesuffix("\n").split("\n")
     return "".join(f"{' ' * column}{line}\n" for line in lines)
-
-
-def _scalar(text: str) -> str:
-    import yaml
-
-    dumped: str = yaml.safe_dump(text, allow_unicode=True)
-    return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 def write_file(path: str, text: str) -> None:

@@ -9,14 +9,14 @@ from kconf.configdef.key import Keys
 from kconf.configdef.parsing import InvalidValue
 from kconf.configdef.units import read_amount
 from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
-from kconf.engine.declarative.tree import DeclaredTree, is_empty
+from kconf.engine.declarative.reader import DeclarationReader
 from kconf.engine.quotas.alter import keys_of as quota_keys
 from kconf.engine.quotas.alter import quota_text
 from kconf.errors import InvalidRequest
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_tree import YamlNode, hint
+from kconf.util.yaml_reader import YamlNode, suggestion
 
 KINDS: Final = (USER, CLIENT_ID, IP)
 QUOTA_FIELDS: Final = (*(field for kind in KINDS for field in (kind, f"{kind}-default")), "limits")
@@ -31,7 +31,7 @@ PATTERNS: Final = {each.name: each for each in (PatternType.LITERAL, PatternType
 PERMISSIONS: Final = {each.name: each for each in (Permission.ALLOW, Permission.DENY)}
 
 
-class AccessTree(DeclaredTree):
+class AccessReader(DeclarationReader):
     """The sections `quotas`, `users` and `acls`."""
 
     def quotas(self, node: YamlNode) -> None:
@@ -46,30 +46,30 @@ class AccessTree(DeclaredTree):
                 parts[kind] = self.text(fields[kind], kind)
             if f"{kind}-default" in fields and self.flag(fields[f"{kind}-default"], f"{kind}-default"):
                 if kind in parts:
-                    raise self.wrong(node, f"a quota is for one {kind} or for the default, not for both")
+                    raise self.invalid(node, f"a quota is for one {kind} or for the default, not for both")
                 parts[kind] = None
         entity = QuotaEntity.of(parts)
         try:
             keys = quota_keys(entity, lambda _: True)  # whether an address is one, the cluster knows
         except InvalidRequest as error:
-            raise self.wrong(node, str(error)) from None
+            raise self.invalid(node, str(error)) from None
         self.once(entity, node, f"the quota of {entity}")
-        limits = self.needed(node, fields, "limits", "a quota")
-        pairs = self.each(self.pairs(limits, "limits"), lambda pair: (pair[0].value, self.limit(keys, *pair)))
+        limits = self.required(node, fields, "limits", "a quota")
+        pairs = self.read_each(self.pairs(limits, "limits"), lambda pair: (pair[0].value, self.limit(keys, *pair)))
         self.gathered.quotas[entity] = dict(pairs)
 
     def limit(self, keys: Keys, name: YamlNode, node: YamlNode) -> DesiredConfigs:
         key = keys.get(name.value)
         if key is None:
-            raise self.wrong(name, f"{name.value!r} is no quota of this entity{hint(name.value, keys)}")
+            raise self.invalid(name, f"{name.value!r} is no quota of this entity{suggestion(name.value, keys)}")
         text = self.text(node, key.name)
         try:
             amount = float(read_amount(key, text))  # type: ignore[arg-type]  # quotas are numbers
             return DesiredConfigs(quota_text(key, amount), self.place(node))
         except InvalidValue as error:
-            raise self.wrong(node, f"{text!r} is no value of {key.name}: {error}") from None
+            raise self.invalid(node, f"{text!r} is no value of {key.name}: {error}") from None
         except InvalidRequest as error:
-            raise self.wrong(node, str(error)) from None
+            raise self.invalid(node, str(error)) from None
 
     def users(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "users"):
@@ -81,7 +81,7 @@ class AccessTree(DeclaredTree):
                     into[MECHANISMS[word]] = made
 
     def credential(self, node: YamlNode) -> DesiredCredential:
-        if is_empty(node):
+        if node.is_null:
             return DesiredCredential(self.place(node))
         fields = self.fields(node, CREDENTIAL_FIELDS, "a credential")
         iterations = self.count(fields.get("iterations"), "iterations")
@@ -94,14 +94,14 @@ class AccessTree(DeclaredTree):
 
     def acl(self, node: YamlNode) -> None:
         fields = self.fields(node, ACL_FIELDS, "an ACL")
-        principal = self.text(self.needed(node, fields, "principal", "an ACL"), "principal")
+        principal = self.text(self.required(node, fields, "principal", "an ACL"), "principal")
         if ":" not in principal:
-            raise self.wrong(fields["principal"], f"a principal reads TYPE:NAME, as in User:alice: {principal!r}")
-        kind, name = self.acl_resource(self.needed(node, fields, "resource", "an ACL"))
+            raise self.invalid(fields["principal"], f"a principal reads TYPE:NAME, as in User:alice: {principal!r}")
+        kind, name = self.acl_resource(self.required(node, fields, "resource", "an ACL"))
         pattern = self.choice(fields.get("pattern"), "pattern", PATTERNS, PatternType.LITERAL)
         permission = self.choice(fields.get("permission"), "permission", PERMISSIONS, Permission.ALLOW)
         host = self.text(fields["host"], "host") if "host" in fields else "*"
-        for each in self.items(self.needed(node, fields, "operations", "an ACL"), "operations"):
+        for each in self.items(self.required(node, fields, "operations", "an ACL"), "operations"):
             operation = self.choice(each, "operation", OPERATIONS, Operation.UNKNOWN)
             binding = AclBinding(kind, name, principal, operation, permission, pattern, host)
             self.once(binding, each, f"this ACL ({operation.name})")
@@ -112,9 +112,9 @@ class AccessTree(DeclaredTree):
         kind = ACL_TYPES.get(word)
         if kind is None:
             known = ", ".join(ACL_TYPES)
-            raise self.wrong(node, f"ACLs know no resource {word!r}{hint(word, ACL_TYPES)}; there are {known}")
+            raise self.invalid(node, f"ACLs know no resource {word!r}{suggestion(word, ACL_TYPES)}; there are {known}")
         if kind is AclType.CLUSTER:
             return kind, CLUSTER_NAME
         if not colon or not name:
-            raise self.wrong(node, f"the resource of an ACL reads {word}:NAME, and `{word}:*` means all")
+            raise self.invalid(node, f"the resource of an ACL reads {word}:NAME, and `{word}:*` means all")
         return kind, name

@@ -21,7 +21,7 @@ from kconf.model.cluster_state import ClusterState, TopicShape
 from kconf.model.entry import Entry, Source, ValueType, View, own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.util.yaml_tree import hint
+from kconf.util.yaml_reader import suggestion
 
 KeysOf = Callable[[ResourceType], Keys]
 
@@ -130,7 +130,7 @@ class _Compared:
         trouble = ""
         if entry is None and view is not None and resource.type is ResourceType.TOPIC:
             known = self._keys_of(ResourceType.TOPIC)
-            trouble = f"this cluster has no topic key {key!r}{hint(key, known)}"
+            trouble = f"this cluster has no topic key {key!r}{suggestion(key, known)}"
         before = entry.value if entry is not None and is_own else None
         old, source = (None, None) if entry is None else (entry.value, entry.source)
         made = Difference(ChangeKind.CONFIG, resource, "set", key, before, wanted.text, old, wanted.text, source)

@@ -7,7 +7,7 @@ Reading goes on after a mistake, so that all are told at once, each with file, l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -15,13 +15,11 @@ from kconf.configdef.dynamic import base_name
 from kconf.configdef.key import ConfigKey, Keys
 from kconf.configdef.parsing import InvalidValue, render
 from kconf.configdef.units import NUMBERS, read_amount
-from kconf.engine.declarative.access import AccessTree
+from kconf.engine.declarative.access import AccessReader
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic
-from kconf.engine.declarative.tree import Gathered, is_empty
-from kconf.errors import ConfigurationError
+from kconf.engine.declarative.reader import Gathered
 from kconf.model.resource import Resource, ResourceType
-from kconf.util.yaml_nodes import YamlSyntaxError, compose
-from kconf.util.yaml_tree import ParseError, Wrong, YamlNode
+from kconf.util.yaml_reader import InvalidNode, ParseError, ParseErrors, YamlNode
 
 VERSION: Final = "1"
 TOPIC_FIELDS: Final = ("partitions", "replication", "configs")
@@ -31,26 +29,17 @@ KeysOf = Callable[[ResourceType], Keys]
 """The keys of a type of resource: what units and secrets are known by."""
 
 
-class DeclaredMistakes(ConfigurationError):
-    """All that is wrong with some files; prints as lines `file:line:column: sentence`."""
-
-    def __init__(self, mistakes: Mapping[str, Iterable[ParseError]]) -> None:
-        self.mistakes = {file: tuple(sorted(dict.fromkeys(found))) for file, found in mistakes.items()}
-        places = ((file, *each) for file, found in self.mistakes.items() for each in found)
-        super().__init__("\n".join(f"{file}:{line}:{column}: {text}" for file, line, column, text in places))
-
-
 def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
-    """What files, as pairs of name and text, declare together, or `DeclaredMistakes`."""
+    """What files, as pairs of name and text, declare together, or `ParseErrors`."""
     gathered = Gathered()
-    mistakes: dict[str, list[ParseError]] = {}
+    errors: dict[str, list[ParseError]] = {}
     for name, text in files:
         reader = _Reader(name, gathered, keys)
         reader.read(text)
-        if reader.mistakes:
-            mistakes[name] = reader.mistakes
-    if mistakes:
-        raise DeclaredMistakes(mistakes)
+        if reader.errors:
+            errors[name] = reader.errors
+    if errors:
+        raise ParseErrors(errors)
     return Declared(
         gathered.topics,
         gathered.configs,
@@ -62,7 +51,7 @@ def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
     )
 
 
-class _Reader(AccessTree):
+class _Reader(AccessReader):
     def __init__(self, file: str, gathered: Gathered, keys: KeysOf) -> None:
         super().__init__(file, gathered)
         self._keys_of = keys
@@ -70,11 +59,7 @@ class _Reader(AccessTree):
         self._raw: dict[tuple[ResourceType, str, str], str] = {}
 
     def read(self, text: str) -> None:
-        try:
-            root = compose(text)
-        except YamlSyntaxError as trouble:
-            self.mistakes.append(ParseError(trouble.line, trouble.column, str(trouble)))
-            return
+        root = self.compose(text)
         if root is None:
             return  # a file of comments declares nothing
         sections: dict[str, Callable[[YamlNode], None]] = {
@@ -95,14 +80,14 @@ class _Reader(AccessTree):
 
     def version(self, node: YamlNode) -> None:
         if self.text(node, "version") != VERSION:
-            self.note(node, "this kconf knows version 1 of the language only")
+            self.report(node, "this kconf knows version 1 of the language only")
 
     def topics(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "topics"):
             resource = Resource(ResourceType.TOPIC, name)
             self.once(resource, key, f"the topic {name!r}")
             self.gathered.topics[name] = DesiredTopic(self.place(key))
-            if not is_empty(value):
+            if not value.is_null:
                 self.attempt(partial(self.topic, resource, key, value))
 
     def topic(self, resource: Resource, key: YamlNode, node: YamlNode) -> None:
@@ -116,7 +101,7 @@ class _Reader(AccessTree):
     def brokers(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "brokers"):
             if name != "default" and not (name.isascii() and name.isdigit() and len(name) < 11):
-                self.note(key, f"a broker is named by its number or `default`: {name!r}")
+                self.report(key, f"a broker is named by its number or `default`: {name!r}")
                 continue
             resource = Resource(ResourceType.BROKER, "" if name == "default" else str(int(name)))
             self.once(resource, key, str(resource))
@@ -131,14 +116,14 @@ class _Reader(AccessTree):
 
     def configs(self, resource: Resource, node: YamlNode) -> None:
         into = self.gathered.configs.setdefault(resource, {})
-        for key, value in [] if is_empty(node) else self.pairs(node, "configs"):
+        for key, value in [] if node.is_null else self.pairs(node, "configs"):
             name = key.value
             if name in into:
-                self.note(key, f"{name} stands twice")
+                self.report(key, f"{name} stands twice")
                 continue
             try:
                 into[name] = self.wanted(resource.type, name, value)
-            except Wrong:
+            except InvalidNode:
                 continue
 
     def wanted(self, kind: ResourceType, name: str, node: YamlNode) -> DesiredConfigs:
@@ -146,11 +131,11 @@ class _Reader(AccessTree):
             return self.hidden(name, node)
         key = self.find_key(kind, name)
         if key is not None and key.sensitive:
-            raise self.wrong(node, f"{name} is a secret: say `valueFrom: {{env: …}}` or `valueFrom: {{file: …}}`")
+            raise self.invalid(node, f"{name} is a secret: say `valueFrom: {{env: …}}` or `valueFrom: {{file: …}}`")
         if node.id == "sequence":
             text = ",".join([self.text(each, f"an item of {name}") for each in node.value])
-        elif node.tag.endswith(":null"):
-            raise self.wrong(node, f"{name} must have a value; to have none, leave it out")
+        elif node.is_null:
+            raise self.invalid(node, f"{name} must have a value; to have none, leave it out")
         else:
             text = str(node.value)
         return DesiredConfigs(self.raw(kind, name, key, text, node), self.place(node))
@@ -164,7 +149,7 @@ class _Reader(AccessTree):
                 try:
                     known = render(key.type, read_amount(key, text))
                 except InvalidValue as error:
-                    raise self.wrong(node, f"{text!r} is no value of {name}: {error}") from None
+                    raise self.invalid(node, f"{text!r} is no value of {name}: {error}") from None
             self._raw[kind, name, text] = known
         return known
 
@@ -182,4 +167,4 @@ class _Reader(AccessTree):
             return DesiredConfigs(None, self.place(node), self.source(fields["valueFrom"], "valueFrom"))
         if "sensitive" in fields and self.flag(fields["sensitive"], "sensitive"):
             return DesiredConfigs(None, self.place(node))
-        raise self.wrong(node, f"{name} needs a value, or `valueFrom: {{env: …}}` where it is a secret")
+        raise self.invalid(node, f"{name} needs a value, or `valueFrom: {{env: …}}` where it is a secret")

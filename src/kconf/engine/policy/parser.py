@@ -34,7 +34,7 @@ from kconf.engine.policy.rules import (
 )
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
-from kconf.util.yaml_tree import ParseErrors, Wrong, YamlNode, YamlTree, hint
+from kconf.util.yaml_reader import InvalidNode, ParseError, YamlNode, YamlReader, suggestion
 
 TYPES: Final = {
     "topic": ResourceType.TOPIC,
@@ -53,39 +53,43 @@ _TEXTS: Final = frozenset([ValueType.STRING, ValueType.CLASS])
 
 def read_rules(text: str, catalog: Catalog, file: str = "policy.yaml") -> Rules:
     """The rules of a text, or `ParseErrors`."""
-    reader = _Reader(catalog)
-    root = reader.compose(text)
-    rules = Rules()
-    if root is not None:
-        rules = reader.document(root)
-    if reader.mistakes:
-        raise ParseErrors(file, dict.fromkeys(reader.mistakes))
+    reader = _Reader(file, catalog)
+    rules = reader.read(text)
+    reader.raise_errors()
     return rules
 
 
-class _Reader(YamlTree):
-    def __init__(self, catalog: Catalog) -> None:
-        super().__init__()
+class _Reader(YamlReader):
+    def __init__(self, file: str, catalog: Catalog) -> None:
+        super().__init__(file)
         self.catalog = catalog
         self.known_labels: dict[str, set[str]] = {}
+
+    def read(self, text: str) -> Rules:
+        root = self.compose(text)
+        if root is not None:
+            return self.document(root)
+        if not self.errors:
+            self.errors.append(ParseError(1, 1, "the file is empty; a policy without rules says `rules: []`"))
+        return Rules()
 
     def document(self, root: YamlNode) -> Rules:
         try:
             fields = self.fields(root, TOP_FIELDS, "a policy")
             if "version" in fields and self.text(fields["version"], "version") != "1":
-                self.note(fields["version"], "this kconf knows version 1 of the language only")
+                self.report(fields["version"], "this kconf knows version 1 of the language only")
             labelled = self.labelled(fields["labels"]) if "labels" in fields else []
-            node = self.needed(root, fields, "rules", "a policy")
+            node = self.required(root, fields, "rules", "a policy")
             if node.id != "sequence":
-                raise self.wrong(node, "rules must be a list")
-        except Wrong:
+                raise self.invalid(node, "rules must be a list")
+        except InvalidNode:
             return Rules()
         rules: list[Rule] = []
         ids: dict[str, YamlNode] = {}
         for each in node.value:
             try:
                 rules.append(self.rule(each, ids))
-            except Wrong:
+            except InvalidNode:
                 continue
         return Rules(tuple(rules), tuple(labelled))
 
@@ -98,7 +102,7 @@ class _Reader(YamlTree):
                     (self.text(name, "a label"), self.text(given, "the value of a label"))
                     for name, given in self.pairs(value, "labels")
                 ]
-            except Wrong:
+            except InvalidNode:
                 continue
             for name, given in pairs:
                 self.known_labels.setdefault(name, set()).add(given)
@@ -111,17 +115,17 @@ class _Reader(YamlTree):
         message = self.attempt(lambda: self.text(fields["message"], "message") if "message" in fields else "")
         severity = self.attempt(lambda: self.severity(fields.get("severity")))
         always = self.attempt(lambda: self.flag(fields["always"], "always") if "always" in fields else False)
-        selectors = self.attempt(lambda: self.selectors(self.needed(node, fields, "selector", "a rule")))
-        key_node = self.attempt(lambda: self.needed(node, fields, "key", "a rule"))
-        condition = self.attempt(lambda: self.needed(node, fields, "condition", "a rule"))
+        selectors = self.attempt(lambda: self.selectors(self.required(node, fields, "selector", "a rule")))
+        key_node = self.attempt(lambda: self.required(node, fields, "key", "a rule"))
+        condition = self.attempt(lambda: self.required(node, fields, "condition", "a rule"))
         kind = selectors[0].type if selectors else _type_of(fields.get("selector"))
         if kind is None or key_node is None or condition is None:
-            raise Wrong
+            raise InvalidNode
         key = self.key(key_node, kind)
         conditions = self.conditions(condition, key, kind)
         others = {str(each.operands[0]): each.operands[0] for each in conditions if each.operator in RELATIONS}
         if selectors is None or name is None or message is None or severity is None or always is None:
-            raise Wrong
+            raise InvalidNode
         known = {other: self.find_key(other, kind) for other in others}
         return Rule(
             name,
@@ -135,10 +139,10 @@ class _Reader(YamlTree):
         )
 
     def rule_id(self, node: YamlNode, fields: Mapping[str, YamlNode], ids: dict[str, YamlNode]) -> str:
-        place = self.needed(node, fields, "id", "a rule")
+        place = self.required(node, fields, "id", "a rule")
         name = self.text(place, "id")
         if ids.setdefault(name, place) is not place:
-            raise self.wrong(place, f"there is a rule {name!r} in line {ids[name].start_mark.line + 1} already")
+            raise self.invalid(place, f"there is a rule {name!r} in line {ids[name].start_mark.line + 1} already")
         return name
 
     def severity(self, node: YamlNode | None) -> Severity:
@@ -146,27 +150,27 @@ class _Reader(YamlTree):
             return Severity.ERROR
         text = self.text(node, "severity")
         if text not in list(Severity):
-            raise self.wrong(node, f"severity must be error or warn: {text!r}{hint(text, list(Severity))}")
+            raise self.invalid(node, f"severity must be error or warn: {text!r}{suggestion(text, list(Severity))}")
         return Severity(text)
 
     # -- selectors ---------------------------------------------------------------------------------------------------
 
     def selectors(self, node: YamlNode) -> tuple[RuleSelector, ...]:
         nodes = self.items(node, "selector")
-        found = self.each(nodes, self.selector)
+        found = self.read_each(nodes, self.selector)
         for each, selector in zip(nodes, found, strict=True):
             if selector.type != found[0].type:
-                raise self.wrong(each, "the selectors of one rule must be of one type: their keys differ")
+                raise self.invalid(each, "the selectors of one rule must be of one type: their keys differ")
         return found
 
     def selector(self, node: YamlNode) -> RuleSelector:
         if node.id != "mapping":
             return self.short_selector(node)
         fields = self.fields(node, SELECTOR_FIELDS, "a selector")
-        place = self.needed(node, fields, "type", "a selector")
+        place = self.required(node, fields, "type", "a selector")
         word = self.text(place, "type")
-        names = self.each(self.items(fields["name"], "name"), self.pattern) if "name" in fields else ()
-        spared = self.each(self.items(fields["except"], "except"), self.pattern) if "except" in fields else ()
+        names = self.read_each(self.items(fields["name"], "name"), self.pattern) if "name" in fields else ()
+        spared = self.read_each(self.items(fields["except"], "except"), self.pattern) if "except" in fields else ()
         labels = self.wanted_labels(fields["labels"]) if "labels" in fields else ()
         return self.made(place, word, names, spared, labels)
 
@@ -175,7 +179,7 @@ class _Reader(YamlTree):
         text = self.text(node, "a selector")
         word, colon, name = text.partition(":")
         if colon and not name:
-            raise self.wrong(node, f"a selector reads TYPE or TYPE:NAME, and there is no name: {text!r}")
+            raise self.invalid(node, f"a selector reads TYPE or TYPE:NAME, and there is no name: {text!r}")
         return self.made(node, word, (self.checked_pattern(node, name),) if colon else (), (), ())
 
     def made(
@@ -187,11 +191,13 @@ class _Reader(YamlTree):
         labels: tuple[tuple[str, str], ...],
     ) -> RuleSelector:
         if word not in TYPES:
-            raise self.wrong(
-                node, f"there is no resource type {word!r}{hint(word, TYPES)}; types are {', '.join(TYPES)}"
+            raise self.invalid(
+                node, f"there is no resource type {word!r}{suggestion(word, TYPES)}; types are {', '.join(TYPES)}"
             )
         if word == "brokers" and names:
-            raise self.wrong(node, "brokers is the default of all brokers and has no name; single ones are broker:NAME")
+            raise self.invalid(
+                node, "brokers is the default of all brokers and has no name; single ones are broker:NAME"
+            )
         default = True if word == "brokers" else False if word == "broker" and names else None
         return RuleSelector(TYPES[word], Names(names), spared, labels, default)
 
@@ -201,11 +207,11 @@ class _Reader(YamlTree):
     def checked_pattern(self, node: YamlNode, text: str) -> NamePattern:
         pattern = NamePattern(text)
         if text.startswith("/") and not pattern.is_regex:
-            raise self.wrong(node, f"a regular expression ends with a slash too: {text!r}")
+            raise self.invalid(node, f"a regular expression ends with a slash too: {text!r}")
         try:
             pattern.compiled()
         except ValueError as error:
-            raise self.wrong(node, f"the pattern {text} {error}") from None
+            raise self.invalid(node, f"the pattern {text} {error}") from None
         return pattern
 
     def wanted_labels(self, node: YamlNode) -> tuple[tuple[str, str], ...]:
@@ -213,13 +219,15 @@ class _Reader(YamlTree):
         for key, value in self.pairs(node, "labels"):
             name, given = self.text(key, "a label"), self.text(value, "the value of a label")
             if name not in self.known_labels:
-                raise self.wrong(key, f"no entry of labels gives a label {name!r}{hint(name, self.known_labels)}")
+                raise self.invalid(
+                    key, f"no entry of labels gives a label {name!r}{suggestion(name, self.known_labels)}"
+                )
             if given not in self.known_labels[name]:
-                close = hint(given, self.known_labels[name])
-                raise self.wrong(value, f"no entry of labels gives {name} the value {given!r}{close}")
+                close = suggestion(given, self.known_labels[name])
+                raise self.invalid(value, f"no entry of labels gives {name} the value {given!r}{close}")
             found.append((name, given))
         if not found:
-            raise self.wrong(node, "labels must not be empty")
+            raise self.invalid(node, "labels must not be empty")
         return tuple(found)
 
     # -- keys and conditions -----------------------------------------------------------------------------------------
@@ -242,33 +250,33 @@ class _Reader(YamlTree):
             if other is not kind and name in self.catalog.of(other):
                 own = [each.name for each in self.catalog.of(kind).values() if _stands_for(each, name)]
                 here = f"; here it is {own[0]}" if own else ""
-                raise self.wrong(node, f"{name} is a {other.word} key, and the rule is about {kind.word}s{here}")
+                raise self.invalid(node, f"{name} is a {other.word} key, and the rule is about {kind.word}s{here}")
         known = [*self.catalog.of(kind), *(FACTS if kind is ResourceType.TOPIC else ())]
-        raise self.wrong(node, f"there is no {kind.word} key {name!r}{hint(name, known)}")
+        raise self.invalid(node, f"there is no {kind.word} key {name!r}{suggestion(name, known)}")
 
     def conditions(self, node: YamlNode, key: ConfigKey, kind: ResourceType) -> tuple[Condition, ...]:
         places = self.fields(node, list(Operator), "a condition")
         if not places:
-            raise Wrong if node.value else self.wrong(node, "a condition must say something")
-        found = self.each(places, lambda name: self.condition(Operator(name), places[name], key, kind))
+            raise InvalidNode if node.value else self.invalid(node, "a condition must say something")
+        found = self.read_each(places, lambda name: self.condition(Operator(name), places[name], key, kind))
         by_operator = {each.operator: each for each in found}
         if Operator.REQUIRED in by_operator and Operator.FORBIDDEN in by_operator:
-            self.note(places["forbidden"], "a key cannot be required and forbidden")
+            self.report(places["forbidden"], "a key cannot be required and forbidden")
         if Operator.MIN in by_operator and Operator.MAX in by_operator:
             lowest, highest = (amount(key, by_operator[each].operands[0], {}) for each in (Operator.MIN, Operator.MAX))
             if lowest > highest:
-                self.note(places["max"], "max is below min, so that no value would do")
+                self.report(places["max"], "max is below min, so that no value would do")
         return found
 
     def condition(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
         if operator in ABOUT_OVERRIDES:
             if key.name in FACTS:
-                raise self.wrong(node, f"every topic has {key.name}: it can be neither required nor forbidden")
+                raise self.invalid(node, f"every topic has {key.name}: it can be neither required nor forbidden")
             if not self.flag(node, operator):
-                raise self.wrong(node, f"{operator}: false says nothing; leave it out")
+                raise self.invalid(node, f"{operator}: false says nothing; leave it out")
             return Condition(operator, (), "")
         if key.sensitive:
-            raise self.wrong(node, f"{key.name} is sensitive: a rule may only say required or forbidden of it")
+            raise self.invalid(node, f"{key.name} is sensitive: a rule may only say required or forbidden of it")
         if operator in RELATIONS:
             return self.relation(operator, node, key, kind)
         self.fits(operator, node, key)
@@ -277,21 +285,21 @@ class _Reader(YamlTree):
             try:
                 compile_safely(text)
             except ValueError as error:
-                raise self.wrong(node, f"the pattern {text} {error}") from None
+                raise self.invalid(node, f"the pattern {text} {error}") from None
             return Condition(operator, (text,), text)
         nodes = self.items(node, operator) if operator in _MANY else [node]
-        values = self.each(nodes, lambda each: self.value(operator, each, key))
+        values = self.read_each(nodes, lambda each: self.value(operator, each, key))
         return Condition(operator, values, ", ".join(str(each.value) for each in nodes))
 
     def fits(self, operator: Operator, node: YamlNode, key: ConfigKey) -> None:
         """Whether the operator works on values of the key's type."""
         type_ = key.type
         if operator in (Operator.MIN, Operator.MAX) and type_ not in NUMBERS:
-            raise self.wrong(node, f"{operator} compares numbers, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"{operator} compares numbers, and {key.name} is a {type_.name}")
         if operator in (Operator.CONTAINS, Operator.EXCLUDES) and type_ is not ValueType.LIST:
-            raise self.wrong(node, f"{operator} is for lists, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"{operator} is for lists, and {key.name} is a {type_.name}")
         if operator is Operator.MATCHES and type_ not in _TEXTS:
-            raise self.wrong(node, f"matches is for texts, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"matches is for texts, and {key.name} is a {type_.name}")
 
     def value(self, operator: Operator, node: YamlNode, key: ConfigKey) -> Value:
         text = self.text(node, operator)
@@ -305,7 +313,9 @@ class _Reader(YamlTree):
             if key.check is not None and operator not in (Operator.MIN, Operator.MAX):
                 key.check(value)
         except InvalidValue as error:
-            raise self.wrong(node, f"{text!r} is no value of {key.name}: {error}{hint(text, choices)}") from None
+            raise self.invalid(
+                node, f"{text!r} is no value of {key.name}: {error}{suggestion(text, choices)}"
+            ) from None
         return value
 
     def relation(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
@@ -313,12 +323,12 @@ class _Reader(YamlTree):
         other = self.key(node, kind)
         for each in (key, other):
             if each.type not in NUMBERS:
-                raise self.wrong(node, f"{operator} compares numbers, and {each.name} is a {each.type.name}")
+                raise self.invalid(node, f"{operator} compares numbers, and {each.name} is a {each.type.name}")
         if other.name == key.name:
-            raise self.wrong(node, f"{key.name} is compared with itself")
+            raise self.invalid(node, f"{key.name} is compared with itself")
         own, its = unit_of(key.name), unit_of(other.name)
         if (own and own[0]) != (its and its[0]):
-            raise self.wrong(
+            raise self.invalid(
                 node, f"{key.name} and {name} are not of one kind: one is a time or a size, the other is not"
             )
         return Condition(operator, (name,), name)

@@ -46,7 +46,7 @@ def load_declared(paths: Sequence[str], context: Context) -> Declared:
 
 
 def ignored_by(context: Context) -> tuple[Scope, ...]:
-    from kconf.engine.declarative.tree import read_scopes
+    from kconf.engine.declarative.reader import read_scopes
 
     try:
         return read_scopes(context.ignore, "ignore", keys=True)

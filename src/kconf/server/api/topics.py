@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.engine.quotas.throttle import MutationQuota
+from kconf.engine.quotas.rates import MutationQuota
 from kconf.engine.topics.create import (
     METADATA_TOPIC,
     Charge,

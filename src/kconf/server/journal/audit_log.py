@@ -15,6 +15,7 @@ from kconf.errors import ApiError, StoreError
 from kconf.model.journal import AuditEntry, RequestContext
 from kconf.model.resource import Resource, ResourceType
 from kconf.service import Service
+from kconf.util.token_bucket import TokenBucket
 
 log = getLogger(__name__)
 
@@ -34,7 +35,7 @@ class AuditLog:
         self.dropped = 0
         self._service = service
         self._clock = clock
-        self._tokens, self._filled = float(BURST), clock()
+        self._bucket = TokenBucket(BURST / PER_SECOND)
         self._buffer: list[AuditEntry] = []
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -97,13 +98,9 @@ class AuditLog:
 
     def _taken(self) -> bool:
         """Whether one more is let through. A store that hangs does not make the buffer grow either."""
-        now = self._clock()
-        self._tokens = min(float(BURST), self._tokens + (now - self._filled) * PER_SECOND)
-        self._filled = now
-        if self._tokens < 1 or len(self._buffer) >= BURST or self._closed:
+        if len(self._buffer) >= BURST or self._closed:
             return False
-        self._tokens -= 1
-        return True
+        return self._bucket.try_spend(1, PER_SECOND, self._clock() * 1000)
 
 
 def _brief(caller: RequestContext) -> RequestContext:

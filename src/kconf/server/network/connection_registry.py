@@ -1,6 +1,6 @@
 """Who is connected: the set of open connections, how many there may be, and what is counted and said of them.
 
-What strangers can cause to be logged is logged at a bounded rate (sparingly.py).
+What strangers can cause to be logged is logged at a bounded rate (util/rate_limited_log.py).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ConnectionRegistry:
 
     def login_failed(self, host: str, why: str) -> None:
         self._statistics.failed_logins += 1
-        self._failed_logins.say("login failed peer=%s reason=%r", host, why)
+        self._failed_logins.log("login failed peer=%s reason=%r", host, why)
 
     def handshake_failed(self, host: str, why: str) -> None:
         """TLS is the first login, and for some the only one."""
@@ -68,16 +68,16 @@ class ConnectionRegistry:
 
     def refused(self, host: str, why: str) -> None:
         self._statistics.refused += 1
-        self._refusals.say("connection closed peer=%s reason=%r", host, why)
+        self._refusals.log("connection closed peer=%s reason=%r", host, why)
 
     def turned_away(self, host: str, why: str) -> None:
         self._statistics.turned_away += 1
-        self._crowded.say("connection turned away peer=%s reason=%r", host, why)
+        self._crowded.log("connection turned away peer=%s reason=%r", host, why)
 
     def rests(self, listener: EndPoint, why: str) -> None:
         """A listener takes no more for now; `goes_on` follows."""
         self.resting += 1
-        self._crowded.say("new connections wait listener=%s reason=%r", listener, why)
+        self._crowded.log("new connections wait listener=%s reason=%r", listener, why)
 
     def goes_on(self) -> None:
         self.resting -= 1

@@ -16,13 +16,14 @@ from typing import Any, Final, Generic, TypeVar
 
 from kconf.engine.quotas.alter import canonical_address
 from kconf.engine.quotas.index import Name, QuotaIndex
-from kconf.engine.quotas.throttle import MutationQuota, Rate, TokenBucket, Windows
+from kconf.engine.quotas.rates import MutationQuota, Rate, Windows
 from kconf.model.journal import Revision
 from kconf.model.quota import IP, QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.service import Service
 from kconf.util.gc_tuning import gc_paused
+from kconf.util.token_bucket import TokenBucket
 
 log = getLogger(__name__)
 
@@ -97,7 +98,7 @@ class QuotaManager:
         self.index = QuotaIndex()
         self.limiting = False  # is any request limited at all?
         self.requests: Measures[Rate] = Measures(lambda: Rate(self._windows))
-        self.mutations: Measures[TokenBucket] = Measures(lambda: TokenBucket(self._controller))
+        self.mutations: Measures[TokenBucket] = Measures(lambda: self._controller.token_bucket())
         self.connections: Measures[Rate] = Measures(lambda: Rate(self._windows))
         self._now = now
         self._windows = windows or Windows()

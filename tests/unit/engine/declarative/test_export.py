@@ -89,23 +89,23 @@ topics:
     replication: 2
     configs:
       retention.ms: 1ms
-      tags: "a,b"
+      tags: a,b
 """,
         "brokers.yaml": "version: 1\nbrokers:\n  1:\n    ssl.key.password: {sensitive: true}\n",
         "quotas.yaml": """\
 version: 1
 quotas:
-  - client-id: app
-    user-default: true
-    limits:
-      request_percentage: 12.5
+- client-id: app
+  user-default: true
+  limits:
+    request_percentage: 12.5
 """,
         "users.yaml": "version: 1\nusers:\n  alice:\n    SCRAM-SHA-512: {iterations: 8192}\n",
         "acls.yaml": """\
 version: 1
 acls:
-  - principal: "User:bob"
-    resource: "topic:a*"
-    operations: [READ, WRITE]
+- principal: User:bob
+  resource: topic:a*
+  operations: [READ, WRITE]
 """,
     }

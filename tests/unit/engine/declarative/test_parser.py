@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 
 from kconf.engine.declarative.model import SecretSource
-from kconf.engine.declarative.parser import DeclaredMistakes, read_declared
+from kconf.engine.declarative.parser import read_declared
 from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
+from kconf.util.yaml_reader import ParseErrors
 from tests.unit.engine.declarative.declaring import declared, keys
 
 ORDERS = Resource.topic("orders")
 
 
 def mistakes(text: str) -> list[str]:
-    with pytest.raises(DeclaredMistakes) as refused:
+    with pytest.raises(ParseErrors) as refused:
         declared(text)
     return str(refused.value).splitlines()
 
@@ -120,7 +121,7 @@ def test_selectors_say_what_the_files_own() -> None:
 
 
 def test_what_is_declared_twice_names_both_places() -> None:
-    with pytest.raises(DeclaredMistakes) as refused:
+    with pytest.raises(ParseErrors) as refused:
         read_declared([("a.yaml", "topics: {orders: }"), ("b.yaml", "topics:\n  orders: {}\n")], keys)
 
     assert str(refused.value) == "b.yaml:2:3: the topic 'orders' is declared at a.yaml:1:10 already"

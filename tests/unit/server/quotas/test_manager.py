@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kconf.engine.quotas.alter import plan_alter_quotas
-from kconf.engine.quotas.throttle import Windows
+from kconf.engine.quotas.rates import Windows
 from kconf.model.journal import RequestContext, Revision
 from kconf.model.quota import ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
 from kconf.model.snapshot import Snapshot

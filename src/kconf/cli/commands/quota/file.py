@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.errors import ConfigurationError
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
-from kconf.util.yaml_nodes import NULL, YamlSyntaxError, compose
+from kconf.util.yaml_reader import YamlNode, compose
+from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
 
 if TYPE_CHECKING:
     from kconf.engine.quotas.precedence import Stored
@@ -133,10 +134,7 @@ def _check_header(path: str, header: Sequence[str], columns: Collection[str]) ->
 
 def _yaml_rows(path: str) -> Iterator[tuple[int, dict[str, str | None]]]:
     """Texts as they are written, so that a user called 007 stays that; None where nothing is."""
-    try:
-        root = compose(_text(path))
-    except YamlSyntaxError as error:
-        raise ConfigurationError(f"{path} line {error.line}: {error}") from None
+    root = compose(_text(path), path)
     top = _pairs(path, root) if root is not None else {}
     if set(top) != {"quotas"} or top["quotas"].id != "sequence":
         raise ConfigurationError(f"{path} must hold a list under `quotas:`, and nothing else")
@@ -150,10 +148,10 @@ def _yaml_rows(path: str) -> Iterator[tuple[int, dict[str, str | None]]]:
         yield line, {key: _scalar(path, each) for key, each in told.items()}
 
 
-def _pairs(path: str, node: Any) -> dict[str, Any]:
+def _pairs(path: str, node: YamlNode) -> dict[str, YamlNode]:
     if node.id != "mapping":
         raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: names and values are expected here")
-    found: dict[str, Any] = {}
+    found: dict[str, YamlNode] = {}
     for key, value in node.value:
         name = _scalar(path, key) or ""
         if name in found:
@@ -162,28 +160,21 @@ def _pairs(path: str, node: Any) -> dict[str, Any]:
     return found
 
 
-def _scalar(path: str, node: Any) -> str | None:
+def _scalar(path: str, node: YamlNode) -> str | None:
     if node.id != "scalar":
         raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: one value is expected here")
-    return None if node.tag == NULL else str(node.value)
+    return None if node.is_null else str(node.value)
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
 def as_yaml(stored: Stored) -> str:
-    lines = ["quotas:"]
+    quotas: list[YamlValue] = []
     for row in _rows(stored):
-        names = [f"{name}: {_quoted(row[name]) if name in KINDS else row[name]}" for name in WHO if name in row]
-        lines += [f"{'    ' if number else '  - '}{each}" for number, each in enumerate(names)]
-        lines.append(f"    limits: {{{', '.join(f'{key}: {row[key]}' for key in KEYS if key in row)}}}")
-    return "\n".join(lines) + "\n" if len(lines) > 1 else "quotas: []\n"
-
-
-def _quoted(text: str) -> str:
-    """A name as YAML has it, whatever is in it."""
-    plain = (each if each.isprintable() and each not in '"\\' else f"\\U{ord(each):08x}" for each in text)
-    return f'"{"".join(plain)}"'
+        who: dict[str, YamlValue] = {name: row[name] if name in KINDS else True for name in WHO if name in row}
+        quotas.append({**who, "limits": Flow({key: row[key] for key in KEYS if key in row})})
+    return to_yaml({"quotas": quotas})
 
 
 def as_csv(stored: Stored) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.engine.quotas.throttle import MutationQuota, Rate, TokenBucket, Windows
+from kconf.engine.quotas.rates import MutationQuota, Rate, Windows
 
 WINDOWS = Windows(count=11, seconds=1)
 LONGEST = 1000.0
@@ -65,28 +65,9 @@ def test_a_bound_that_is_no_number_is_never_passed() -> None:
     assert rate.delay(float("nan"), 0, longest=LONGEST) == 0
 
 
-def test_a_bucket_begins_full_refills_steadily_and_never_overflows() -> None:
-    bucket = TokenBucket(WINDOWS)
-
-    assert bucket.tokens(2.0, 1_000_000) == 22
-    bucket.spend(30, 2.0, 1_000_000)
-    assert bucket.tokens(2.0, 1_000_000) == -8
-    assert bucket.delay(2.0, 1_000_000) == 4_000
-    assert bucket.tokens(2.0, 1_003_000) == -2
-    assert bucket.delay(2.0, 1_004_000) == 0
-    assert bucket.tokens(2.0, 9_000_000) == 22
-
-
-def test_a_lower_quota_lowers_what_a_bucket_holds() -> None:
-    bucket = TokenBucket(WINDOWS)
-
-    assert bucket.tokens(10.0, 0) == 110
-    assert bucket.tokens(1.0, 0) == 11
-
-
 def test_a_strict_request_is_refused_while_tokens_are_owed() -> None:
     """Kafka's own test: 2 a second in 10 windows; two topics of 30 partitions: one is made, one must wait 5 s."""
-    bucket = TokenBucket(Windows(count=10, seconds=1))
+    bucket = Windows(count=10, seconds=1).token_bucket()
     quota = MutationQuota(bucket, 2.0, strict=True, now=0)
 
     assert [quota.charge(name, 30) for name in ("one", "two")] == [True, False]
@@ -98,14 +79,14 @@ def test_a_strict_request_is_refused_while_tokens_are_owed() -> None:
 
 
 def test_an_older_request_is_granted_and_waits_afterwards() -> None:
-    quota = MutationQuota(TokenBucket(Windows(count=10, seconds=1)), 2.0, strict=False, now=0)
+    quota = MutationQuota(Windows(count=10, seconds=1).token_bucket(), 2.0, strict=False, now=0)
 
     assert [quota.charge(name, 30) for name in ("one", "two")] == [True, True]
     assert quota.delay_ms == 20_000
 
 
 def test_a_topic_whose_plan_is_made_again_is_charged_once() -> None:
-    bucket = TokenBucket(WINDOWS)
+    bucket = WINDOWS.token_bucket()
     quota = MutationQuota(bucket, 2.0, strict=True, now=0)
 
     assert [quota.charge("one", 5) for _ in range(3)] == [True, True, True]

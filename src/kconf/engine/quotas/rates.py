@@ -1,8 +1,8 @@
-"""How fast someone goes, and how long they must wait: Kafka's measures, without a clock of their own.
+"""Kafka's rates and the delays they lead to, without a clock of their own.
 
-`Rate` is for request_percentage and connection_creation_rate: sums in windows of time, judged over all of them.
-`TokenBucket` is for controller_mutation_rate: tokens come back steadily, and may be overdrawn once. Times are
-milliseconds of any clock that does not go back; delays are whole milliseconds.
+`Rate` is for request_percentage and connection_creation_rate: sums in windows of time, over all of which the rate is
+measured. `MutationQuota` is for controller_mutation_rate, on a token bucket. Times are milliseconds of any monotonic
+clock; delays are whole milliseconds.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor
 
+from kconf.util.token_bucket import TokenBucket
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """quota.window.num and quota.window.size.seconds, or the same of the controller."""
+    """quota.window.num and quota.window.size.seconds, or controller.quota.window.num and …size.seconds."""
 
     count: int = 11
     seconds: int = 1
@@ -21,6 +23,10 @@ class Windows:
     @property
     def ms(self) -> int:
         return self.seconds * 1000
+
+    def token_bucket(self) -> TokenBucket:
+        """A bucket that holds what all windows bring, as Kafka's does."""
+        return TokenBucket(self.count * self.seconds)
 
 
 class _Sample:
@@ -35,7 +41,7 @@ class _Sample:
 
 
 class Rate:
-    """A sum per second over sliding windows, as Kafka's `Rate` has it: one sample more than there are windows."""
+    """A sum per second over sliding windows, as Kafka's `Rate`: one sample more than there are windows."""
 
     __slots__ = ("_current", "_samples", "_windows")
 
@@ -63,20 +69,20 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now: float) -> float:
-        """Per second, now."""
+        """The rate per second now."""
         span = self._span(now)
         return sum(sample.total for sample in self._samples) / (span / 1000)
 
     def delay(self, bound: float, now: float, *, longest: float) -> int:
-        """How long to wait until the rate is down at its bound: 0 while it is not above it."""
+        """How long to wait until the rate is down to its bound; 0 unless it is above it."""
         span = self._span(now)
         rate = sum(sample.total for sample in self._samples) / (span / 1000)
         if not rate > bound:
             return 0
-        return java_round(min((rate - bound) / bound * span, longest))
+        return floor(min((rate - bound) / bound * span, longest) + 0.5)  # Java's Math.round
 
     def _span(self, now: float) -> float:
-        """The milliseconds that the samples stand for: never less than all windows but the one under way."""
+        """The milliseconds that the samples cover: never less than all windows but the current one."""
         windows = self._windows
         for sample in self._samples:
             if now - sample.last >= windows.count * windows.ms:
@@ -86,38 +92,12 @@ class Rate:
         return max(elapsed + max(missing, 0) * windows.ms, 1)
 
 
-class TokenBucket:
-    """Holds as many tokens as all windows bring; begins full."""
-
-    __slots__ = ("_last", "_tokens", "_windows")
-
-    def __init__(self, windows: Windows) -> None:
-        self._windows = windows
-        self._tokens = float("inf")
-        self._last = 0.0
-
-    def tokens(self, rate: float, now: float) -> float:
-        most = self._windows.count * self._windows.seconds * rate
-        self._tokens = min(most, self._tokens + rate * (now - self._last) / 1000)
-        self._last = now
-        return self._tokens
-
-    def spend(self, cost: float, rate: float, now: float) -> None:
-        """Take tokens out, also more than there are."""
-        self._tokens = self.tokens(rate, now) - cost
-
-    def delay(self, rate: float, now: float) -> int:
-        """How long to wait until nothing is owed."""
-        tokens = self.tokens(rate, now)
-        return java_round(-tokens / rate * 1000) if tokens < 0 else 0
-
-
 class MutationQuota:
-    """What one request that makes or deletes partitions may still spend.
+    """What one request that creates or deletes partitions may still spend.
 
-    Strict (the versions that know THROTTLING_QUOTA_EXCEEDED): what is asked for while tokens are owed is refused, and
-    granting the last of them costs no time. Otherwise everything is granted, and the debt is waited for afterwards.
-    A topic is charged once, however often its plan is made.
+    Strict (the API versions that know THROTTLING_QUOTA_EXCEEDED): while the bucket is overdrawn everything is refused,
+    and overdrawing it costs no time. Otherwise everything is granted, and the client waits afterwards. A topic is
+    charged once, even if its plan is made again.
     """
 
     def __init__(self, bucket: TokenBucket, rate: float, *, strict: bool, now: float) -> None:
@@ -126,7 +106,7 @@ class MutationQuota:
         self.delay_ms = 0
 
     def charge(self, what: object, cost: int) -> bool:
-        """Whether `what` may be done, for so many partitions."""
+        """Whether `what` is granted, at the cost of so many partitions."""
         granted = self._decided.get(what)
         if granted is None:
             granted = self._decided[what] = self._charge(cost)
@@ -144,8 +124,3 @@ class MutationQuota:
             bucket.spend(cost, rate, now)
             self.delay_ms = bucket.delay(rate, now)
         return True
-
-
-def java_round(value: float) -> int:
-    """Java's Math.round: halves go up."""
-    return floor(value + 0.5)

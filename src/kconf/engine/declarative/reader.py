@@ -1,4 +1,4 @@
-"""What reading any part of a declaration needs: places, names, counts, choices, sources of secrets, scopes."""
+"""What reading any part of a declaration needs: locations, names, counts, choices, secret sources, scopes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kconf.model.acl import AclBinding
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_tree import YamlNode, YamlTree, hint
+from kconf.util.yaml_reader import YamlNode, YamlReader, suggestion
 
 T = TypeVar("T")
 
-_MOST: Final = 1_000_000  # partitions, replicas, iterations
+_MAX_COUNT: Final = 1_000_000  # partitions, replicas, iterations
 
 
 class Gathered:
-    """All that was read so far, from all files, and where each thing was first declared."""
+    """Everything read so far, from all files, and where each resource was first declared."""
 
     def __init__(self) -> None:
         self.topics: dict[str, DesiredTopic] = {}
@@ -40,39 +40,39 @@ class Gathered:
         self.places: dict[object, SourceLocation] = {}
 
 
-class DeclaredTree(YamlTree):
-    """A file of declarations; what it declares goes into `gathered`."""
+class DeclarationReader(YamlReader):
+    """Reads one file of declarations into `gathered`."""
 
     def __init__(self, file: str, gathered: Gathered) -> None:
-        super().__init__()
-        self.file, self.gathered = file, gathered
+        super().__init__(file)
+        self.gathered = gathered
 
     def place(self, node: YamlNode) -> SourceLocation:
         mark = node.start_mark
         return SourceLocation(self.file, mark.line + 1, mark.column + 1)
 
     def once(self, what: object, node: YamlNode, name: str) -> None:
-        """Tell of whatever is declared twice, in one file or in two."""
+        """Report what is declared twice, in one file or in two."""
         place = self.place(node)
         first = self.gathered.places.setdefault(what, place)
         if first is not place:
-            self.note(node, f"{name} is declared at {first} already")
+            self.report(node, f"{name} is declared at {first} already")
 
     def names(self, node: YamlNode, what: str) -> list[tuple[str, YamlNode, YamlNode]]:
-        """The named parts of a mapping, as name, its node and what it is."""
-        if is_empty(node):
+        """The named parts of a mapping, as name, node of the name and node of the value."""
+        if node.is_null:
             return []
         return [(self.text(key, "a name"), key, value) for key, value in self.pairs(node, what)]
 
     def listed(self, node: YamlNode) -> list[YamlNode]:
-        return [] if is_empty(node) else list(node.value) if node.id == "sequence" else [node]
+        return [] if node.is_null else list(node.value) if node.id == "sequence" else [node]
 
     def count(self, node: YamlNode | None, what: str) -> int | None:
         if node is None:
             return None
         text = str(node.value) if node.id == "scalar" else ""
-        if not (text.isascii() and text.isdigit() and len(text) < 8 and 0 < int(text) <= _MOST):
-            self.note(node, f"{what} must be a whole number from 1 to {_MOST}")
+        if not (text.isascii() and text.isdigit() and len(text) < 8 and 0 < int(text) <= _MAX_COUNT):
+            self.report(node, f"{what} must be a whole number from 1 to {_MAX_COUNT}")
             return None
         return int(text)
 
@@ -82,14 +82,14 @@ class DeclaredTree(YamlTree):
         text = self.text(node, what)
         found = choices.get(text.upper())
         if found is None:
-            raise self.wrong(node, f"there is no {what} {text!r}{hint(text.upper(), choices)}")
+            raise self.invalid(node, f"there is no {what} {text!r}{suggestion(text.upper(), choices)}")
         return found
 
     def source(self, node: YamlNode, what: str) -> SecretSource:
         """`{env: NAME}` or `{file: PATH}`."""
         fields = self.fields(node, ("env", "file"), what)
         if len(fields) != 1:
-            raise self.wrong(node, f"{what} names one of env and file")
+            raise self.invalid(node, f"{what} names one of env and file")
         ((kind, name),) = fields.items()
         return SecretSource(kind, self.text(name, kind))
 
@@ -98,18 +98,13 @@ class DeclaredTree(YamlTree):
             try:
                 return read_scope(self.text(item, what), what, keys=keys)
             except ValueError as error:
-                raise self.wrong(item, str(error)) from None
+                raise self.invalid(item, str(error)) from None
 
-        return self.each(self.listed(node), one)
-
-
-def is_empty(node: YamlNode) -> bool:
-    """Whether nothing stands there: `topics:` alone."""
-    return node.id == "scalar" and node.tag.endswith(":null")
+        return self.read_each(self.listed(node), one)
 
 
 def read_scopes(texts: Iterable[str], what: str, *, keys: bool = False) -> tuple[Scope, ...]:
-    """Scopes that stand somewhere else, in a context or on the command line; ValueError says what is wrong."""
+    """Scopes given in a context or on the command line; ValueError if one is invalid."""
     return tuple(read_scope(each, what, keys=keys) for each in texts)
 
 

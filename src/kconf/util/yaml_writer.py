@@ -1,0 +1,76 @@
+"""The one writer of YAML files: exports of clusters and quotas, contexts.
+
+It emits PyYAML's events itself: `yaml.safe_dump` would put every value that looks like a number into quotes ('7'), and
+takes 0.7 s for ten thousand topics instead of 0.2 s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+_QUOTED: Final = frozenset(["", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"])
+_BREAK: Final = re.compile("[\\n\\r\\x85\\u2028\\u2029]")  # escaped in double quotes only
+_ONE_LINE: Final = 1 << 30  # no line is folded
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A collection that is written on one line: `{a: 1}` or `[a, b]`."""
+
+    value: Mapping[str, YamlValue] | Sequence[YamlValue]
+
+
+YamlValue: TypeAlias = "str | int | float | bool | Flow | Mapping[str, YamlValue] | Sequence[YamlValue]"
+
+
+def to_yaml(value: YamlValue) -> str:
+    """A document. Mappings keep their order; a text is quoted only where it would be read back as something else."""
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.emit(_document(value), Dumper=dumper, allow_unicode=True, width=_ONE_LINE)
+    return text.removesuffix("...\n")
+
+
+def to_yaml_scalar(text: str) -> str:
+    """A text as it is written behind a key."""
+    return to_yaml({"key": text}).removeprefix("key:").strip()
+
+
+def _document(value: YamlValue) -> Iterator[Any]:
+    from yaml import events
+
+    yield events.StreamStartEvent()
+    yield events.DocumentStartEvent()
+    yield from _events(value, False, events)
+    yield events.DocumentEndEvent()
+    yield events.StreamEndEvent()
+
+
+def _events(value: YamlValue, flow: bool, events: Any) -> Iterator[Any]:
+    if isinstance(value, str):
+        yield _text(value, events)
+    elif isinstance(value, Flow):
+        yield from _events(value.value, True, events)
+    elif isinstance(value, Mapping):
+        yield events.MappingStartEvent(None, None, True, flow_style=flow)
+        for key, each in value.items():
+            yield _text(key, events)
+            yield from _events(each, flow, events)
+        yield events.MappingEndEvent()
+    elif isinstance(value, Sequence):
+        yield events.SequenceStartEvent(None, None, True, flow_style=flow)
+        for each in value:
+            yield from _events(each, flow, events)
+        yield events.SequenceEndEvent()
+    else:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        yield events.ScalarEvent(None, None, (True, True), text)
+
+
+def _text(text: str, events: Any) -> Any:
+    quoted = text.lower() in _QUOTED or _BREAK.search(text) is not None
+    return events.ScalarEvent(None, None, (not quoted, True), text, style='"' if quoted else None)

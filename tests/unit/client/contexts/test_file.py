@@ -1,0 +1,40 @@
+"""The contexts file as text: what it holds, and edits that keep the rest of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.client.contexts.file import read_contexts, with_context, with_current
+from kconf.errors import ConfigurationError
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# my clusters\n"])
+def test_a_file_without_contexts_has_none(text: str) -> None:
+    found = read_contexts(text.encode(), "config.yaml")
+
+    assert (found.current, dict(found.contexts)) == (None, {})
+
+
+def test_an_error_names_the_contexts_file() -> None:
+    with pytest.raises(ConfigurationError, match=r"^config.yaml:1:1: the file of contexts must be a mapping"):
+        read_contexts(b"[]", "config.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# my clusters\n",
+        "contexts: {}  # none yet\n",
+        "contexts:\n  ähre:\n    bootstrap: 'ü:1'  # the first\n",
+        "contexts:\n    a:\n        bootstrap: x:1\n        password_command: |\n            pass show x\n# end\n",
+        "current: a\ncontexts:\n  a: {bootstrap: x:1}",
+    ],
+)
+def test_a_context_is_added_and_used_and_comments_stay(text: str) -> None:
+    before = read_contexts(text.encode(), "config.yaml")
+    edited = with_current(with_context(text, "new", {"bootstrap": "z:9"}), "new")
+    after = read_contexts(edited.encode(), "config.yaml")
+
+    assert (after.current, after.named("new").bootstrap) == ("new", "z:9")
+    assert {**after.contexts} == {**before.contexts, "new": after.named("new")}
+    assert [line for line in text.splitlines() if "#" in line and line.partition("#")[2] not in edited] == []

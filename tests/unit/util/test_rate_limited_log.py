@@ -1,0 +1,22 @@
+"""Log lines at a bounded rate; the clock is set by hand."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kconf.util.rate_limited_log import BURST, PER_SECOND, RateLimitedLogger
+
+
+def test_lines_beyond_the_burst_are_counted_and_reported_with_the_next_line(caplog: pytest.LogCaptureFixture) -> None:
+    now = 1000.0
+    limited = RateLimitedLogger(logging.getLogger("limited"), clock=lambda: now)
+    for number in range(BURST + 3):
+        limited.log("line %d", number)
+    now += 1 / PER_SECOND
+    limited.log("line %s", "after")
+
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[:BURST] == [f"line {number}" for number in range(BURST)]
+    assert lines[BURST:] == ["3 lines like the next one were left out", "line after"]
