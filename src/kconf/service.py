@@ -108,7 +108,7 @@ class Service:
     async def start(self) -> None:
         """Load the state, and begin to take changes and to follow those of other servers."""
         self._loop = asyncio.get_running_loop()
-        self.store.follow(self._woken)
+        self.store.on_change(self._woken)
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))

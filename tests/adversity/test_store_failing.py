@@ -52,10 +52,10 @@ class Moody(MemoryStore):
         self.mood: Exception | None = None
         self.wake: Callable[[], None] = lambda: None
 
-    def follow(self, wake: Callable[[], None]) -> None:
-        self.wake = wake
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self.wake = callback
 
-    def news(self) -> Sequence[Revision]:
+    def poll_remote(self) -> Sequence[Revision]:
         if self.mood is not None:
             raise self.mood
         return ()

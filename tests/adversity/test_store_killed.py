@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
 KILLS = 20
 BROKERS = Resource.brokers()
@@ -26,7 +26,7 @@ from kconf.model.journal import Caller, Change, ChangeKind
 from kconf.model.plan import Draft
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
 store = open_store(sys.argv[1])
 number = store.load().revision

@@ -15,7 +15,8 @@ from kconf.errors import ErrorCode
 from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import replay
-from kconf.store.base import Store, open_store
+from kconf.store.base import Store
+from kconf.store.registry import open_store
 from tests.adversity.alterations import ALTER, CREATE, DELETE, altering, creating, deleting, topic
 from tests.adversity.lines import Line, read
 from tests.support.process import KconfProcess

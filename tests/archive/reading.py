@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kconf.model.journal import Revision
 from kconf.model.journal_json import read_revisions
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from tests.support.process import KconfProcess
 
 Line = dict[str, Any]

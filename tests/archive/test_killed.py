@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kconf.model.resource import Resource
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from tests.archive.reading import archived, archiving, assert_same, journal, names
 from tests.contract.changes import commit, put
 from tests.support.admin import SET, TOPIC, Admin
@@ -26,7 +26,7 @@ import os, sys, signal
 from pathlib import Path
 from kconf.server import archive
 from kconf.store import files
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
 left = int(sys.argv[3])
 
@@ -40,7 +40,7 @@ def deadly(call):
     return step
 
 store = open_store(sys.argv[1])
-ours = archive.Archive(Path(sys.argv[2]), store.cluster_id, store.epoch, store.reader())
+ours = archive.Archive(Path(sys.argv[2]), store.cluster_id, store.epoch, store.journal_reader())
 os.open, os.fsync, os.fchmod = deadly(os.open), deadly(os.fsync), deadly(os.fchmod)
 Path.rename, Path.unlink, Path.mkdir = deadly(Path.rename), deadly(Path.unlink), deadly(Path.mkdir)
 files.Growing.write = deadly(files.Growing.write)

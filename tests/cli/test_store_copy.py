@@ -31,7 +31,7 @@ from kconf import (
 from kconf.cli.main import main
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import Secrets
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from lab.zookeeper import ZooKeeper
 from tests.cli.conftest import Ran, run_in_process
 from tests.support.process import KconfProcess

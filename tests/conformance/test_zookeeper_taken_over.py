@@ -17,7 +17,7 @@ from kconf import AlterConfigOp, OpType, QuotaEntity, Resource, ResourceType, Sy
 from kconf.cli.main import main
 from kconf.errors import ErrorCode
 from kconf.security.value_cipher import Secrets
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from lab.admin import AdminProbe
 from lab.broker import KafkaBroker
 from lab.pytest_plugin import MakeProbe

@@ -1,4 +1,4 @@
-"""Small changes and drafts, as a planner would make them."""
+"""Small changes and pending commits, as a planner would make them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def turned(before: Topic | None, after: Topic | None) -> Change:
     return Change(ChangeKind.TOPIC, known.resource, "", before_text, after_text, "CREATE" if after else "DELETE")
 
 
-def draft(
+def pending(
     *changes: Change, guards: Mapping[Resource, int] | None = None, caller: RequestContext = ALICE, time: int = 1000
 ) -> PendingCommit:
     return PendingCommit(caller, time, changes, guards or {})
 
 
 def commit(store: Store, *changes: Change, guards: Mapping[Resource, int] | None = None, time: int = 1000) -> Revision:
-    """Commit one draft that must succeed."""
-    (answer,) = store.commit([draft(*changes, guards=guards, time=time)])
-    assert isinstance(answer, Revision)
-    return answer
+    """Commit changes; this must succeed."""
+    (result,) = store.commit([pending(*changes, guards=guards, time=time)])
+    assert isinstance(result, Revision)
+    return result

@@ -8,18 +8,18 @@ import pytest
 
 from kconf.errors import StoreError
 from kconf.store.base import Store
-from tests.contract.stores import DURABLE, KEEPERS, Opener
+from tests.contract.stores import DURABLE_STORES, STORES, Opener
 
 
-@pytest.fixture(params=KEEPERS)
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    opened = KEEPERS[request.param](tmp_path)()
+    opened = STORES[request.param](tmp_path)()
     yield opened
     with suppress(StoreError):
         opened.close()
 
 
-@pytest.fixture(params=DURABLE)
+@pytest.fixture(params=DURABLE_STORES)
 def durable(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     """Opens the same durable store each time."""
-    return KEEPERS[request.param](tmp_path)
+    return STORES[request.param](tmp_path)

@@ -1,4 +1,4 @@
-"""Every keeper that the contract is run on. A new one is one more line in KEEPERS."""
+"""The stores that the contract tests run on. A new store is one more line in STORES."""
 
 from __future__ import annotations
 
@@ -7,67 +7,68 @@ from functools import cache
 from pathlib import Path
 
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import Store, open_store
+from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
+from kconf.store.registry import open_store
 from kconf.store.sqlite.store import SqliteStore
 from kconf.store.zookeeper.store import ZookeeperStore
 from lab.zookeeper import ZooKeeper
 
 Opener = Callable[[], Store]
-"""Opens the keeper in its place; again after `close`, where it is durable."""
+"""Opens a store in its directory; a durable one again after `close`."""
 
 
-def _memory(place: Path) -> Opener:
+def _memory(directory: Path) -> Opener:
     return MemoryStore
 
 
-def _sqlite(place: Path) -> Opener:
-    return lambda: open_store(f"sqlite:///{place}/kconf.db")
+def _sqlite(directory: Path) -> Opener:
+    return lambda: open_store(f"sqlite:///{directory}/kconf.db")
 
 
 class _Folding(SqliteStore):
-    """Folds its journal into its state every few lines, not every thousand."""
+    """Folds its journal into its state every few changes, not every two thousand."""
 
-    most_unfolded = 3
+    max_unfolded = 3
 
 
-def _folding(place: Path) -> Opener:
-    return lambda: _Folding.open(f"sqlite:///{place}/kconf.db")
+def _folding(directory: Path) -> Opener:
+    return lambda: _Folding.open(f"sqlite:///{directory}/kconf.db")
 
 
 @cache
 def _server() -> ZooKeeper:
-    """One for all stores of this process; it ends with the process."""
+    """One for all stores of this process."""
     server = ZooKeeper()
     server.start()
     return server
 
 
-def _chroot(place: Path) -> str:
-    return f"{_server().url()}/contract/{place.name}-{abs(hash(place))}"
+def _chroot(directory: Path) -> str:
+    return f"{_server().url()}/contract/{directory.name}-{abs(hash(directory))}"
 
 
-def _zookeeper(place: Path) -> Opener:
-    return lambda: open_store(_chroot(place))
+def _zookeeper(directory: Path) -> Opener:
+    return lambda: open_store(_chroot(directory))
 
 
 class _Rereading(ZookeeperStore):
-    """Reads all znodes again, where the others believe what they remember."""
+    """Reads all znodes at every load, instead of using its cache."""
 
     def load(self) -> Snapshot:
-        self._begin()
+        self._load_tree()
         return super().load()
 
 
-def _rereading(place: Path) -> Opener:
-    return lambda: _Rereading.open(_chroot(place))
+def _rereading(directory: Path) -> Opener:
+    return lambda: _Rereading.open(_chroot(directory))
 
 
-KEEPERS: Mapping[str, Callable[[Path], Opener]] = {
+STORES: Mapping[str, Callable[[Path], Opener]] = {
     "memory": _memory,
     "sqlite": _sqlite,
     "folding": _folding,
     "zookeeper": _zookeeper,
     "rereading": _rereading,
 }
-DURABLE = tuple(name for name in KEEPERS if name != "memory")
+DURABLE_STORES = tuple(name for name in STORES if name != "memory")

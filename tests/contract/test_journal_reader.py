@@ -1,4 +1,4 @@
-"""The contract of a store's journal reader, and of attempts; on every keeper."""
+"""The contract of a store's journal reader, and of attempts; on every store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers(found: Sequence[object]) -> list[int]:
 
 
 def test_a_reader_sees_every_commit_at_once(store: Store) -> None:
-    reader = store.reader()
+    reader = store.journal_reader()
     put(store, ORDERS, "1")
     put(store, PAYMENTS, "1")
 
@@ -36,8 +36,8 @@ def test_a_reader_sees_every_commit_at_once(store: Store) -> None:
     reader.close()
 
 
-def test_about_finds_the_revisions_of_one_resource(store: Store) -> None:
-    reader = store.reader()
+def test_changes_for_finds_the_revisions_of_one_resource(store: Store) -> None:
+    reader = store.journal_reader()
     for turn in range(12):
         put(store, ORDERS if turn % 3 else PAYMENTS, str(turn))
 
@@ -49,8 +49,8 @@ def test_about_finds_the_revisions_of_one_resource(store: Store) -> None:
     reader.close()
 
 
-def test_back_tells_the_same_from_its_end(store: Store) -> None:
-    reader = store.reader()
+def test_reverse_changes_are_the_same_newest_first(store: Store) -> None:
+    reader = store.journal_reader()
     for turn in range(12):
         put(
             store, ORDERS if turn % 3 else PAYMENTS, str(turn), sensitive=turn == 5
@@ -63,7 +63,7 @@ def test_back_tells_the_same_from_its_end(store: Store) -> None:
 
 
 def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
-    reader = store.reader()
+    reader = store.journal_reader()
     assert reader.revision_at(10) == 0
     for turn in range(9):
         put(store, ORDERS, str(turn), time=100 + 10 * turn)
@@ -73,7 +73,7 @@ def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
 
 
 def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
-    reader = store.reader()
+    reader = store.journal_reader()
     for turn in range(9):
         put(store, ORDERS, str(turn), time=turn)
     store.trim(keep_last=3)
@@ -91,7 +91,7 @@ def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
     reader.close()
 
 
-def test_a_sealed_revision_is_what_the_journal_has(store: Store) -> None:
+def test_a_redacted_revision_is_what_the_journal_has(store: Store) -> None:
     change = Change(ChangeKind.CONFIG, ORDERS, "k", None, "secret", "set", sensitive=True)
     (made,) = store.commit([PendingCommit(RequestContext(), 0, [change], {})])
 
@@ -102,7 +102,7 @@ def test_a_sealed_revision_is_what_the_journal_has(store: Store) -> None:
 
 
 def test_attempts_are_kept_in_order_beside_the_revisions(store: Store) -> None:
-    reader = store.reader()
+    reader = store.journal_reader()
     assert reader.attempts(0) == []
     who = RequestContext("User:alice", "tool", "10.0.0.1", "AlterConfigs", 7, "why not")
     tries = [AuditEntry(time, who, 3, ORDERS, ("a", "b"), 40, time % 2 == 0) for time in range(5)]

@@ -1,4 +1,4 @@
-"""What kconf.store.base promises, on every keeper."""
+"""What kconf.store.base promises, on every store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kconf.model.journal import RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, decode_id, replay
 from kconf.store.base import Store
-from tests.contract.changes import ALICE, commit, draft, put, topic, turned
+from tests.contract.changes import ALICE, commit, pending, put, topic, turned
 from tests.contract.stores import Opener
 
 ORDERS = Resource.topic("orders")
@@ -64,15 +64,15 @@ def test_the_journal_says_who_when_and_what(store: Store) -> None:
 
 
 def test_a_caller_without_a_reason_stays_without_one(store: Store) -> None:
-    store.commit([draft(put(ORDERS, "a", "1"), caller=RequestContext())])
+    store.commit([pending(put(ORDERS, "a", "1"), caller=RequestContext())])
 
     assert store.changes(0)[0].caller == RequestContext()
 
 
-def test_each_draft_of_a_batch_is_one_revision_in_order(store: Store) -> None:
-    answers = store.commit([draft(put(ORDERS, "a", str(value))) for value in range(5)])
+def test_each_pending_commit_of_a_batch_is_one_revision_in_order(store: Store) -> None:
+    results = store.commit([pending(put(ORDERS, "a", str(value))) for value in range(5)])
 
-    assert numbers(answers) == [1, 2, 3, 4, 5]
+    assert numbers(results) == [1, 2, 3, 4, 5]
     assert [each.changes[0].after for each in store.changes(0)] == ["0", "1", "2", "3", "4"]
     assert store.load().overrides(ORDERS) == {"a": "4"}
 
@@ -144,7 +144,7 @@ def test_no_text_is_special(store: Store, odd: str) -> None:
     resource = Resource.group(odd)
     caller = RequestContext(odd, odd, odd, odd, 1, odd)
     change = put(resource, odd, odd, before=odd)
-    store.commit([draft(change, caller=caller)])
+    store.commit([pending(change, caller=caller)])
     assert store.load().overrides(resource) == {odd: odd}
 
     commit(store, put(resource, "other", "1"))
@@ -169,11 +169,11 @@ def test_resources_come_back_with_their_types(store: Store) -> None:
     assert (str(loaded), str(read.resource), read.kind.name) == ("topic:orders", "topic:orders", "CONFIG")
 
 
-def test_an_empty_draft_takes_no_revision(store: Store) -> None:
+def test_an_empty_pending_commit_takes_no_revision(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
-    answers = store.commit([draft(), draft(put(ORDERS, "a", "2")), draft()])
+    results = store.commit([pending(), pending(put(ORDERS, "a", "2")), pending()])
 
-    assert numbers(answers) == [1, 2, 2]
+    assert numbers(results) == [1, 2, 2]
     assert numbers(store.changes(0)) == [1, 2]
 
 
@@ -182,33 +182,33 @@ def test_an_empty_batch_does_nothing(store: Store) -> None:
     assert store.load() == Snapshot.EMPTY
 
 
-def test_an_empty_draft_with_a_broken_guard_conflicts(store: Store) -> None:
+def test_an_empty_pending_commit_with_a_broken_guard_conflicts(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
 
-    (answer,) = store.commit([draft(guards={ORDERS: 0})])
+    (result,) = store.commit([pending(guards={ORDERS: 0})])
 
-    assert isinstance(answer, RevisionConflict)
+    assert isinstance(result, RevisionConflict)
 
 
 def test_a_guard_holds_until_its_resource_moves(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
     commit(store, put(PAYMENTS, "a", "1"), guards={ORDERS: 1, PAYMENTS: 0})
 
-    (answer,) = store.commit([draft(put(ORDERS, "a", "2"), guards={PAYMENTS: 1})])
+    (result,) = store.commit([pending(put(ORDERS, "a", "2"), guards={PAYMENTS: 1})])
 
-    assert isinstance(answer, RevisionConflict)
-    assert "topic:payments" in str(answer)
+    assert isinstance(result, RevisionConflict)
+    assert "topic:payments" in str(result)
     assert store.load().overrides(ORDERS) == {"a": "1"}
 
 
-def test_a_broken_guard_leaves_out_only_its_own_draft(store: Store) -> None:
+def test_a_broken_guard_leaves_out_only_its_own_pending_commit(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
 
     first, second, third = store.commit(
         [
-            draft(put(PAYMENTS, "a", "1")),
-            draft(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
-            draft(put(PAYMENTS, "b", "1")),
+            pending(put(PAYMENTS, "a", "1")),
+            pending(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
+            pending(put(PAYMENTS, "b", "1")),
         ]
     )
 
@@ -221,9 +221,9 @@ def test_a_broken_guard_leaves_out_only_its_own_draft(store: Store) -> None:
 def test_a_guard_sees_earlier_drafts_of_its_batch(store: Store) -> None:
     first, second, third = store.commit(
         [
-            draft(put(ORDERS, "a", "1"), guards={ORDERS: 0}),
-            draft(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
-            draft(put(ORDERS, "a", "3"), guards={ORDERS: 1}),
+            pending(put(ORDERS, "a", "1"), guards={ORDERS: 0}),
+            pending(put(ORDERS, "a", "2"), guards={ORDERS: 0}),
+            pending(put(ORDERS, "a", "3"), guards={ORDERS: 1}),
         ]
     )
 
@@ -232,13 +232,13 @@ def test_a_guard_sees_earlier_drafts_of_its_batch(store: Store) -> None:
     assert store.load().overrides(ORDERS) == {"a": "3"}
 
 
-def test_a_draft_left_out_moves_nothing_for_those_after_it(store: Store) -> None:
+def test_a_pending_commit_left_out_moves_nothing_for_those_after_it(store: Store) -> None:
     commit(store, put(ORDERS, "a", "1"))
 
     first, second = store.commit(
         [
-            draft(put(ORDERS, "a", "2"), put(PAYMENTS, "a", "2"), guards={ORDERS: 0}),
-            draft(put(PAYMENTS, "a", "3"), guards={PAYMENTS: 0}),
+            pending(put(ORDERS, "a", "2"), put(PAYMENTS, "a", "2"), guards={ORDERS: 0}),
+            pending(put(PAYMENTS, "a", "3"), guards={PAYMENTS: 0}),
         ]
     )
 
@@ -266,7 +266,9 @@ def test_a_topic_made_again_has_its_new_id_only(store: Store) -> None:
     old, new = topic("orders", number=1), topic("orders", number=2)
     commit(store, turned(None, old), put(ORDERS, "a", "1"))
 
-    store.commit([draft(turned(old, None), put(ORDERS, "a", None)), draft(turned(None, new), put(ORDERS, "b", "1"))])
+    store.commit(
+        [pending(turned(old, None), put(ORDERS, "a", None)), pending(turned(None, new), put(ORDERS, "b", "1"))]
+    )
 
     assert dict(store.load().topic_ids) == {new.id: "orders"}
     assert store.load().overrides(ORDERS) == {"b": "1"}
@@ -274,7 +276,7 @@ def test_a_topic_made_again_has_its_new_id_only(store: Store) -> None:
 
 def test_a_topic_made_and_deleted_in_one_batch_is_gone(store: Store) -> None:
     once = topic("orders")
-    store.commit([draft(turned(None, once)), draft(turned(once, None))])
+    store.commit([pending(turned(None, once)), pending(turned(once, None))])
 
     assert not store.load().topics
     assert store.load().changed[ORDERS] == 2
@@ -283,7 +285,9 @@ def test_a_topic_made_and_deleted_in_one_batch_is_gone(store: Store) -> None:
 def test_the_journal_replayed_is_the_state(store: Store) -> None:
     old, new = topic("my.orders", number=1), topic("my.orders", number=2, partitions=2)
     commit(store, turned(None, old), put(old.resource, "a", "1"), put(old.resource, "b", "2"))
-    store.commit([draft(put(BROKERS, "c", "3")), draft(put(old.resource, "a", None)), draft(put(BROKERS, "c", "4"))])
+    store.commit(
+        [pending(put(BROKERS, "c", "3")), pending(put(old.resource, "a", None)), pending(put(BROKERS, "c", "4"))]
+    )
     commit(store, turned(old, None), put(old.resource, "b", None))
     commit(store, turned(None, new))
 
@@ -291,7 +295,7 @@ def test_the_journal_replayed_is_the_state(store: Store) -> None:
 
 
 def test_changes_come_in_pages(store: Store) -> None:
-    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(10)])
+    store.commit([pending(put(ORDERS, "a", str(value))) for value in range(10)])
 
     assert numbers(store.changes(0, 4)) == [1, 2, 3, 4]
     assert numbers(store.changes(4, 4)) == [5, 6, 7, 8]
@@ -300,12 +304,12 @@ def test_changes_come_in_pages(store: Store) -> None:
     assert numbers(store.changes(99)) == []
 
 
-def test_a_sensitive_value_is_kept_in_the_state_and_sealed_in_the_journal(store: Store) -> None:
-    answer = commit(store, put(BROKERS, "pw", "old-secret", sensitive=True))
+def test_a_sensitive_value_is_stored_in_the_state_and_redacted_in_the_journal(store: Store) -> None:
+    result = commit(store, put(BROKERS, "pw", "old-secret", sensitive=True))
     commit(store, put(BROKERS, "pw", "new-secret", before="old-secret", sensitive=True))
     commit(store, put(BROKERS, "pw", None, before="new-secret", sensitive=True), put(BROKERS, "q", "x", sensitive=True))
 
-    assert answer.changes[0].after == "old-secret"
+    assert result.changes[0].after == "old-secret"
     first, second, third = (each.changes[0] for each in store.changes(0))
     assert (first.before, third.after) == (None, None)
     assert first.after == second.before != second.after == third.before
@@ -314,7 +318,7 @@ def test_a_sensitive_value_is_kept_in_the_state_and_sealed_in_the_journal(store:
 
 
 def test_trimming_keeps_the_last_ones(store: Store) -> None:
-    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(10)])
+    store.commit([pending(put(ORDERS, "a", str(value))) for value in range(10)])
     before = store.load()
     assert store.oldest() == 1
 
@@ -339,7 +343,7 @@ def test_trimming_by_time_stops_at_the_first_young_revision(store: Store) -> Non
 
 
 def test_what_is_not_archived_is_not_trimmed(store: Store) -> None:
-    revisions = store.commit([draft(put(ORDERS, "a", str(value)), time=value) for value in range(10)])
+    revisions = store.commit([pending(put(ORDERS, "a", str(value)), time=value) for value in range(10)])
     made = [each.number for each in revisions if isinstance(each, Revision)]
 
     assert store.trim(keep_last=1, up_to=0) == 0
@@ -352,7 +356,7 @@ def test_what_is_not_archived_is_not_trimmed(store: Store) -> None:
 
 def test_the_newest_revision_is_never_trimmed(store: Store) -> None:
     assert store.trim(keep_last=0) == 0
-    store.commit([draft(put(ORDERS, "a", str(value))) for value in range(3)])
+    store.commit([pending(put(ORDERS, "a", str(value))) for value in range(3)])
 
     assert store.trim(before_time=10**15) + store.trim(keep_last=0) == 2
     assert numbers(store.changes(2)) == [3]
@@ -372,8 +376,8 @@ def test_everything_is_there_after_reopening(durable: Opener) -> None:
 
     assert (again.load(), again.changes(1), again.cluster_id, again.oldest()) == (state, journal, cluster, 2)
     assert again.load().overrides(ORDERS)["pw"] == "secret"
-    (answer,) = again.commit([draft(put(PAYMENTS, "a", "2"), guards={PAYMENTS: 1})])
-    assert isinstance(answer, RevisionConflict)
+    (result,) = again.commit([pending(put(PAYMENTS, "a", "2"), guards={PAYMENTS: 1})])
+    assert isinstance(result, RevisionConflict)
     assert commit(again, put(PAYMENTS, "a", "2")).number == 3
     again.close()
 

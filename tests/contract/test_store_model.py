@@ -1,4 +1,4 @@
-"""Any batches, on every keeper: the journal replayed, the snapshot loaded and a plain model are the same."""
+"""Any batches, on every store: the journal replayed, the snapshot loaded and a plain model are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, replay, topic_to_json
-from tests.contract.stores import DURABLE, KEEPERS
+from tests.contract.stores import DURABLE_STORES, STORES
 
 NAMES = ["orders", "my.orders", "my_orders", "é"]
 RESOURCES = [Resource.brokers(), Resource.broker(1), Resource.group('a"\x00\\'), *map(Resource.topic, NAMES)]
@@ -48,14 +48,14 @@ def lines(groups: list[list[Change]]) -> tuple[Change, ...]:
     return tuple(change for group in groups for change in group)
 
 
-drafts = st.builds(
+pending_commits = st.builds(
     PendingCommit,
     st.builds(RequestContext, texts, texts, texts, texts, st.integers(-(2**31), 2**31 - 1), st.none() | texts),
     st.integers(0, 2**52),
     st.lists(configs.map(lambda change: [change]) | turns(), max_size=4).map(lines),
     st.dictionaries(resources, st.integers(0, 8), max_size=2),
 )
-batches = st.lists(st.lists(drafts, max_size=4), max_size=5)
+batches = st.lists(st.lists(pending_commits, max_size=4), max_size=5)
 
 
 class Model:
@@ -67,11 +67,11 @@ class Model:
         self.configs: dict[Resource, dict[str, str]] = {}
         self.changed: dict[Resource, int] = {}
 
-    def commit(self, draft: PendingCommit) -> bool:
-        if any(self.changed.get(resource, 0) > seen for resource, seen in draft.guards.items()):
+    def commit(self, pending: PendingCommit) -> bool:
+        if any(self.changed.get(resource, 0) > seen for resource, seen in pending.guards.items()):
             return False
-        self.revision += bool(draft.changes)
-        for change in draft.changes:
+        self.revision += bool(pending.changes)
+        for change in pending.changes:
             self.changed[change.resource] = self.revision
             if change.kind is ChangeKind.CONFIG:
                 _put(self.configs.setdefault(change.resource, {}), change.key, change.after)
@@ -95,25 +95,25 @@ def same(snapshot: Snapshot, model: Model) -> None:
     assert dict(snapshot.changed) == model.changed
 
 
-@pytest.mark.parametrize("name", KEEPERS)
+@pytest.mark.parametrize("name", STORES)
 @settings(max_examples=60, deadline=None)
 @given(batches=batches)
 def test_journal_snapshot_and_model_agree(name: str, batches: list[list[PendingCommit]]) -> None:
     model = Model()
     with TemporaryDirectory() as place:
-        opener = KEEPERS[name](Path(place))
+        opener = STORES[name](Path(place))
         store = opener()
         for batch in batches:
-            answers = store.commit(batch)
-            taken = [model.commit(draft) for draft in batch]
-            assert [not isinstance(answer, RevisionConflict) for answer in answers] == taken
+            results = store.commit(batch)
+            taken = [model.commit(pending) for pending in batch]
+            assert [not isinstance(result, RevisionConflict) for result in results] == taken
             same(store.load(), model)
         journal = store.changes(0)
         assert [each.number for each in journal] == list(range(1, model.revision + 1))
         state = replay((each.number, each.changes) for each in journal)
         assert state == store.load()
         store.close()
-        if name in DURABLE:
+        if name in DURABLE_STORES:
             again = opener()
             assert (again.load(), again.changes(0)) == (state, journal)
             again.close()

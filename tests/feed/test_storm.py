@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from kconf.model.journal import Revision
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from tests.feed.reading import changes, question, set_key
 from tests.support.admin import TOPIC, Admin
 from tests.support.process import KconfProcess

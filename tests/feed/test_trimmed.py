@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconf.protocol.messages.describe_configs_at import ResourceAt
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from tests.feed.reading import changes, metric, set_key, until
 from tests.support.admin import TOPIC, Admin
 from tests.support.process import KconfProcess

@@ -41,8 +41,9 @@ from kconf.server.api.router import ConnectionContext
 from kconf.server.context import ServerContext
 from kconf.server.counters import Counters
 from kconf.service import Service, State
-from kconf.store.base import Store, open_store
+from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
+from kconf.store.registry import open_store
 
 CATALOGUE = kafka_43()
 LIST = "leader.replication.throttled.replicas"

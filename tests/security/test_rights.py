@@ -302,7 +302,7 @@ def test_a_refusal_is_noted_with_its_code() -> None:
         for row in rows:
             await world.ask(row, Case("no ACL", ()))
         await world.context.attempts.flush()
-        reader = world.service.store.reader()
+        reader = world.service.store.journal_reader()
         noted = [(each.caller.principal, each.caller.host, each.caller.api, each.code) for each in reader.attempts(0)]
         assert [(ALICE, HOST, row.api, row.refusal) for row in rows] == noted
         await world.context.attempts.close()

@@ -13,9 +13,9 @@ import pytest
 from kazoo.client import KazooClient
 
 from kconf import AclBinding, AclType, Operation, SyncAdminClient
-from kconf.store.base import open_store
-from kconf.store.zookeeper import notifications as zookeeper_notices
-from kconf.store.zookeeper.notifications import NotificationPurger
+from kconf.store.registry import open_store
+from kconf.store.zookeeper import notification_purger
+from kconf.store.zookeeper.notification_purger import NotificationPurger
 from kconf.store.zookeeper.store import ZookeeperStore
 from tests.cli.declarative.conftest import AUTHORIZER
 from tests.feed.reading import changes, set_key, until
@@ -198,7 +198,7 @@ def test_what_others_put_among_our_marks_stops_nobody(serve: Serve, znodes: Kazo
     server.start()
     with Admin(server.bootstrap) as admin:
         assert codes(admin.create("orders")) == [0]
-    assert server.log().count("is no mark of ours") == 5
+    assert server.log().count("is not a revision mark") == 5
 
 
 def test_rights_that_brokers_cannot_read_are_told_of(serve: Serve, znodes: KazooClient) -> None:
@@ -212,22 +212,22 @@ def test_rights_that_brokers_cannot_read_are_told_of(serve: Serve, znodes: Kazoo
             [AclBinding(AclType.GROUP, name, "User:a", Operation.READ) for name in names]
         ).raise_for_failures()
 
-    (told,) = [line for line in server.log().splitlines() if "holds on kconf only" in line]
+    (told,) = [line for line in server.log().splitlines() if "is in force on kconf only" in line]
     assert "with/slash" in told
 
 
 def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, znodes: KazooClient) -> None:
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
-    notices = NotificationPurger(store._session)
+    purger = NotificationPurger(store._session)
     own = [znodes.create("/config/changes/config_change_", b"{}", sequence=True) for _ in range(250)]
-    notices.made(own)
+    purger.add(own)
     notify(znodes, '{"version":2,"entity_path":"topics/t"}')
 
-    assert not notices.purge(3600)
+    assert not purger.purge(3600)
     assert len(znodes.get_children("/config/changes")) == 251
     znodes.delete(own[100])
-    assert not notices.purge(0)
+    assert not purger.purge(0)
 
     assert znodes.get_children("/config/changes") == []
     store.close()
@@ -237,10 +237,10 @@ def test_a_purge_of_very_many_lets_others_through(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is committed and nobody followed meanwhile: so young ones are not looked at, and old ones go in parts."""
-    monkeypatch.setattr(zookeeper_notices, "_AT_ONCE", 300)
+    monkeypatch.setattr(notification_purger, "_MAX_PER_CALL", 300)
     store = open_store(zookeeper_url)
     assert isinstance(store, ZookeeperStore)
-    notices, ask, asked = NotificationPurger(store._session), store._session.get_many, list[str]()
+    purger, ask, asked = NotificationPurger(store._session), store._session.get_many, list[str]()
 
     def get_many(paths: Iterable[str]) -> Iterator[tuple[str, bytes, Any]]:
         named = list(paths)
@@ -251,10 +251,10 @@ def test_a_purge_of_very_many_lets_others_through(
     made = [znodes.create_async("/config/changes/config_change_", b"{}", sequence=True) for _ in range(700)]
     assert all(each.get(timeout=30) for each in made)
 
-    assert not notices.purge(3600)
+    assert not purger.purge(3600)
     assert len(asked) == 1
     znodes.create("/config/changes/stray", b"{}")
-    assert [notices.purge(0) for _ in range(3)] == [True, True, False]
+    assert [purger.purge(0) for _ in range(3)] == [True, True, False]
     assert znodes.get_children("/config/changes") == []
     store.close()
 

@@ -13,7 +13,7 @@ from kconf.model.journal import Change
 from kconf.model.resource import Resource
 from kconf.store.zookeeper.external_changes import ExternalChanges
 from kconf.store.zookeeper.store import ZookeeperStore
-from tests.contract.changes import commit, draft, put, topic, turned
+from tests.contract.changes import commit, pending, put, topic, turned
 from tests.feed.reading import until
 
 ORDERS = Resource.topic("orders")
@@ -38,11 +38,11 @@ def stores(zookeeper_url: str) -> Iterator[Two]:
 def test_many_changes_of_one_znode_in_one_commit_are_one_version_for_all(stores: Two, znodes: KazooClient) -> None:
     """Who counts more would one day write over what someone else wrote meanwhile."""
     one, other = stores
-    one.commit([draft(put(ORDERS, "segment.ms", str(number))) for number in (1, 2, 3)])
+    one.commit([pending(put(ORDERS, "segment.ms", str(number))) for number in (1, 2, 3)])
     until(lambda: other.load().revision == 4, SOON)
 
     there = znodes.get(ZNODE)[1].version
-    assert [each._ledger.mirror.versions[ZNODE] for each in stores] == [there, there]
+    assert [each._commit_log.cache.versions[ZNODE] for each in stores] == [there, there]
 
 
 def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
@@ -52,16 +52,16 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     one, other = stores
     seen = other.load().changed[ORDERS]
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
-    real, overtaken = ExternalChanges._compared, list[int]()
+    real, overtaken = ExternalChanges._compare, list[int]()
 
-    def compared(self: ExternalChanges, paths: Sequence[str]) -> list[Change]:
-        found = real(self, paths)
-        if self is other._outside and not overtaken:
+    def compare(self: ExternalChanges, changed: Sequence[str]) -> list[Change]:
+        found = real(self, changed)
+        if self is other._external and not overtaken:
             overtaken.append(commit(one, put(ORDERS, "retention.ms", "5")).number)
         return found
 
-    monkeypatch.setattr(ExternalChanges, "_compared", compared)
-    (answer,) = other.commit([draft(put(ORDERS, "retention.ms", "6"), guards={ORDERS: seen})])
+    monkeypatch.setattr(ExternalChanges, "_compare", compare)
+    (answer,) = other.commit([pending(put(ORDERS, "retention.ms", "6"), guards={ORDERS: seen})])
 
     assert overtaken
     assert isinstance(answer, RevisionConflict)
@@ -76,14 +76,14 @@ def test_what_was_written_while_nobody_was_there_is_told_though_another_was_fast
     """A server that starts finds a foreign write; before it has put that down, another commits something else."""
     one, _ = stores
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
-    real, overtaken = ExternalChanges._write, list[int]()
+    real, overtaken = ExternalChanges._append, list[int]()
 
-    def write(self: ExternalChanges, changes: Sequence[Change], paths: Sequence[str]) -> set[Resource] | None:
+    def append(self: ExternalChanges, changes: Sequence[Change], changed: Sequence[str]) -> set[Resource] | None:
         if not overtaken:
             overtaken.append(commit(one, turned(None, topic("payments"))).number)
-        return real(self, changes, paths)
+        return real(self, changes, changed)
 
-    monkeypatch.setattr(ExternalChanges, "_write", write)
+    monkeypatch.setattr(ExternalChanges, "_append", append)
     ZookeeperStore.open(zookeeper_url).close()
 
     until(lambda: one.load().revision == overtaken[0] + 1, SOON)

@@ -83,7 +83,7 @@ class AuditEntry:
     number: int = 0
 
 
-def redacted(change: Change, key: bytes) -> Change:
+def redact_change(change: Change, key: bytes) -> Change:
     """The form that may be written down and shown."""
     if not change.sensitive:
         return change
@@ -94,11 +94,11 @@ def _hidden(value: str | None) -> str | None:
     return None if value is None else "[hidden]"
 
 
-def sealed_with(key: bytes, revision: Revision) -> Revision:
+def redact_revision(revision: Revision, key: bytes) -> Revision:
     """A revision with all its sensitive values sealed."""
     if not any(change.sensitive for change in revision.changes):
         return revision
-    return replace(revision, changes=tuple(redacted(change, key) for change in revision.changes))
+    return replace(revision, changes=tuple(redact_change(change, key) for change in revision.changes))
 
 
 def _sealed(value: str | None, key: bytes) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 
-class Member(NamedTuple):
+class ClusterMember(NamedTuple):
     """A server or a broker: where each of its listeners can be reached.
 
     `plain` is where nobody has to log in; `epoch` is another one after each start.
@@ -19,11 +19,11 @@ class Member(NamedTuple):
     epoch: int = 0
 
 
-class Members(NamedTuple):
+class ClusterMembers(NamedTuple):
     """kconf's own servers, and Kafka's brokers; where there are any of those, kconf speaks for them."""
 
-    servers: Mapping[int, Member]
-    brokers: Mapping[int, Member]
+    servers: Mapping[int, ClusterMember]
+    brokers: Mapping[int, ClusterMember]
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -31,4 +31,4 @@ class Members(NamedTuple):
         return tuple(sorted(self.brokers or self.servers))
 
 
-NOBODY: Final = Members({}, {})
+NO_MEMBERS: Final = ClusterMembers({}, {})

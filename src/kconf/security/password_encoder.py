@@ -4,7 +4,7 @@ The text names its own parameters, `key:value` with commas between them: a key i
 `password.encoder.secret` (PBKDF2, a salt of its own each time), and hides the password by AES, in CBC or GCM (which a
 broker reads only if its own `password.encoder.cipher.algorithm` says the same; kconf reads either). What was written
 with `password.encoder.old.secret` is read too, and told apart, so that it can be written again. The ciphers are those
-of the package `cryptography` (the extra `kconf[tls]`). kconf's own stores have another lock: vault.py.
+of the package `cryptography` (the extra `kconf[tls]`). kconf's own stores use another cipher: value_cipher.py.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import BrokerNotAvailable, KconfError
 from kconf.model.alteration import AlterConfigOp
 from kconf.model.entry import Source, View
-from kconf.model.membership import NOBODY, Member, Members
+from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ class BrokerProxy:
 
     def __init__(self, service: Service | None = None) -> None:
         self._service = service
-        self._static: dict[int, tuple[Member, Overrides]] = {}
+        self._static: dict[int, tuple[ClusterMember, Overrides]] = {}
         self._ladders: dict[int, ConfigResolver] = {}
 
     @property
-    def members(self) -> Members:
-        return NOBODY if self._service is None else self._service.store.members
+    def members(self) -> ClusterMembers:
+        return NO_MEMBERS if self._service is None else self._service.store.members
 
     def known(self, name: str) -> int | None:
         """The broker of that name, if it is one that we speak for."""
@@ -76,7 +76,7 @@ class BrokerProxy:
         ]
         await asyncio.gather(*map(self._learn, unknown))
 
-    async def _learn(self, broker: Member) -> None:
+    async def _learn(self, broker: ClusterMember) -> None:
         try:
             async with self._client(broker) as client:
                 found = await client.describe_configs([Resource.broker(broker.id)], synonyms=True)
@@ -97,7 +97,7 @@ class BrokerProxy:
             answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)
             answer[resource]
 
-    def _client(self, broker: Member) -> AdminClient:
+    def _client(self, broker: ClusterMember) -> AdminClient:
         from kconf.client.admin import AdminClient
 
         if broker.plain is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 
 from kconf.configdef.catalog import kafka_39, kafka_43
-from kconf.model.membership import Member
+from kconf.model.membership import ClusterMember
 from kconf.security.value_cipher import Secrets
 from kconf.server.api import throttling
 from kconf.server.api.router import ConnectionContext, PendingResponse, answer
@@ -22,7 +22,7 @@ from kconf.server.network.listener_config import EndPoint, SecurityProtocol, Soc
 from kconf.server.policy.manager import load_policies
 from kconf.server.static_config import check_static
 from kconf.service import Service
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
 log = getLogger(__name__)
 
@@ -118,10 +118,10 @@ class Server:
         await self.context.service.stop()
         await self._policies.close()
 
-    def _member(self) -> Member:
+    def _member(self) -> ClusterMember:
         """This server, as the others are told of it."""
         endpoints = {door.listener.name: door.told for door in self.doors}
-        return Member(self.settings.node_id, endpoints, self.context.rack)
+        return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
 
     def _shut(self) -> None:
         for door in self.doors:

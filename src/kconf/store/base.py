@@ -1,76 +1,75 @@
-"""The contract of every keeper, and how one is opened.
+"""The contract of every store.
 
 A store is called from one thread at a time (the service gives it a thread of its own) and may block. Everything that
-`commit` returns is durable. tests/contract holds every keeper to this page.
+`commit` returns is durable. registry.py maps URLs to stores; tests/contract runs against every store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kconf.errors import ConfigurationError, RevisionConflict
+from kconf.errors import RevisionConflict
 from kconf.model.journal import AuditEntry, Revision
-from kconf.model.membership import NOBODY, Member, Members
+from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
-from kconf.security.value_cipher import NO_SECRETS, Secrets
+from kconf.security.value_cipher import Secrets
 
-
-class LastChanges(Protocol):
-    """The revision of each resource's last change."""
-
-    def get(self, resource: Resource, default: int, /) -> int: ...
-
-
-MOST_ATTEMPTS = 100_000
-MOST_NAMED = 10_000  # resources in one question to a reader
+MAX_ATTEMPTS = 100_000  # that a store retains
+MAX_RESOURCES_PER_QUERY = 10_000
 
 
 class JournalReader(Protocol):
-    """Reads what was committed. Used from one thread, beside the store's own."""
+    """Reads the journal. Used from one thread, concurrently with the store's own."""
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         """As Store.changes."""
         ...
 
     def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
-        """Up to `limit` revisions after this one that changed any of these (at most `MOST_NAMED`), whole, in order.
+        """Up to `limit` revisions after this one that changed any of these resources, complete and in order.
 
-        Raises JournalTrimmed as `changes` does.
+        Takes at most `MAX_RESOURCES_PER_QUERY` resources. Raises JournalTrimmed as `changes` does.
         """
         ...
 
     def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
-        """All of what `about` would find, the newest first, one at a time; nothing else is read meanwhile."""
+        """Everything that `changes_for` would return, newest first, one at a time.
+
+        Nothing else may be read until the iterator is exhausted or closed.
+        """
         ...
 
     def revision_at(self, time: int) -> int:
-        """The last revision committed no later than a time, 0 where there is none; raises JournalTrimmed."""
+        """The last revision committed at or before a time, 0 if there is none; raises JournalTrimmed."""
         ...
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
-        """Attempts with a greater number than this, in order."""
+        """Attempts with a number greater than this, in order."""
         ...
 
     def close(self) -> None: ...
 
 
 class Store(Protocol):
-    """Keeps the state and the journal, always in step with each other."""
+    """Stores the state and the journal, always consistent with each other."""
 
     @property
     def url(self) -> str: ...
 
     @property
     def cluster_id(self) -> str:
-        """Made when the store is, and never changed."""
+        """Generated when the store is created; never changes."""
         ...
 
     @property
     def epoch(self) -> int:
-        """Counts the stores that a cluster has lived in: revisions are in order within one, and epochs among them."""
+        """Counts the stores that a cluster has been moved through. Revisions are ordered within an epoch."""
         ...
 
     def load(self) -> Snapshot:
@@ -78,88 +77,94 @@ class Store(Protocol):
         ...
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
-        """Make all of a batch durable at once, one revision per draft, in order.
+        """Make a whole batch durable at once, one revision per pending commit, in order.
 
-        A draft whose guard no longer holds (the resource's last change is later than the revision named, earlier drafts
-        of the batch included) is left out and answered by a RevisionConflict; the others are not affected. A draft
-        without changes takes no revision and is answered by the revision it was committed after, without changes.
-        Raises StoreUnavailable when nothing could be written.
+        A pending commit whose guard does not hold (the resource changed after the guard's revision, earlier commits of
+        the batch included) is left out and its result is a RevisionConflict; the others are not affected. One without
+        changes takes no revision number; its result is the revision that it follows, without changes.
+        Raises StoreUnavailable if nothing could be written.
         """
         ...
 
-    def follow(self, wake: Callable[[], None]) -> None:
-        """Call `wake`, from any thread, whenever another server may have committed something, or the keeper is back."""
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback`, from any thread, when another server may have committed, or the store is reachable again."""
         ...
 
     def poll_remote(self) -> Sequence[Revision]:
-        """What other servers have committed since the last call, in order and unsealed.
+        """What other servers have committed since the last call, in order, with sensitive values in clear text.
 
-        After a commit it has all that came before the last revision of that commit. It does not fail: what cannot be
-        read now comes with a later call.
+        After a commit it includes everything before the last revision of that commit. It does not raise: what cannot
+        be read now is returned by a later call.
         """
         ...
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the keeper answers now. Where it does not, what is known may be stale."""
+        """Whether the store responds. While it does not, the loaded state may be stale."""
         ...
 
-    def join(self, member: Member) -> None:
-        """Tell the other servers of this store that this one is there, for as long as it is."""
+    def join(self, member: ClusterMember) -> None:
+        """Register this server with the other servers of this store, until it closes the store."""
         ...
 
     @property
-    def members(self) -> Members:
-        """Who is there, as far as is known. It may be asked from any thread."""
+    def members(self) -> ClusterMembers:
+        """The registered servers and brokers, as last read. Safe to call from any thread."""
         ...
 
     @property
     def faults(self) -> int:
-        """How many things the keeper holds that cannot be used, and were left out; the log names them."""
+        """How many entries of the store are invalid and were left out; the log names them."""
+        ...
+
+    @property
+    def unreadable(self) -> Sequence[str]:
+        """The values that cannot be read, by resource and key. `load` leaves them out; they stay in the store."""
         ...
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        """Up to `limit` revisions after this one, in order, sensitive values sealed.
+        """Up to `limit` revisions after this one, in order, sensitive values redacted.
 
-        Raises JournalTrimmed when the journal no longer reaches back to the first of them.
+        Raises JournalTrimmed if the journal no longer has the first of them.
         """
         ...
 
     def redact(self, revision: Revision) -> Revision:
-        """A committed revision as the journal has it: sensitive values sealed."""
+        """A committed revision as it is in the journal: sensitive values redacted."""
         ...
 
-    def reader(self) -> JournalReader:
-        """A reader of the journal for another thread; it never makes a commit wait."""
+    def journal_reader(self) -> JournalReader:
+        """A reader of the journal for another thread; it never delays a commit."""
         ...
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        """Keep what was refused or only tried; the newest `MOST_ATTEMPTS` stay."""
+        """Store requests that were refused or dry runs. The newest `MAX_ATTEMPTS` are retained."""
         ...
 
     def oldest(self) -> int:
-        """The first revision that the journal still has; 1 before there is any."""
+        """The first revision that is still in the journal; 1 if it is empty."""
         ...
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
-        """Forget the oldest revisions, and say how many.
+        """Delete the oldest revisions; returns how many.
 
-        Those go that stand before the first one as late as `before_time`, and all but the newest `keep_last`; the
-        newest one always stays, and so does everything after the revision `up_to`, which is as far as the archive
-        reaches. A call may stop early to let commits through: call again until it says 0.
+        Deletes those before the first one committed at or after `before_time`, and all but the newest `keep_last`.
+        Never deletes the newest revision, nor any after the revision `up_to`, the last one in the archive. A call may
+        stop early to let commits through: call again until it returns 0.
         """
         ...
 
     def housekeep(self) -> bool:
-        """Do what is due now and then, such as purging what all have read; raises StoreUnavailable.
+        """Periodic maintenance, such as purging old notifications; raises StoreUnavailable.
 
-        A call may stop early to let commits through: call again until it says False.
+        A call may stop early to let commits through: call again until it returns False.
         """
         ...
 
     def acquire_archive_lock(self) -> bool:
-        """Whether this server is the one that archives the cluster, from now until it closes the store or is told
-        otherwise by another call. A store that has one server says yes; one that has many keeps a lock for it.
+        """Whether this server archives the cluster: it acquires or holds the lock, until the store is closed.
+
+        A store with a single server always returns True. With several servers, the lock may be lost: call again.
         """
         ...
 
@@ -167,13 +172,13 @@ class Store(Protocol):
 
 
 class SingleServerMixin:
-    """What a store need not do that one server has for itself."""
+    """The parts of the contract that are trivial for a store with a single server."""
 
     faults = 0
-    members: Members = NOBODY
+    members: ClusterMembers = NO_MEMBERS
 
-    def follow(self, wake: Callable[[], None]) -> None:
-        """Nobody else can commit."""
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """There is no other server that could commit."""
 
     def poll_remote(self) -> Sequence[Revision]:
         return ()
@@ -182,8 +187,12 @@ class SingleServerMixin:
     def is_reachable(self) -> bool:
         return True
 
-    def join(self, member: Member) -> None:
-        self.members = Members({member.id: member}, {})
+    @property
+    def unreadable(self) -> Sequence[str]:
+        return ()
+
+    def join(self, member: ClusterMember) -> None:
+        self.members = ClusterMembers({member.id: member}, {})
 
     def housekeep(self) -> bool:
         return False
@@ -193,48 +202,49 @@ class SingleServerMixin:
 
 
 class InitialIdentity(NamedTuple):
-    """What a store that goes on from another one takes over: the cluster's id, and the epoch after the other's."""
+    """What a copy of a store takes over: the cluster id, and the epoch after the source's."""
 
     cluster_id: str
     epoch: int
 
 
-def broken(guards: Mapping[Resource, int], changed: LastChanges) -> Resource | None:
-    """The first resource whose last change is later than its guard says."""
+class Backup(NamedTuple):
+    """A finished backup: the store as of `revision`, `bytes` long."""
+
+    revision: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One kind of store: what can be done with the URLs of a scheme. See registry.py.
+
+    `open` creates the store if there is none. `open_read_only` writes nothing at all; without it `open` is used.
+    `initialize` creates an empty store with a given identity, visible to others when the block ends without an error.
+    `backup` copies a store, also one in use, to a file: URL, target, whether to overwrite it.
+    `bounded_journal`: the store holds its data in memory, so the journal needs a limit by default.
+    """
+
+    open: Callable[[str, Secrets], Store]
+    open_read_only: Callable[[str, Secrets], Store] | None = None
+    initialize: Callable[[str, InitialIdentity, Secrets], AbstractContextManager[Store]] | None = None
+    backup: Callable[[str, Path, bool], Backup] | None = None
+    bounded_journal: bool = False
+
+
+class LastChanges(Protocol):
+    """The revision of each resource's last change."""
+
+    def get(self, resource: Resource, default: int, /) -> int: ...
+
+
+def find_conflict(guards: Mapping[Resource, int], changed: LastChanges) -> RevisionConflict | None:
+    """The conflict of the first resource that changed after its guard's revision."""
     for resource, seen in guards.items():
         if changed.get(resource, 0) > seen:
-            return resource
+            return conflict(resource)
     return None
 
 
-def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = False) -> Store:
-    """Open the keeper that a URL names. `secrets` lock what must not be readable there.
-
-    `read_only` is for a ZooKeeper that is not ours: not even our own znodes are made there.
-    """
-    if url.startswith("sqlite:///"):
-        from kconf.store.sqlite.store import SqliteStore
-
-        return SqliteStore.open(url, secrets)
-    if url.startswith("zookeeper://"):
-        check_kazoo(url)
-        if read_only:
-            from kconf.store.zookeeper.readonly_store import ReadonlyZookeeperStore
-
-            return ReadonlyZookeeperStore.open(url, secrets)
-        from kconf.store.zookeeper.store import ZookeeperStore
-
-        return ZookeeperStore.open(url, secrets)
-    if url == "memory:":
-        from kconf.store.memory import MemoryStore
-
-        return MemoryStore()
-    raise ConfigurationError(f"unknown store {url!r}: use sqlite:///FILE or zookeeper://HOST:PORT/CHROOT")
-
-
-def check_kazoo(url: str) -> None:
-    """Say what is missing, before something fails to be imported."""
-    try:
-        import kazoo  # noqa: F401
-    except ImportError:
-        raise ConfigurationError(f"{url} needs the package kazoo: pip install 'kconf[zookeeper]'") from None
+def conflict(resource: Resource) -> RevisionConflict:
+    return RevisionConflict(f"{resource} has changed")

@@ -26,7 +26,7 @@ from kconf import (
     SyncAdminClient,
     UnsupportedVersion,
 )
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from tests.support.process import KconfProcess
 from tests.unit.client.drivers import AsyncDriver, driver
 from tests.unit.client.fake import KAFKA_43, FakeBroker

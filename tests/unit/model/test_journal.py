@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from kconf.model.journal import Change, ChangeKind, RequestContext, Revision, redacted
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision, redact_change
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 
@@ -19,9 +19,9 @@ def test_a_plain_change_shows_its_values() -> None:
 
 def test_no_repr_shows_a_sensitive_value() -> None:
     revision = Revision(1, 2, RequestContext(), [SECRET])
-    draft = PendingCommit(RequestContext(), 2, (SECRET,), {})
+    pending = PendingCommit(RequestContext(), 2, (SECRET,), {})
 
-    shown = f"{SECRET} {SECRET!r} {revision} {revision!r} {draft} {draft!r} {[SECRET]}"
+    shown = f"{SECRET} {SECRET!r} {revision} {revision!r} {pending} {pending!r} {[SECRET]}"
 
     assert "0ld" not in shown
     assert "n3w" not in shown
@@ -33,22 +33,22 @@ def test_that_a_sensitive_value_is_not_set_is_no_secret() -> None:
 
 
 def test_a_plain_change_is_written_down_as_it_is() -> None:
-    assert redacted(PLAIN, KEY) is PLAIN
+    assert redact_change(PLAIN, KEY) is PLAIN
 
 
-def test_a_sealed_value_says_nothing_but_equality() -> None:
-    sealed = redacted(SECRET, KEY)
-    same = redacted(SECRET._replace(before="n3w", after="0ld"), KEY)
+def test_a_redacted_value_shows_only_equality() -> None:
+    redacted = redact_change(SECRET, KEY)
+    same = redact_change(SECRET._replace(before="n3w", after="0ld"), KEY)
 
-    assert sealed.before != sealed.after
-    assert (sealed.before, sealed.after) == (same.after, same.before)
-    assert sealed.after == redacted(SECRET._replace(key="other"), KEY).after
-    assert sealed.after != redacted(SECRET, b"\1" * 32).after
-    assert (sealed.resource, sealed.key, sealed.op, sealed.sensitive) == (Resource.brokers(), "pw", "SET", True)
+    assert redacted.before != redacted.after
+    assert (redacted.before, redacted.after) == (same.after, same.before)
+    assert redacted.after == redact_change(SECRET._replace(key="other"), KEY).after
+    assert redacted.after != redact_change(SECRET, b"\1" * 32).after
+    assert (redacted.resource, redacted.key, redacted.op, redacted.sensitive) == (Resource.brokers(), "pw", "SET", True)
 
 
 def test_what_is_not_set_stays_not_set() -> None:
-    assert redacted(SECRET._replace(after=None), KEY).after is None
+    assert redact_change(SECRET._replace(after=None), KEY).after is None
 
 
 def test_a_change_is_still_a_tuple() -> None:

@@ -1,4 +1,4 @@
-"""Locked values: they open with the right key in the right place, and show nothing otherwise."""
+"""Encrypted values: only the right key in the right context decrypts them."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Overrides, Resource
 from kconf.security.value_cipher import Secrets, ValueCipher
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
-SEAL, OTHER = bytes(range(32)), bytes(32)
+STORE_KEY, OTHER = bytes(range(32)), bytes(32)
 KEY = "listener.name.ssl.ssl.keystore.password"
 SECRET = "pässword-" + "x" * 300
 
 
-def test_a_value_opens_where_it_was_locked_and_nowhere_else() -> None:
-    vault = ValueCipher(SEAL)
-    kept = vault.lock("1\0a", SECRET)
-    assert vault.open("1\0a", kept) == SECRET
-    assert vault.open("1\0b", kept) is None
-    assert ValueCipher(OTHER).open("1\0a", kept) is None
-    assert ValueCipher(SEAL, Secrets("another")).open("1\0a", kept) == SECRET, (
-        "what the key file alone locked still opens"
+def test_a_value_is_decrypted_only_in_the_context_it_was_encrypted_for() -> None:
+    cipher = ValueCipher(STORE_KEY)
+    encrypted = cipher.encrypt("1\0a", SECRET)
+    assert cipher.decrypt("1\0a", encrypted) == SECRET
+    assert cipher.decrypt("1\0b", encrypted) is None
+    assert ValueCipher(OTHER).decrypt("1\0a", encrypted) is None
+    assert ValueCipher(STORE_KEY, Secrets("another")).decrypt("1\0a", encrypted) == SECRET, (
+        "encrypted with the key file alone"
     )
 
 
 @pytest.mark.parametrize("value", ["", "x", "y" * 64, "z" * 65, "\0", "ü" * 1000])
 def test_values_of_any_length(value: str) -> None:
-    vault = ValueCipher(SEAL, Secrets("secret"))
-    assert vault.open("p", vault.lock("p", value)) == value
+    cipher = ValueCipher(STORE_KEY, Secrets("secret"))
+    assert cipher.decrypt("p", cipher.encrypt("p", value)) == value
 
 
-def test_two_locks_of_one_value_have_nothing_in_common() -> None:
-    vault = ValueCipher(SEAL)
-    assert vault.lock("p", SECRET)[1] != vault.lock("p", SECRET)[1]
+def test_encrypting_a_value_twice_gives_different_texts() -> None:
+    cipher = ValueCipher(STORE_KEY)
+    assert cipher.encrypt("p", SECRET)[1] != cipher.encrypt("p", SECRET)[1]
 
 
-def test_touched_bytes_do_not_open() -> None:
-    vault = ValueCipher(SEAL)
-    name, text = vault.lock("p", SECRET)
+def test_modified_bytes_are_not_decrypted() -> None:
+    cipher = ValueCipher(STORE_KEY)
+    name, text = cipher.encrypt("p", SECRET)
     for spoiled in ([name, "A" + text[1:]], [name, text[:-4]], [name], ["0" * 12, text], [name, "!"], []):
         if spoiled != [name, text]:
-            assert vault.open("p", spoiled) is None
+            assert cipher.decrypt("p", spoiled) is None
 
 
 def test_what_is_secret() -> None:
@@ -90,12 +90,14 @@ def test_a_secret_is_rotated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     path = tmp_path / "kconf.db"
     put(path, Secrets("first"), key=SECRET)
     assert got(path, Secrets("first"))[KEY] == SECRET
-    assert got(path, Secrets("second", "first"))[KEY] == SECRET, "opened with the old, locked again with the new"
+    assert got(path, Secrets("second", "first"))[KEY] == SECRET, (
+        "decrypted with the old one, encrypted again with the new one"
+    )
     assert got(path, Secrets("second"))[KEY] == SECRET
     with caplog.at_level(logging.ERROR):
         assert KEY not in got(path, Secrets("first"))
     assert KEY in caplog.text
-    assert got(path, Secrets("second"))[KEY] == SECRET, "what could not be opened was left alone"
+    assert got(path, Secrets("second"))[KEY] == SECRET, "what could not be decrypted was left as it was"
 
 
 def test_a_secret_that_comes_later(tmp_path: Path) -> None:

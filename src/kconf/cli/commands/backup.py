@@ -30,9 +30,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(options: argparse.Namespace) -> int:
-    from kconf.store.sqlite.backup import backup
-    from kconf.store.sqlite.store import path_of
+    from kconf.store.registry import backup_store
 
-    made = backup(path_of(options.store), options.file, overwrite=options.force)
+    made = backup_store(options.store, options.file, overwrite=options.force)
     print(f"{options.file}: revision {made.revision}, {made.bytes} bytes")
     return 0

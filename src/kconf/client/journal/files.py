@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from kconf.client.journal.recorder import RecordingFailed
 from kconf.errors import StoreMismatch, StoreUnavailable
-from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redacted
+from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redact_change
 from kconf.model.journal_json import FORMAT, attempt_line, change_lines, to_json
 from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
 
@@ -83,7 +83,7 @@ class ClientJournal:
     def _lines(
         self, cluster: str, number: int, caller: RequestContext, changes: Sequence[Change], outcome: str
     ) -> list[dict[str, Any]]:
-        sealed = [redacted(each, self._key()) for each in changes]
+        sealed = [redact_change(each, self._key()) for each in changes]
         revision = Revision(number, number // 1000, caller, sealed, ORIGIN, number)
         more = {"os_user": self._user, "outcome": outcome}
         return [{**line, **more} for line in change_lines(cluster, EPOCH, revision)]

@@ -22,7 +22,7 @@ from kconf.protocol.messages.describe_configs_at import (
 from kconf.server.api.list_config_changes import REFUSED, allowed
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
 from kconf.service import State
-from kconf.store.base import MOST_NAMED, JournalReader
+from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 
 _KEPT = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
 
@@ -94,9 +94,9 @@ def _known(resources: Iterable[ResourceAt]) -> list[Resource]:
 
 async def _pasts(context: ServerContext, resources: Sequence[Resource], revision: int) -> Mapping[Resource, StateAt]:
     pasts: dict[Resource, StateAt] = {}
-    for start in range(0, len(resources), MOST_NAMED):
+    for start in range(0, len(resources), MAX_RESOURCES_PER_QUERY):
         state = context.service.state
-        some = {each: StateAt(each, state) for each in resources[start : start + MOST_NAMED]}
+        some = {each: StateAt(each, state) for each in resources[start : start + MAX_RESOURCES_PER_QUERY]}
         await context.feed.read(lambda reader: take_back(reader, some, state.snapshot, revision))  # noqa: B023 – awaited
         pasts.update(some)
     return pasts

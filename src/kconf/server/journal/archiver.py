@@ -62,7 +62,7 @@ class Archiver:
         self._settings, self._service, self._attempts = settings, service, attempts
         self._check_place()
         store = service.store
-        self._archive = Archive(settings.directory, store.cluster_id, store.epoch, store.reader())
+        self._archive = Archive(settings.directory, store.cluster_id, store.epoch, store.journal_reader())
         self._since: int | None = None  # the time of the oldest revision that waits
         self._gathered = 0  # bytes that wait, about
         self._thread = ThreadPoolExecutor(1, "kconf-archiver")

@@ -22,7 +22,7 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.messages.list_config_changes import ListedChange, ListedRevision
 from kconf.service import Service
-from kconf.store.base import MOST_NAMED, JournalReader
+from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 
 MOST_KEPT = 4096  # revisions in memory
 MOST_HELD = 8 << 20  # bytes that they may take, about; their encoded form takes as much again
@@ -98,7 +98,7 @@ class ChangeFeed:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._reader: JournalReader = service.store.reader()
+        self._reader: JournalReader = service.store.journal_reader()
         self._thread = ThreadPoolExecutor(1, "kconf-feed")
         self._kept: deque[_Kept] = deque()
         self._held = 0
@@ -252,7 +252,7 @@ def _stored(reader: JournalReader, after: int, last: int, lines: int, wanted: fr
     What was committed and is not visible yet is left for later: who reads of a change must find it done.
     """
     names = [Resource(_TYPES.get(kind, kind), name) for kind, name in wanted if name is not None]  # type: ignore[arg-type]
-    if names and len(names) == len(wanted) <= MOST_NAMED:
+    if names and len(names) == len(wanted) <= MAX_RESOURCES_PER_QUERY:
         revisions = reader.changes_for(names, after, MOST_READ)
     else:
         revisions = reader.changes(after, MOST_READ)

@@ -19,6 +19,7 @@ from logging import getLogger
 from kconf.errors import ConfigurationError, StoreError
 from kconf.server.journal.archiver import Archiver
 from kconf.service import Service
+from kconf.store.registry import backend_of
 
 log = getLogger(__name__)
 
@@ -38,11 +39,11 @@ class Retention:
     def of(cls, static: Mapping[str, str], store: str = "") -> Retention | None:
         """As the static layer has it; None: the journal is kept for good.
 
-        ZooKeeper holds everything in memory, so what it holds is bounded where nothing is said.
+        A store that holds everything in memory, such as ZooKeeper, has a bounded journal by default.
         """
         found = cls(_number(static, MS), _number(static, REVISIONS))
-        if found == cls() and store.startswith("zookeeper:") and not {MS, REVISIONS} & static.keys():
-            return IN_ZOOKEEPER
+        if found == cls() and store and not {MS, REVISIONS} & static.keys() and backend_of(store).bounded_journal:
+            return IN_MEMORY
         return None if found == cls() else found
 
     async def apply(self, service: Service, up_to: int | None = None) -> int:
@@ -56,7 +57,7 @@ class Retention:
         return gone
 
 
-IN_ZOOKEEPER = Retention(7 * 24 * 3600 * 1000, 100_000)
+IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 
 async def tidy(service: Service) -> None:

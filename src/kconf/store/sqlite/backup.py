@@ -1,39 +1,31 @@
 """Copy the store of a running server: `kconf backup FILE`.
 
-The copy is taken inside one read transaction, so it is the store as it stood after some revision; the server goes on
-committing meanwhile. It appears under its name whole or not at all, with its key beside it.
+The copy is taken in one read transaction, so it is the store as of one revision; the server continues to commit
+meanwhile. The copy appears under its final name complete or not at all, and FILE.key is copied with it.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
 from kconf.errors import StoreError
-from kconf.store.sqlite.files import connect, failures, seal_key
+from kconf.store.base import Backup
+from kconf.store.sqlite.files import connect, read_store_key, store_errors
 from kconf.store.sqlite.schema import check
 from kconf.util.atomic_files import beside, create, sync_directory
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
-    """What was copied: the store as of `revision`, `bytes` long."""
-
-    revision: int
-    bytes: int
-
-
 def backup(source: Path, target: Path, *, overwrite: bool = False) -> Backup:
-    """Copy a store, in use or not, to a new file; FILE.key goes with FILE."""
+    """Copy a store, in use or not, to a new file; FILE.key is copied with FILE."""
     if target.exists() and not overwrite:
-        raise StoreError(f"{target} is already there")
+        raise StoreError(f"{target} already exists")
     if beside(target, "-wal").exists():
-        raise StoreError(f"{target} is a store in use: a copy cannot take its place")
+        raise StoreError(f"{target} is a store in use and cannot be replaced by a backup")
     part = beside(target, f".{token_hex(4)}.part")
-    with failures(target):
+    with store_errors(target):
         try:
             revision = _copy(source, part)
             done = Backup(revision, part.stat().st_size)
@@ -47,14 +39,14 @@ def backup(source: Path, target: Path, *, overwrite: bool = False) -> Backup:
 
 
 def _copy(source: Path, part: Path) -> int:
-    """Write all pages to `part` and make them last; the revision that they stand for."""
-    with failures(source), closing(connect(source, read_only=True)) as live:
+    """Write all pages durably to `part`; returns the revision of the copy."""
+    with store_errors(source), closing(connect(source, read_only=True)) as live:
         live.execute("BEGIN")
         check(live, source)
         (revision,) = live.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()
         create(part)
-        with failures(part), closing(connect(part)) as copy:
-            copy.execute("PRAGMA synchronous = OFF")  # one fsync at the end makes all of it last
+        with store_errors(part), closing(connect(part)) as copy:
+            copy.execute("PRAGMA synchronous = OFF")  # one fsync at the end makes all of it durable
             live.backup(copy)
     descriptor = os.open(part, os.O_RDONLY)
     try:
@@ -66,5 +58,5 @@ def _copy(source: Path, part: Path) -> int:
 
 def _put_key(source: Path, target: Path) -> None:
     part = beside(target, f".key.{token_hex(4)}.part")
-    create(part, seal_key(source, new=False))
+    create(part, read_store_key(source, new=False))
     os.replace(part, beside(target, ".key"))

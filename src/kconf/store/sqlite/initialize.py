@@ -1,4 +1,4 @@
-"""A new SQLite store that goes on where another ended; it grows under a hidden name, and gets its own at the end."""
+"""Creates a SQLite store for a copy: under a hidden name, and renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from secrets import token_hex
 from kconf.errors import StoreMismatch
 from kconf.security.value_cipher import Secrets
 from kconf.store.base import InitialIdentity
-from kconf.store.sqlite.files import check_place, failures
-from kconf.store.sqlite.store import SCHEME, SqliteStore, path_of
+from kconf.store.sqlite.files import SCHEME, check_location, path_of, store_errors
+from kconf.store.sqlite.store import SqliteStore
 from kconf.util.atomic_files import beside, sync_directory
 
 
 @contextmanager
-def founded(url: str, founding: InitialIdentity, secrets: Secrets) -> Iterator[SqliteStore]:
-    """The store to fill. FILE and FILE.key appear when the block ends well; else nothing is left."""
+def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterator[SqliteStore]:
+    """The store to be filled. FILE and FILE.key appear if the block ends without an error; else nothing remains."""
     path = path_of(url)
-    with failures(path):
-        check_place(path)
+    with store_errors(path):
+        check_location(path)
         for each in (path, beside(path, ".key")):
             if each.exists():
-                raise StoreMismatch(f"{each} is already there: a copy goes into an empty place")
+                raise StoreMismatch(f"{each} already exists: a copy goes into an empty place")
         part = path.with_name(f".{path.name}.{token_hex(4)}.part")
         try:
-            store = SqliteStore.open(f"{SCHEME}{part}", secrets, founding)
+            store = SqliteStore.open(f"{SCHEME}{part}", secrets, identity)
             try:
                 yield store
             finally:
@@ -35,6 +35,6 @@ def founded(url: str, founding: InitialIdentity, secrets: Secrets) -> Iterator[S
             os.replace(part, path)
             sync_directory(path.parent)
         finally:
-            for ending in ("", ".key", ".lock", "-wal", "-shm"):
+            for suffix in ("", ".key", ".lock", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
-                    beside(part, ending).unlink()
+                    beside(part, suffix).unlink()

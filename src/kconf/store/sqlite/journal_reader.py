@@ -1,7 +1,7 @@
-"""Reads the journal of a SQLite store beside its writer, on a connection of its own: nobody waits for a reader.
+"""Reads the journal of a SQLite store on its own connection, so that readers and the writer do not block each other.
 
-Whatever takes several statements is read in one transaction: between two of them the writer may fold or trim, and a
-revision would be missing from the answer without anyone noticing.
+Queries of several statements run in one transaction: between two statements the writer may fold or trim, and a revision
+would silently be missing from the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from kconf.errors import JournalTrimmed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.resource import Resource
-from kconf.store.sqlite.files import connect, failures
+from kconf.store.sqlite.files import connect, store_errors
 from kconf.store.sqlite.rows import read_attempt, read_revision, resource_text
 from kconf.store.sqlite.schema import FOLDED
 
@@ -25,39 +25,39 @@ class SqliteJournalReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with failures(path):
+        with store_errors(path):
             self._db = connect(path, read_only=True)
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        with self._moment():
+        with self._read_transaction():
             self._check(after)
             return list(self._read("number > ? ORDER BY number LIMIT ?", after, limit))
 
     def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
-        """The index reaches as far as the state is folded; the few revisions behind that are looked through."""
-        with self._moment():
+        """The index covers the folded revisions; the few after those are scanned."""
+        with self._read_transaction():
             self._check(after)
             found = list(self._read(f"{_touched(resources)} ORDER BY number LIMIT ?", *_named(resources, after), limit))
             if len(found) < limit:
                 tail = self._read("number > ? ORDER BY number", max(after, self._folded()))
-                found += [each for each in tail if _speaks_of(each, resources)]
+                found += [each for each in tail if _concerns(each, resources)]
             return found[:limit]
 
     def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
-        with self._moment():
+        with self._read_transaction():
             self._check(after)
             for each in self._read("number > ? ORDER BY number DESC", max(after, self._folded())):
-                if _speaks_of(each, resources):
+                if _concerns(each, resources):
                     yield each
             yield from self._read(f"{_touched(resources)} ORDER BY number DESC", *_named(resources, after))
 
     def revision_at(self, time: int) -> int:
-        """The last revision that was committed no later than this; found by halving, as times go up with numbers."""
-        with self._moment():
+        """A binary search: times increase with revision numbers."""
+        with self._read_transaction():
             first, last = self._db.execute("SELECT min(number), max(number) FROM journal").fetchone()
             if first is None:
                 return 0
-            low, high = first, last + 1  # the first revision that is later lies in [low, high]
+            low, high = first, last + 1  # the first later revision is in [low, high]
             while low < high:
                 middle = (low + high) // 2
                 if self._time(middle) > time:
@@ -69,7 +69,7 @@ class SqliteJournalReader:
             return int(low) - 1
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
-        with failures(self._path):
+        with store_errors(self._path):
             rows = self._db.execute(
                 "SELECT number, record FROM attempts WHERE number > ? ORDER BY number LIMIT ?", (after, limit)
             ).fetchall()
@@ -79,9 +79,9 @@ class SqliteJournalReader:
         self._db.close()
 
     @contextmanager
-    def _moment(self) -> Iterator[None]:
-        """The file as it is now, until the end of the block."""
-        with failures(self._path):
+    def _read_transaction(self) -> Iterator[None]:
+        """All statements of the block see the same state of the file."""
+        with store_errors(self._path):
             self._db.execute("BEGIN")
             try:
                 yield
@@ -116,5 +116,5 @@ def _named(resources: Collection[Resource], after: int) -> tuple[object, ...]:
     return (*map(resource_text, resources), after)
 
 
-def _speaks_of(revision: Revision, resources: Collection[Resource]) -> bool:
+def _concerns(revision: Revision, resources: Collection[Resource]) -> bool:
     return any(change.resource in resources for change in revision.changes)

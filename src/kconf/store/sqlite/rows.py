@@ -1,7 +1,7 @@
-"""Values as the rows of a SQLite store, and back. sqlite_schema.py says what the tables are.
+"""Encodes values as rows of a SQLite store, and decodes them. schema.py defines the tables.
 
-A value enters the state in `folded` and leaves it in `read_snapshot`, nowhere else: a broker's secrets are locked and
-opened in those two places (vault.py).
+Values are written to the state only by `fold_columns` and read only by `read_snapshot`: broker passwords are encrypted
+and decrypted there (security/value_cipher.py).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from immutables import Map
 
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.model.journal import AuditEntry, Change, ChangeKind, Revision, redacted
+from kconf.model.journal import AuditEntry, Change, ChangeKind, Revision, redact_change
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot, decode_id
-from kconf.security.value_cipher import Locked, ValueCipher
+from kconf.security.value_cipher import EncryptedValue, ValueCipher
 from kconf.store import record_codec as records
 from kconf.store.record_codec import read_resource, revision_record, to_json
 from kconf.util.gc_tuning import gc_paused
@@ -30,76 +30,76 @@ _BROKER = ResourceType.BROKER
 
 
 class RowWrites:
-    """What one transaction will hold: the records of the journal, and what they do to the state."""
+    """The contents of one transaction: journal records, and the changes to the state."""
 
-    def __init__(self, number: int, changed: Map[Resource, int], seal: bytes) -> None:
+    def __init__(self, number: int, changed: Map[Resource, int], store_key: bytes) -> None:
         self.number = number
         self.changed = changed.mutate()
-        self.lines: list[Change] = []
+        self.changes: list[Change] = []
         self.sensitive = False
         self._first = number + 1
-        self._seal = seal
+        self._store_key = store_key
         self._records: list[object] = []
 
     def __bool__(self) -> bool:
         return bool(self._records)
 
-    def add(self, draft: PendingCommit) -> None:
-        """One more revision."""
+    def add(self, pending: PendingCommit) -> None:
+        """Add a revision."""
         self.number += 1
-        sealed: Sequence[Change] = draft.changes
-        for change in sealed:
+        redacted: Sequence[Change] = pending.changes
+        for change in redacted:
             self.changed[change.resource] = self.number
-        if any(change.sensitive for change in sealed):
+        if any(change.sensitive for change in redacted):
             self.sensitive = True
-            sealed = [redacted(change, self._seal) for change in sealed]
-        self.lines += draft.changes
-        self._records.append(revision_record(draft.time, draft.caller, "kconf", sealed))
+            redacted = [redact_change(change, self._store_key) for change in redacted]
+        self.changes += pending.changes
+        self._records.append(revision_record(pending.time, pending.caller, "kconf", redacted))
 
     def journal(self) -> tuple[int, str]:
         """The first two columns of `intake`."""
         return self._first, to_json(self._records)
 
 
-def folded(
-    lines: Iterable[Change],
+def fold_columns(
+    changes: Iterable[Change],
     stored: Mapping[Resource, int],
     changed: Mapping[Resource, int],
     revision: int,
-    vault: ValueCipher,
+    cipher: ValueCipher,
 ) -> tuple[int, str, str, str]:
-    """The other columns of `intake`: what `lines` do to the tables, which have the resources `stored`.
+    """The other columns of `intake`: the effect of `changes` on tables that have the resources `stored`.
 
-    After them the state is that of `revision`, with the last changes `changed`. A resource that is there gets an RFC
-    7396 merge patch, where null takes an override away; a new one has nothing to take away.
+    Afterwards the state is that of `revision`, with the last changes `changed`. A stored resource gets an RFC 7396
+    merge patch, in which null removes an override; a new resource gets its overrides without nulls.
     """
-    patches: dict[Resource, dict[str, str | Locked | None]] = {}
+    patches: dict[Resource, dict[str, str | EncryptedValue | None]] = {}
     topics: dict[Resource, str | None] = {}
-    for change in lines:
+    for change in changes:
         patch = patches.get(change.resource)
         if patch is None:
             patch = patches[change.resource] = {}
         if change.kind is ChangeKind.CONFIG:
             secret = change.sensitive and change.after is not None and change.resource.type == _BROKER
             patch[change.key] = (
-                vault.lock(_place(change.resource, change.key), change.after or "") if secret else change.after
+                cipher.encrypt(_context(change.resource, change.key), change.after or "") if secret else change.after
             )
         else:
             topics[change.resource] = change.after
-    moved = [
+    altered = [
         (resource, changed[resource], patch if resource in stored else _set_only(patch))
         for resource, patch in patches.items()
     ]
-    made = [(resource, topic) for resource, topic in topics.items() if topic is not None]
-    gone = [resource for resource, topic in topics.items() if topic is None]
-    return revision, to_json(moved), to_json(made), to_json(gone)
+    created = [(resource, topic) for resource, topic in topics.items() if topic is not None]
+    deleted = [resource for resource, topic in topics.items() if topic is None]
+    return revision, to_json(altered), to_json(created), to_json(deleted)
 
 
-def _place(resource: Resource, key: str) -> str:
+def _context(resource: Resource, key: str) -> str:
     return f"{resource.name}\0{key}"
 
 
-def _set_only(patch: Mapping[str, str | Locked | None]) -> Mapping[str, str | Locked]:
+def _set_only(patch: Mapping[str, str | EncryptedValue | None]) -> Mapping[str, str | EncryptedValue]:
     return {key: value for key, value in patch.items() if value is not None}
 
 
@@ -108,7 +108,7 @@ def read_revision(number: int, record: str) -> Revision:
 
 
 def attempt_record(attempt: AuditEntry) -> str:
-    """An attempt as a row has it. It holds no values."""
+    """An attempt as the text of a row. It has no values."""
     return to_json(records.attempt_record(attempt))
 
 
@@ -117,21 +117,21 @@ def read_attempt(number: int, record: str) -> AuditEntry:
 
 
 def resource_text(resource: Resource) -> str:
-    """How the tables name a resource."""
+    """A resource as the tables name it."""
     return to_json(resource)
 
 
-def lock_again(db: sqlite3.Connection, vault: ValueCipher) -> bool:
-    """Lock what the current key has not locked: from before there was one, or by the old secret. Whether any was."""
+def re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> bool:
+    """Encrypt with the current key what is in clear text or encrypted with an older key; returns whether any was."""
     found = False
     for text, resource, overrides in _broker_rows(db):
-        again: dict[str, str | Locked] = {}
-        for key, kept in overrides.items():
-            value = kept if isinstance(kept, str) else vault.open(_place(resource, key), kept)
-            stale = is_broker_secret(key) if isinstance(kept, str) else not vault.is_current(kept)
-            again[key] = vault.lock(_place(resource, key), value) if stale and value is not None else kept
-        if again != overrides:
-            db.execute("UPDATE resources SET overrides = ? WHERE resource = ?", (to_json(again), text))
+        updated: dict[str, str | EncryptedValue] = {}
+        for key, stored in overrides.items():
+            value = stored if isinstance(stored, str) else cipher.decrypt(_context(resource, key), stored)
+            stale = is_broker_secret(key) if isinstance(stored, str) else not cipher.is_current(stored)
+            updated[key] = cipher.encrypt(_context(resource, key), value) if stale and value is not None else stored
+        if updated != overrides:
+            db.execute("UPDATE resources SET overrides = ? WHERE resource = ?", (to_json(updated), text))
             found = True
     return found
 
@@ -141,21 +141,23 @@ def _broker_rows(db: sqlite3.Connection) -> list[tuple[str, Resource, dict[str, 
     return [(text, read_resource(json.loads(text)), json.loads(overrides)) for text, overrides in rows.fetchall()]
 
 
-def _opened(resource: Resource, overrides: Mapping[str, Any], vault: ValueCipher) -> dict[str, str]:
-    """What cannot be opened is left out, as in Kafka, and stays in the file."""
-    opened: dict[str, str] = {}
-    for key, kept in overrides.items():
-        value = kept if isinstance(kept, str) else vault.open(_place(resource, key), kept)
+def _decrypted(resource: Resource, overrides: Mapping[str, Any], cipher: ValueCipher) -> dict[str, str]:
+    """What cannot be decrypted is left out, as in Kafka, and stays in the file."""
+    decrypted: dict[str, str] = {}
+    for key, stored in overrides.items():
+        value = stored if isinstance(stored, str) else cipher.decrypt(_context(resource, key), stored)
         if value is None:
-            vault.refused.add(f"{key} of {resource}")
-            log.error("%s of %s cannot be unlocked: is password.encoder.secret the one it was set with?", key, resource)
+            cipher.undecryptable.add(f"{key} of {resource}")
+            log.error(
+                "%s of %s cannot be decrypted: is password.encoder.secret the one it was set with?", key, resource
+            )
         else:
-            opened[key] = value
-    return opened
+            decrypted[key] = value
+    return decrypted
 
 
-def read_snapshot(db: sqlite3.Connection, revision: int, vault: ValueCipher) -> Snapshot:
-    """What the tables say, the state at `revision`. Equal overrides, replicas and names are one object each."""
+def read_snapshot(db: sqlite3.Connection, revision: int, cipher: ValueCipher) -> Snapshot:
+    """The state in the tables, at `revision`. Equal overrides, replicas and names share one object."""
     with gc_paused():
         rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
         resources = {
@@ -164,22 +166,24 @@ def read_snapshot(db: sqlite3.Connection, revision: int, vault: ValueCipher) -> 
         return Snapshot.of(
             revision,
             Map(_read_topics(db, resources)),
-            Map(_read_configs({resources[text]: overrides for text, _, overrides in rows if overrides != "{}"}, vault)),
+            Map(
+                _read_configs({resources[text]: overrides for text, _, overrides in rows if overrides != "{}"}, cipher)
+            ),
             Map({resources[text]: changed for text, changed, _ in rows}),
         )
 
 
-def _read_configs(texts: Mapping[Resource, str], vault: ValueCipher) -> dict[Resource, Overrides]:
+def _read_configs(texts: Mapping[Resource, str], cipher: ValueCipher) -> dict[Resource, Overrides]:
     different = set(texts.values())
     sets: dict[str, Overrides] = dict(zip(different, _parse(different), strict=True))
     found = {resource: sets[text] for resource, text in texts.items()}
     for resource in [each for each in found if each.type == _BROKER]:
-        found[resource] = _opened(resource, found[resource], vault)
+        found[resource] = _decrypted(resource, found[resource], cipher)
     return found
 
 
 def _read_topics(db: sqlite3.Connection, resources: Mapping[str, Resource]) -> dict[str, Topic]:
-    """As topic_from_json does, for all at once."""
+    """As topic_from_json, for all topics at once."""
     rows = db.execute("SELECT resource, topic FROM topics").fetchall()
     topics: dict[str, Topic] = {}
     assignments: dict[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]] = {}
@@ -191,6 +195,6 @@ def _read_topics(db: sqlite3.Connection, resources: Mapping[str, Resource]) -> d
 
 
 def _parse(texts: Iterable[str]) -> list[Any]:
-    """Many texts at once, so that equal keys are one string."""
+    """Parse many texts at once, so that equal keys share one string."""
     found: list[Any] = json.loads(f"[{','.join(texts)}]")
     return found

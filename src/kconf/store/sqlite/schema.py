@@ -1,18 +1,18 @@
-"""The tables of a SQLite store, and how an older file becomes a current one.
+"""The tables of a SQLite store, and the migrations of older files.
 
-    meta        what the file is: schema, cluster_id, epoch (where it is not 1), the kconf that wrote it, folded
-    journal     one row per committed plan: its number and its record, a JSON array that holds the changes too
+    meta        facts about the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded
+    journal     one row per committed plan: its number and its record, a JSON array that includes the changes
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal
-    touched     which revisions changed a resource, as far as the state is folded
-    attempts    what was refused or only tried, without values; the oldest go
+    touched     an index: the revisions that changed a resource, up to `folded`
+    attempts    refused requests and dry runs, without values; the oldest are deleted
 
-The state is `resources` and `topics`, which stand at revision `folded`, and what the journal has after that. No line
-after `folded` is sensitive: the journal could not give the value back.
+The state is `resources` and `topics`, which are as of revision `folded`, plus the journal after it. No change after
+`folded` is sensitive: the journal does not have the clear text.
 
-A resource is named by the JSON array [type, name]. Texts from outside stay JSON inside the database (SQLite's JSON
+A resource is named by the JSON array [type, name]. User-supplied texts stay JSON inside the database (SQLite's JSON
 functions cut a string at U+0000 when they unpack it), and a change costs two rows rather than five. The views
-`revisions`, `changes` and `overrides` show the same as plain columns to people with a SQLite shell.
+`revisions`, `changes` and `overrides` show the same as plain columns in a SQLite shell.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE attempts (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)",
     ),
 }
-"""What leads from each version to the next; 0 is an empty file. A step is never edited once it has been released."""
+"""The statements from each version to the next; 0 is an empty file. A released step is never edited."""
 
 INTAKE = (
     """CREATE TEMP VIEW intake AS
@@ -95,12 +95,12 @@ INTAKE = (
         UPDATE meta SET value = new.folded WHERE key = 'folded';
     END""",
 )
-"""A whole commit as one statement, INSERT INTO intake. sqlite3 lets go of the GIL around each step of a statement, and
-beside a busy event loop every return costs up to 5 ms: one row at a time was ten times slower there."""
+"""A whole commit is one statement, INSERT INTO intake. sqlite3 releases the GIL around each step of a statement, and
+with a busy event loop each reacquisition takes up to 5 ms: one row at a time was ten times slower."""
 
 
 def is_empty(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether a file waits for its first tables; StoreMismatch when what it has is not ours to read."""
+    """Whether a file has no tables yet; raises StoreMismatch if it is not a kconf store that we can read."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         return True
     check(db, path)
@@ -119,14 +119,14 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def prepare(db: sqlite3.Connection, founding: InitialIdentity | None = None) -> None:
-    """Make the tables, or bring an older file up to date, step by step in one transaction."""
+def prepare(db: sqlite3.Connection, identity: InitialIdentity | None = None) -> None:
+    """Create the tables, or migrate an older file, in one transaction."""
     with transaction(db):
         found = int(read_meta(db).get("schema", 0))
         for version in range(found, VERSION):
             _run(db, MIGRATIONS[version])
-        if found == 0 and founding is not None:
-            _write(db, cluster_id=founding.cluster_id, epoch=str(founding.epoch))
+        if found == 0 and identity is not None:
+            _write(db, cluster_id=identity.cluster_id, epoch=str(identity.epoch))
         elif found == 0:
             _write(db, cluster_id=encode_id(uuid4()))
         if found < VERSION:
@@ -135,7 +135,7 @@ def prepare(db: sqlite3.Connection, founding: InitialIdentity | None = None) -> 
 
 
 def read_meta(db: sqlite3.Connection) -> dict[str, str]:
-    """The facts about a file; none where it is not ours."""
+    """The facts about a file; empty if it is not a kconf store."""
     try:
         return dict(db.execute("SELECT key, value FROM meta"))
     except sqlite3.OperationalError as error:

@@ -1,4 +1,4 @@
-"""A batch of drafts on its way into ZooKeeper: what fits into one multi, and what rests on something that has moved."""
+"""Splits a batch of pending commits into multis, and drops those whose resources others have changed."""
 
 from __future__ import annotations
 
@@ -10,61 +10,64 @@ from kconf.model.journal import Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
+from kconf.store.base import conflict
 
-LARGEST: Final = 512 << 10  # bytes of a multi; ZooKeeper takes 1 MB
+MAX_MULTI_BYTES: Final = 512 << 10  # ZooKeeper's limit is 1 MB
 
-Waiting = tuple[int, PendingCommit]
-"""A draft, and its place in the batch."""
+Indexed = tuple[int, PendingCommit]
+"""A pending commit, and its index in the batch."""
 
-Answers = dict[int, Revision | RevisionConflict]
+Results = dict[int, Revision | RevisionConflict]
 
 
-def without(lost: set[Resource], waiting: Iterable[Waiting], answers: Answers) -> list[Waiting]:
-    """Leave out what rests on something that others have moved, and what rests on that."""
+def drop_conflicting(changed: set[Resource], waiting: Iterable[Indexed], results: Results) -> list[Indexed]:
+    """Leave out what depends on resources that others have changed, and what depends on that in turn."""
     kept = []
-    for place, draft in waiting:
-        moved = next((each for each in draft.guards if each in lost), None)
-        if moved is None:
-            kept.append((place, draft))
+    for index, pending in waiting:
+        found = next((each for each in pending.guards if each in changed), None)
+        if found is None:
+            kept.append((index, pending))
         else:
-            answers[place] = RevisionConflict(f"{moved} has moved")
-            lost |= {change.resource for change in draft.changes}
+            results[index] = conflict(found)
+            changed |= {change.resource for change in pending.changes}
     return kept
 
 
-def first_of(waiting: list[Waiting], snapshot: Snapshot) -> list[Waiting]:
-    """As many as fit into one multi; a draft that does not fit alone is cut between its resources."""
+def next_multi(waiting: list[Indexed], snapshot: Snapshot) -> list[Indexed]:
+    """As many as fit into one multi. A pending commit that is too large by itself is split between its resources."""
     size = 0
-    for count, (place, draft) in enumerate(waiting):
-        size += _size(draft, snapshot)
-        if size <= LARGEST:
+    for count, (index, pending) in enumerate(waiting):
+        size += _size(pending, snapshot)
+        if size <= MAX_MULTI_BYTES:
             continue
         if count:
             return waiting[:count]
-        parts = _halves(draft)
+        parts = _split(pending)
         if len(parts) > 1:
-            waiting[:1] = [(place, each) for each in parts]
-            return first_of(waiting, snapshot)
+            waiting[:1] = [(index, each) for each in parts]
+            return next_multi(waiting, snapshot)
         return waiting[:1]
     return waiting[:]
 
 
-def _size(draft: PendingCommit, snapshot: Snapshot) -> int:
-    """About what a draft takes in a multi: its lines, and the documents that it writes anew."""
-    lines = sum(200 + 2 * len(each.key) + len(each.before or "") + 2 * len(each.after or "") for each in draft.changes)
+def _size(pending: PendingCommit, snapshot: Snapshot) -> int:
+    """The approximate size in a multi: the changes, and the documents that are written again."""
+    changes = sum(
+        200 + 2 * len(each.key) + len(each.before or "") + 2 * len(each.after or "") for each in pending.changes
+    )
     documents = 0
-    for resource in {each.resource for each in draft.changes}:
+    for resource in {each.resource for each in pending.changes}:
         values = snapshot.overrides(resource)
         documents += 600 + 3 * len(resource.name) + sum(6 + len(key) + len(text) for key, text in values.items())
-    return lines + documents
+    return changes + documents
 
 
-def _halves(draft: PendingCommit) -> list[PendingCommit]:
-    resources = list(dict.fromkeys(change.resource for change in draft.changes))
+def _split(pending: PendingCommit) -> list[PendingCommit]:
+    resources = list(dict.fromkeys(change.resource for change in pending.changes))
     if len(resources) < 2:
-        return [draft]
+        return [pending]
     first = frozenset(resources[: len(resources) // 2])
     return [
-        draft._replace(changes=[each for each in draft.changes if (each.resource in first) is side])
+        pending._replace(changes=[each for each in pending.changes if (each.resource in first) is side])
         for side in (True, False)
     ]

@@ -1,8 +1,8 @@
-"""Reads very many znodes: a connection of its own, a few hundred questions under way at a time.
+"""Reads very many znodes: its own connection, with a few hundred requests in flight.
 
-kazoo takes about a quarter of a millisecond for each read whatever the server does, so 100,000 topics would take a
-minute. Here a read is one `struct` each way. It only reads, and only while a store is loaded; everything else, and all
-that has to outlive a connection, is kazoo's.
+kazoo takes about a quarter of a millisecond per read in the client, so 100,000 topics would take a minute. Here a read
+is one `struct` each way. It is used only to load the whole tree; everything else, and all that must survive a
+disconnect, uses kazoo.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _CONNECT: Final = Struct(">iiqiqi16s?")
 class Znode(NamedTuple):
     data: bytes
     version: int
-    created: int  # the zxid
-    modified: int
-    created_at: int  # milliseconds, by the server's clock
-    children: int
+    czxid: int
+    mzxid: int
+    ctime: int  # milliseconds
+    num_children: int
 
 
 class BulkReader:
-    """One connection; `with` it. Paths are below `root`."""
+    """One connection; a context manager. Paths are relative to `chroot`."""
 
-    def __init__(self, hosts: Sequence[tuple[str, int]], root: str) -> None:
-        self._root = root
-        self._line = _connected(hosts)
-        self._input = self._line.makefile("rb", 1 << 20)
-        self._line.sendall(_CONNECT.pack(_CONNECT.size - 4, 0, 0, int(_TIMEOUT * 1000), 0, 16, bytes(16), False))
+    def __init__(self, hosts: Sequence[tuple[str, int]], chroot: str) -> None:
+        self._chroot = chroot
+        self._socket = _connect(hosts)
+        self._input = self._socket.makefile("rb", 1 << 20)
+        self._socket.sendall(_CONNECT.pack(_CONNECT.size - 4, 0, 0, int(_TIMEOUT * 1000), 0, 16, bytes(16), False))
         self._frame()
-        name = (root or "/").encode()
-        self._line.sendall(_REQUEST.pack(len(name) + 12, 1, _SYNC, len(name)) + name)  # no member may be behind
+        name = (chroot or "/").encode()
+        self._socket.sendall(_REQUEST.pack(len(name) + 12, 1, _SYNC, len(name)) + name)  # read no stale data
         self._frame()
 
     def __enter__(self) -> BulkReader:
@@ -53,34 +53,34 @@ class BulkReader:
 
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):
-            self._line.sendall(Struct(">iii").pack(8, 0, _CLOSE))
+            self._socket.sendall(Struct(">iii").pack(8, 0, _CLOSE))
         self._input.close()
-        self._line.close()
+        self._socket.close()
 
     def get(self, paths: Iterable[str]) -> Iterator[tuple[str, Znode]]:
-        """What there is, in order; a path that leads nowhere is left out."""
-        for path, answer in self._ask(_GET_DATA, paths):
+        """The znodes that exist, in order."""
+        for path, answer in self._request_all(_GET_DATA, paths):
             size = max(_INT.unpack_from(answer, _HEAD.size)[0], 0)
             start = _HEAD.size + 4
-            created, modified, at, _, version, _, _, _, _, children, _ = _STAT.unpack_from(answer, start + size)
-            yield path, Znode(answer[start : start + size], version, created, modified, at, children)
+            czxid, mzxid, ctime, _, version, _, _, _, _, num_children, _ = _STAT.unpack_from(answer, start + size)
+            yield path, Znode(answer[start : start + size], version, czxid, mzxid, ctime, num_children)
 
     def children(self, paths: Iterable[str]) -> Iterator[str]:
         """The paths of all children."""
-        for path, answer in self._ask(_GET_CHILDREN, paths):
+        for path, answer in self._request_all(_GET_CHILDREN, paths):
             (count,) = _INT.unpack_from(answer, _HEAD.size)
-            place = _HEAD.size + 4
+            offset = _HEAD.size + 4
             for _ in range(count):
-                (size,) = _INT.unpack_from(answer, place)
-                yield f"{path}/{answer[place + 4 : place + 4 + size].decode()}"
-                place += 4 + size
+                (size,) = _INT.unpack_from(answer, offset)
+                yield f"{path}/{answer[offset + 4 : offset + 4 + size].decode()}"
+                offset += 4 + size
 
-    def _ask(self, operation: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    def _request_all(self, operation: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         wanted = list(paths)
         for first in range(0, len(wanted), _WINDOW):
             some = wanted[first : first + _WINDOW]
             try:
-                self._line.sendall(b"".join(self._request(operation, path) for path in some))
+                self._socket.sendall(b"".join(self._request(operation, path) for path in some))
                 answers = [self._frame() for _ in some]
             except OSError as error:
                 raise StoreUnavailable(f"ZooKeeper stopped answering: {error}") from None
@@ -89,10 +89,10 @@ class BulkReader:
                 if error_code == 0:
                     yield path, answer
                 elif error_code != _NO_NODE:
-                    raise StoreUnavailable(f"ZooKeeper does not let {path} be read: error {error_code}")
+                    raise StoreUnavailable(f"ZooKeeper refused to read {path}: error {error_code}")
 
     def _request(self, operation: int, path: str) -> bytes:
-        name = (self._root + path).encode()
+        name = (self._chroot + path).encode()
         return _REQUEST.pack(len(name) + 13, 1, operation, len(name)) + name + b"\0"
 
     def _frame(self) -> bytes:
@@ -106,14 +106,14 @@ class BulkReader:
         return found
 
 
-def _connected(hosts: Sequence[tuple[str, int]]) -> socket.socket:
-    why: object = "no address was given"
+def _connect(hosts: Sequence[tuple[str, int]]) -> socket.socket:
+    reason: object = "no address was given"
     for address in hosts:
         try:
-            line = socket.create_connection(address, _TIMEOUT)
+            connection = socket.create_connection(address, _TIMEOUT)
         except OSError as error:
-            why = error
+            reason = error
         else:
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return line
-    raise StoreUnavailable(f"no ZooKeeper can be reached: {why}")
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+    raise StoreUnavailable(f"no ZooKeeper can be reached: {reason}")

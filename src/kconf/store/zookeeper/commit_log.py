@@ -1,7 +1,7 @@
-"""The one order of all servers' commits: append behind the last znode of the journal, or read what others appended.
+"""The total order of all servers' commits: append after the last znode of the journal, or read what others appended.
 
-An append is one multi. It takes the next name of the journal, which only one server can have; who is second reads what
-the first wrote. So the mirror here always stands at a revision of the journal, and guards can be checked against it.
+An append is one multi. It creates the next znode of the journal, which only one server can do; the others read what
+that server wrote. So the cache is always at a revision of the journal, and guards can be checked against it.
 """
 
 from __future__ import annotations
@@ -20,220 +20,222 @@ from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import Secrets
 from kconf.store.record_codec import read_revision
-from kconf.store.zookeeper import paths as at
+from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.bulk_reader import BulkReader
+from kconf.store.zookeeper.commit_builder import build_commit
 from kconf.store.zookeeper.fairness import CommitFairness
-from kconf.store.zookeeper.journal import ZookeeperJournal, node_path, read, written
-from kconf.store.zookeeper.loader import Said, TreeLoader, ZnodeTree, read_tree
-from kconf.store.zookeeper.passwords import Passwords
-from kconf.store.zookeeper.session import TIMEOUT, Session, Unsure, ZnodeOp
-from kconf.store.zookeeper.znode_cache import ZnodeCache, ZnodeWrites
+from kconf.store.zookeeper.journal import ZookeeperJournal, journal_path, read_entry, write_entry
+from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree, read_tree
+from kconf.store.zookeeper.passwords import BrokerPasswords
+from kconf.store.zookeeper.session import OUTCOME_UNKNOWN, TIMEOUT, Session
+from kconf.store.zookeeper.znode_cache import ZnodeCache
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
+from kconf.store.zookeeper.znode_ops import ZnodeOp, ZnodeWrites
 
 log = getLogger(__name__)
 
-_MOST_SEALED: Final = 4096
-_MOST_BYTES: Final = 1_000_000  # in a multi; ZooKeeper's own limit, jute.maxbuffer, is 1,048,575
+_MAX_REDACTED: Final = 4096
+_MAX_BYTES: Final = 1_000_000  # of a multi; ZooKeeper's limit, jute.maxbuffer, is 1,048,575
 
 
 class UnexpectedZnodeVersion(Exception):
-    """A znode was not as the mirror has it, so nothing was written."""
+    """A znode is not at the version in the cache, so nothing was written."""
 
-    def __init__(self, op: ZnodeOp, why: Exception) -> None:
-        super().__init__(f"{op.kind} {op.path}: {type(why).__name__}")
+    def __init__(self, op: ZnodeOp, cause: Exception) -> None:
+        super().__init__(f"{op.kind} {op.path}: {type(cause).__name__}")
         self.path = op.path
 
 
 class CommitTooLarge(Exception):
-    """A multi that ZooKeeper would not even read, so it was not sent."""
+    """ZooKeeper would reject a multi of this size, so it was not sent."""
 
 
 class CommitLog:
-    """The mirror, the journal, and what others have committed since someone last took it."""
+    """The cache, the journal, and the commits of other servers that were not polled yet."""
 
-    mirror: ZnodeCache
+    cache: ZnodeCache
 
-    def __init__(self, session: Session, seal: bytes, secrets: Secrets) -> None:
+    def __init__(self, session: Session, store_key: bytes, secrets: Secrets) -> None:
         self.session = session
-        self.seal = seal
+        self.store_key = store_key
         self.journal = ZookeeperJournal(session)
-        self.passwords = Passwords(seal, secrets)
-        self.turn = CommitFairness(session)
-        self.news: list[Revision] = []
-        self.sealed: dict[int, Revision] = {}  # the last ones of others with sensitive values, as the journal has them
+        self.passwords = BrokerPasswords(store_key, secrets)
+        self.fairness = CommitFairness(session)
+        self.remote: list[Revision] = []
+        self.redacted: dict[int, Revision] = {}  # recent remote revisions with sensitive values, as in the journal
         self.problems: Sequence[ZnodeProblem] = ()
         self.is_behind = False
-        self.wake: Callable[[], None] = lambda: None
-        self._own = ""  # the znode of the journal that we are about to make
-        self._asked: tuple[str, Any] = ("", None)  # the znode of the journal that is on its way to us
+        self.on_change: Callable[[], None] = lambda: None
+        self._own_path = ""  # the znode of the journal that this server is creating
+        self._prefetched: tuple[str, Any] = ("", None)  # the znode of the journal that was requested by its watch
 
     @property
     def revision(self) -> int:
-        return self.mirror.snapshot.revision
+        return self.cache.snapshot.revision
 
-    def read(self) -> tuple[Said, ZnodeTree]:
-        """All znodes, as they are now; the mirror stays."""
-        place = self.session.place
-        reading = TreeLoader(self.passwords, floor=self.journal.oldest - 1, born=self.journal.born())
-        with BulkReader(place.hosts, place.chroot) as bulk:
+    def read_tree(self) -> tuple[LoadedState, ZnodeTree]:
+        """All znodes as they are now; does not change the cache."""
+        url = self.session.url
+        loader = TreeLoader(self.passwords, floor=self.journal.oldest - 1, journal_start=self.journal.first_zxid())
+        with BulkReader(url.hosts, url.chroot) as bulk:
             tree = read_tree(bulk)
-        said = reading.said(tree, self.journal.last)
-        for each in said.problems:
+        loaded = loader.load(tree, self.journal.last)
+        for each in loaded.problems:
             if each not in self.problems:
-                log.warning("left out what a broker might not start from: %s", each)
-        self.problems = said.problems
-        return said, tree
+                log.warning("left out what might keep a broker from starting: %s", each)
+        self.problems = loaded.problems
+        return loaded, tree
 
-    def begin(self, *, beside: bool) -> Said:
-        """Make the mirror from the znodes, and follow what was committed while they were read."""
+    def load(self, *, has_brokers: bool) -> LoadedState:
+        """Fill the cache from the znodes, and read what was committed meanwhile."""
         self.journal.open()
-        said, tree = self.read()
-        self.mirror = ZnodeCache(said, tree, self.passwords)
-        self.mirror.beside = beside
-        self.follow()
-        self.news.clear()
-        return said
+        loaded, tree = self.read_tree()
+        self.cache = ZnodeCache(loaded, tree, self.passwords, has_brokers=has_brokers)
+        self.catch_up()
+        self.remote.clear()
+        return loaded
 
-    def append(self, records: Sequence[Any], writing: ZnodeWrites) -> set[Resource] | None:
-        """Commit. None: it is done; else others were first, and these are the resources that they moved.
+    def append(self, records: Sequence[Any], writes: ZnodeWrites) -> set[Resource] | None:
+        """Commit. Returns None on success; else other servers were first, and these are the resources they changed.
 
-        Raises Surprise when a znode is not as it should be, Oversize when it is too much at once, StoreUnavailable when
-        nobody can say what happened.
+        Raises UnexpectedZnodeVersion, CommitTooLarge, and StoreUnavailable if the outcome is unknown.
         """
         first = self.revision + 1
-        commit = token_hex(8)
-        entry = written(commit, records)
-        if len(entry) + writing.size > _MOST_BYTES:
+        commit_id = token_hex(8)
+        entry = write_entry(commit_id, records)
+        if len(entry) + writes.size > _MAX_BYTES:
             raise CommitTooLarge
-        self._own = node_path(first)
+        self._own_path = journal_path(first)
         try:
-            results = self.session.commit([ZnodeOp("create", self._own, entry), self.turn.op(), *writing.ops])
-        except Unsure:
-            if not self._was_written(first, commit):
-                self.turn.look()
-                return self.follow()
+            ops = [ZnodeOp("create", self._own_path, entry), self.fairness.op(), *writes.ops]
+            results = self.session.multi(ops)
+        except OUTCOME_UNKNOWN:
+            if not self._was_committed(first, commit_id):
+                self.fairness.wait_for_turn()
+                return self.catch_up()
             results = []
-        for place, result in enumerate(results):
+        for index, result in enumerate(results):
             if isinstance(result, Exception) and not isinstance(result, RolledBackError | RuntimeInconsistency):
-                self._own = ""
-                return self._failed(place, writing, result)
-        self.turn.won()
-        self.mirror.done(writing)
-        self.journal.append(first, first + len(records) - 1)
-        writing.named = [str(name) for op, name in zip(writing.ops, results[2:], strict=False) if op.kind == "notice"]
+                self._own_path = ""
+                return self._rejected(index, writes, result)
+        self.fairness.race_won()
+        self.cache.apply(writes)
+        self.journal.add(first, first + len(records) - 1)
+        created = zip(writes.ops, results[2:], strict=False)
+        writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
         self.watch()
         return None
 
-    def _failed(self, place: int, writing: ZnodeWrites, why: Exception) -> set[Resource]:
-        """A multi was refused for one of its operations: the name was taken, it is another's turn, or a znode moved."""
-        if place > 1:
-            raise UnexpectedZnodeVersion(writing.ops[place - 2], why)
-        if place:
-            self.turn.look()
+    def _rejected(self, index: int, writes: ZnodeWrites, cause: Exception) -> set[Resource]:
+        """An operation of a multi failed: the journal znode exists, another server has the turn, or a version."""
+        if index > 1:
+            raise UnexpectedZnodeVersion(writes.ops[index - 2], cause)
+        if index:
+            self.fairness.wait_for_turn()
         else:
-            self.turn.lost()
-        return self.follow()
+            self.fairness.race_lost()
+        return self.catch_up()
 
-    def announce(self, record: Sequence[Any], changes: Sequence[Change]) -> None:
-        """Tell of a revision that was just appended, though it is nobody's commit."""
-        self.news.append(replace(read_revision(self.revision, record), changes=tuple(changes)))
+    def add_remote(self, record: Sequence[Any], changes: Sequence[Change]) -> None:
+        """Report a revision that this server appended on behalf of others."""
+        self.remote.append(replace(read_revision(self.revision, record), changes=tuple(changes)))
 
-    def _was_written(self, first: int, commit: str) -> bool:
-        """After an answer was lost: whether a commit is in the journal. Where nobody can say, nobody is told no.
+    def _was_committed(self, first: int, commit_id: str) -> bool:
+        """After a lost response: whether the commit is in the journal. Raises StoreUnavailable if that is unknown.
 
-        ZooKeeper takes what a session asks in order, so behind a `sync` the journal has it, or never will.
+        ZooKeeper processes the requests of a session in order: after a `sync` the journal has it, or never will.
         """
-        if not self.session.await_up(TIMEOUT):
-            self._own, self.is_behind = "", True
-            raise StoreUnavailable("ZooKeeper was lost during a commit; whether it was made will be seen later")
-        self.session.client.sync_async(at.JOURNAL).get(timeout=TIMEOUT)
+        if not self.session.wait_connected(TIMEOUT):
+            self._own_path, self.is_behind = "", True
+            raise StoreUnavailable("the connection to ZooKeeper was lost during a commit; its outcome is not known yet")
+        self.session.client.sync_async(paths.JOURNAL).get(timeout=TIMEOUT)
         found = self.journal.entry(first)
-        return found is not None and found.commit == commit
+        return found is not None and found.commit_id == commit_id
 
-    def follow(self) -> set[Resource]:
-        """Read what the journal has got, and say which resources it moved.
+    def catch_up(self) -> set[Resource]:
+        """Read the new znodes of the journal; returns the resources that they changed.
 
-        The next znode is asked for before the one at hand is looked at, so nobody waits for its answer.
+        The next znode is requested before the current one is processed, so that its latency is hidden.
         """
         self.is_behind = False
-        moved: set[Resource] = set()
-        self.session.check()
+        changed: set[Resource] = set()
+        self.session.check_connected()
         first = self.revision + 1
-        answer = self._asking(first)
-        while (data := _data(answer)) is not None:
-            entry = read(first, data)
-            answer = self.session.client.get_async(node_path(first + len(entry.revisions)))
-            moved |= self._take(entry.revisions)
-            self.journal.append(first, self.revision)
+        response = self._request(first)
+        while (data := _data(response)) is not None:
+            entry = read_entry(first, data)
+            response = self.session.client.get_async(journal_path(first + len(entry.revisions)))
+            changed |= self._apply_remote(entry.revisions)
+            self.journal.add(first, self.revision)
             first = self.revision + 1
         self.watch()
-        return moved
+        return changed
 
-    def _take(self, revisions: Sequence[Revision]) -> set[Resource]:
-        """All of one commit at once, as its server wrote it: a znode that it changed thrice has one version more."""
-        new, opened = self.mirror.snapshot, list[Revision]()
-        for sealed in revisions:
-            revision = self._opened(sealed, new)
-            new = new.apply(revision.changes, revision.number)
-            opened.append(revision)
-        lines = [change for each in opened for change in each.changes]
-        self.mirror.done(self.mirror.writing(new, lines))
-        self.news += opened
-        return {change.resource for change in lines}
+    def _apply_remote(self, revisions: Sequence[Revision]) -> set[Resource]:
+        """Apply one commit as a whole: a znode that it changes several times has only one new version."""
+        snapshot, restored = self.cache.snapshot, list[Revision]()
+        for redacted in revisions:
+            revision = self._with_sensitive_values(redacted, snapshot)
+            snapshot = snapshot.apply(revision.changes, revision.number)
+            restored.append(revision)
+        changes = [change for each in restored for change in each.changes]
+        self.cache.apply(build_commit(self.cache, snapshot, changes))
+        self.remote += restored
+        return {change.resource for change in changes}
 
-    def _asking(self, first: int) -> Any:
-        """It may have been asked for when its watch fired; not so when the session ended in between."""
-        (path, answer), self._asked = self._asked, ("", None)
-        if path == node_path(first) and (not answer.ready() or answer.successful()):
-            return answer
-        return self.session.client.get_async(node_path(first))
+    def _request(self, first: int) -> Any:
+        """Uses the request that the watch made, unless the session expired in between."""
+        (path, response), self._prefetched = self._prefetched, ("", None)
+        if path == journal_path(first) and (not response.ready() or response.successful()):
+            return response
+        return self.session.client.get_async(journal_path(first))
 
-    def _opened(self, revision: Revision, snapshot: Snapshot) -> Revision:
-        """The journal has sensitive values sealed; their znodes have them, by now perhaps newer ones."""
-        shut = {at.config_path(change.resource) for change in revision.changes if change.sensitive}
-        if not shut:
+    def _with_sensitive_values(self, revision: Revision, snapshot: Snapshot) -> Revision:
+        """The journal has sensitive values redacted; the znodes have them, perhaps already newer ones."""
+        sensitive = {paths.config_path(change.resource) for change in revision.changes if change.sensitive}
+        if not sensitive:
             return revision
-        self.sealed[revision.number] = revision
-        if len(self.sealed) > _MOST_SEALED:
-            del self.sealed[next(iter(self.sealed))]
-        reading, values = TreeLoader(self.passwords), dict[Resource, Any]()
-        for path, data, _ in self.session.get_many(shut):
-            values.update(reading.document(path, data).overrides)
+        self.redacted[revision.number] = revision
+        if len(self.redacted) > _MAX_REDACTED:
+            del self.redacted[next(iter(self.redacted))]
+        loader, values = TreeLoader(self.passwords), dict[Resource, Any]()
+        for path, data, _ in self.session.get_many(sensitive):
+            values.update(loader.read_document(path, data).overrides)
 
-        def opened(change: Change) -> Change:
+        def restored(change: Change) -> Change:
             if not change.sensitive:
                 return change
             before = snapshot.overrides(change.resource).get(change.key)
             now = values.get(change.resource, {}).get(change.key)
             return change._replace(before=before, after=None if change.after is None else now)
 
-        return replace(revision, changes=tuple(map(opened, revision.changes)))
+        return replace(revision, changes=tuple(map(restored, revision.changes)))
 
     def watch(self) -> None:
-        """Be woken by the next znode of the journal; nobody waits for the answer."""
-        path = node_path(self.revision + 1)
+        """Watch for the next znode of the journal, without waiting for the response."""
+        path = journal_path(self.revision + 1)
 
-        def made(event: Any) -> None:
-            if event.type == "CREATED" and path != self._own:
-                self._asked = (path, self.session.client.get_async(path))  # the answer comes while others wake up
-                self.woken()
+        def created(event: Any) -> None:
+            if event.type == "CREATED" and path != self._own_path:
+                self._prefetched = (path, self.session.client.get_async(path))  # before the store's thread wakes up
+                self.changed()
 
-        def answered(answer: Any) -> None:
-            if answer.successful() and answer.value is not None and path != self._own:
-                self.woken()
+        def exists(response: Any) -> None:
+            if response.successful() and response.value is not None and path != self._own_path:
+                self.changed()
 
-        if self.session.is_up:
-            self.session.client.exists_async(path, made).rawlink(answered)
+        if self.session.is_connected:
+            self.session.client.exists_async(path, created).rawlink(exists)
 
-    def woken(self) -> None:
-        """Called from kazoo's threads."""
+    def changed(self) -> None:
+        """Another server may have committed. Called from kazoo's threads."""
         self.is_behind = True
-        self.wake()
+        self.on_change()
 
 
-def _data(answer: Any) -> bytes | None:
+def _data(response: Any) -> bytes | None:
     try:
-        data: bytes = answer.get(timeout=TIMEOUT)[0]
+        data: bytes = response.get(timeout=TIMEOUT)[0]
     except NoNodeError:
         return None
     return data

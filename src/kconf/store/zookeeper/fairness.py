@@ -1,9 +1,9 @@
-"""Lets a server that keeps losing the race for the next commit have its turn.
+"""Gives a server that keeps losing the race for the next commit its turn.
 
-Who wins is a little faster at the next race too, so one busy server could keep another from ever committing. One that
-has lost a few times takes the turn: it writes its name into /kconf/turn. Every commit names the version of that znode
-that it has seen, so those of the others fail from then on, and their servers wait for a moment. The commit of the one
-whose turn it is gives it back in the same multi. A server that dies in between is not waited for long.
+The winner of a race is slightly ahead in the next one too, so a busy server could keep another from ever committing. A
+server that has lost several times takes the turn: it writes its name to /kconf/turn. Every commit checks the version of
+that znode, so from then on those of the other servers fail, and they wait. The commit of the server that has the turn
+ends it in the same multi. If that server dies, the others end its turn after a short wait.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from kazoo.exceptions import BadVersionError
 
 from kconf.errors import StoreUnavailable
 from kconf.store.zookeeper.paths import TURN
-from kconf.store.zookeeper.session import Session, ZnodeOp
+from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.znode_ops import ZnodeOp
 
-PATIENCE: Final = 8  # races that are lost before a turn is taken
-_LONGEST: Final = 0.3  # seconds that others wait for one who has it
+MAX_LOSSES: Final = 8  # in a row, before a server takes the turn
+_MAX_WAIT: Final = 0.3  # seconds for another server's turn
 
 
 class CommitFairness:
@@ -30,47 +31,46 @@ class CommitFairness:
         self._session = session
         self._name = token_hex(8).encode()
         self._version = 0
-        self._is_ours = False
+        self._has_turn = False
         self._losses = 0
 
     def op(self) -> ZnodeOp:
-        """What a commit has to have in it."""
-        return ZnodeOp("set" if self._is_ours else "check", TURN, b"", self._version)
+        """The operation that must be part of every commit."""
+        return ZnodeOp("set" if self._has_turn else "check", TURN, b"", self._version)
 
-    def won(self) -> None:
-        self._version += self._is_ours
-        self._is_ours = False
+    def race_won(self) -> None:
+        self._version += self._has_turn
+        self._has_turn = False
         self._losses = 0
 
-    def lost(self) -> None:
-        """Someone else was faster."""
+    def race_lost(self) -> None:
         self._losses += 1
-        if self._losses >= PATIENCE and not self._is_ours:
-            self._is_ours = self._written(self._name)
-            if not self._is_ours:
-                self.look()
+        if self._losses >= MAX_LOSSES and not self._has_turn:
+            self._has_turn = self._write(self._name)
+            if not self._has_turn:
+                self.wait_for_turn()
 
-    def look(self) -> None:
-        """See whose turn it is; if another's, wait for it to end, and end it where that takes too long."""
+    def wait_for_turn(self) -> None:
+        """If another server has the turn, wait until it ends, and end it if that takes too long."""
         ended = Event()
-        name = self._seen(lambda _event: ended.set())
-        self._is_ours = name == self._name
-        if not name or self._is_ours:
+        name = self._read(lambda _event: ended.set())
+        self._has_turn = name == self._name
+        if not name or self._has_turn:
             return
-        if ended.wait(_LONGEST):
-            self._seen()
+        if ended.wait(_MAX_WAIT):
+            self._read()
         else:
-            self._written(b"")
+            self._write(b"")
 
-    def _seen(self, watch: Callable[[Any], None] | None = None) -> bytes:
-        """Who has it."""
+    def _read(self, watch: Callable[[Any], None] | None = None) -> bytes:
+        """The name of the server that has the turn."""
         found = self._session.get(TURN, watch)
         if found is None:
-            raise StoreUnavailable(f"someone has deleted {TURN} in ZooKeeper")
+            raise StoreUnavailable(f"{TURN} has been deleted from ZooKeeper")
         self._version = found[1].version
         return found[0]
 
-    def _written(self, name: bytes) -> bool:
+    def _write(self, name: bytes) -> bool:
         try:
             self._version = self._session.set(TURN, name, self._version).version
         except BadVersionError:

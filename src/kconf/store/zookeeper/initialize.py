@@ -1,7 +1,7 @@
-"""A new store in ZooKeeper that goes on where another one ended.
+"""Creates a store in ZooKeeper for a copy.
 
-Until it is whole a znode says so, and no server opens it. What a copy left that could not clean up after itself, the
-next one removes.
+While the copy is in progress, a znode marks the store as incomplete, and no server opens it. If a copy was killed, the
+next one deletes what it left behind.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from kazoo.exceptions import KazooException
 from kconf.errors import StoreMismatch
 from kconf.security.value_cipher import Secrets
 from kconf.store.base import InitialIdentity
-from kconf.store.zookeeper import paths as at
-from kconf.store.zookeeper.session import Session, ZookeeperUrl, failures
+from kconf.store.zookeeper import paths
+from kconf.store.zookeeper.session import Session, store_errors
 from kconf.store.zookeeper.store import ZookeeperStore
+from kconf.store.zookeeper.url import ZookeeperUrl
 
-_ITS_OWN = {"zookeeper"}  # at the very top of every ensemble
+_ZOOKEEPER_OWN = {"zookeeper"}  # in the root of every ensemble
 
 
 @contextmanager
-def founded(url: str, founding: InitialIdentity, secrets: Secrets) -> Iterator[ZookeeperStore]:
-    """The store to fill. It can be opened by others once the block has ended well; else nothing is left."""
-    session = Session(ZookeeperUrl.of(url), secrets)
+def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterator[ZookeeperStore]:
+    """The store to be filled. Others can open it if the block ends without an error; else nothing remains."""
+    session = Session(ZookeeperUrl.parse(url), secrets)
     session.open()
     with closing(session):
-        with failures():
-            if session.get(at.COPYING) is not None:
+        with store_errors():
+            if session.get(paths.COPY_IN_PROGRESS) is not None:
                 _clear(session)
-            if set(session.children("/")) - _ITS_OWN:
+            if set(session.children("/")) - _ZOOKEEPER_OWN:
                 raise StoreMismatch(f"{url} is not empty: a copy goes into an empty place")
-            session.create_once(at.COPYING, b"")
+            session.get_or_create(paths.COPY_IN_PROGRESS, b"")
         try:
-            store = ZookeeperStore.open(url, secrets, cluster_id=founding.cluster_id, epoch=founding.epoch)
-            with closing(store):
+            with closing(ZookeeperStore.open(url, secrets, identity)) as store:
                 yield store
-            with failures():
-                session.client.delete(at.COPYING)
+            with store_errors():
+                session.client.delete(paths.COPY_IN_PROGRESS)
         except BaseException:
             with suppress(KazooException):
                 _clear(session)
@@ -46,13 +46,13 @@ def founded(url: str, founding: InitialIdentity, secrets: Secrets) -> Iterator[Z
 
 
 def _clear(session: Session) -> None:
-    """Remove everything; the mark goes last."""
-    top = at.OURS.removeprefix("/")
+    """Delete everything, COPY_IN_PROGRESS last."""
+    kconf = paths.KCONF.removeprefix("/")
     for name in session.children("/"):
-        if name not in _ITS_OWN | {top}:
+        if name not in _ZOOKEEPER_OWN | {kconf}:
             session.client.delete(f"/{name}", recursive=True)
-    for name in session.children(at.OURS):
-        if f"{at.OURS}/{name}" != at.COPYING:
-            session.client.delete(f"{at.OURS}/{name}", recursive=True)
-    session.client.delete(at.COPYING)
-    session.client.delete(at.OURS)
+    for name in session.children(paths.KCONF):
+        if f"{paths.KCONF}/{name}" != paths.COPY_IN_PROGRESS:
+            session.client.delete(f"{paths.KCONF}/{name}", recursive=True)
+    session.client.delete(paths.COPY_IN_PROGRESS)
+    session.client.delete(paths.KCONF)

@@ -1,8 +1,8 @@
 """The journal in ZooKeeper: one znode per commit, named by the first revision in it.
 
-The next znode's name follows from the last one's, so whoever follows watches for that name and lists nothing; and only
-one server can make it, which is what puts all commits into one order. Reading from further back lists the names once.
-`/kconf/oldest` says where the journal begins: a znode may hold revisions that are forgotten already.
+The name of the next znode follows from the last one, so readers watch for that name instead of listing; and only one
+server can create it, which puts all commits into a total order. The names are listed once, when the journal is opened.
+`/kconf/oldest` is the first revision of the journal: the first znode may have older ones, which are trimmed.
 """
 
 from __future__ import annotations
@@ -16,90 +16,90 @@ from kconf.errors import JournalTrimmed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.resource import Resource
 from kconf.store.record_codec import read_revision, to_json
-from kconf.store.zookeeper.audit import AuditZnodes
+from kconf.store.zookeeper.audit_log import ZookeeperAuditLog
 from kconf.store.zookeeper.paths import JOURNAL, OLDEST
-from kconf.store.zookeeper.session import Session, failures
+from kconf.store.zookeeper.session import Session, store_errors
 
-_AT_ONCE: Final = 64  # znodes asked for together
-_FORGOTTEN_AT_ONCE: Final = 2000  # znodes
+_BATCH: Final = 64  # znodes requested in parallel
+_MAX_DELETED: Final = 2000  # znodes per call
 
 
-class JournalZnode(NamedTuple):
-    """One znode of the journal: who wrote it, and what."""
+class JournalEntry(NamedTuple):
+    """One znode of the journal: the revisions of a commit, and its unique id."""
 
-    commit: str
+    commit_id: str
     revisions: Sequence[Revision]
 
 
-def node_path(first: int) -> str:
+def journal_path(first: int) -> str:
     return f"{JOURNAL}/c_{first:012d}"
 
 
-def written(commit: str, records: Sequence[object]) -> bytes:
-    return to_json({"commit": commit, "revisions": records}).encode()
+def write_entry(commit_id: str, records: Sequence[object]) -> bytes:
+    return to_json({"commit": commit_id, "revisions": records}).encode()
 
 
-def read(first: int, data: bytes) -> JournalZnode:
+def read_entry(first: int, data: bytes) -> JournalEntry:
     facts = json.loads(data)
-    return JournalZnode(
-        facts["commit"], [read_revision(first + at, each) for at, each in enumerate(facts["revisions"])]
+    return JournalEntry(
+        facts["commit"], [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])]
     )
 
 
 class ZookeeperJournal:
-    """Also a JournalReader: kazoo's client can be asked from any thread."""
+    """Also a JournalReader: kazoo's client is thread-safe."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._attempts = AuditZnodes(session)
-        self._firsts: list[int] = []
+        self._audit_log = ZookeeperAuditLog(session)
+        self._firsts: list[int] = []  # the first revision in each znode
         self.last = 0
         self.oldest = 1
 
     def open(self) -> None:
-        """Find out where it begins and ends."""
-        self.look_at_oldest()
+        """Read its first and last revisions."""
+        self.refresh_oldest()
         self._firsts = sorted(int(name.removeprefix("c_")) for name in self._session.children(JOURNAL))
         self.last = 0
         if self._firsts:
             entry = self.entry(self._firsts[-1])
             self.last = entry.revisions[-1].number if entry else self._firsts[-1]
 
-    def look_at_oldest(self) -> int:
-        """Where the journal begins, as ZooKeeper has it now."""
+    def refresh_oldest(self) -> int:
+        """Read the first revision of the journal, which other servers may have trimmed."""
         found = self._session.get(OLDEST)
         self.oldest = int(found[0]) if found else 1
         return self.oldest
 
-    def born(self) -> int:
-        """The zxid since which everything has been journalled."""
-        found = self._session.get(node_path(self._firsts[0])) if self._firsts else self._session.get(JOURNAL)
+    def first_zxid(self) -> int:
+        """The zxid since which all changes are in the journal."""
+        found = self._session.get(journal_path(self._firsts[0])) if self._firsts else self._session.get(JOURNAL)
         return int(found[1].czxid) if found else 0
 
-    def entry(self, first: int) -> JournalZnode | None:
-        found = self._session.get(node_path(first))
-        return None if found is None else read(first, found[0])
+    def entry(self, first: int) -> JournalEntry | None:
+        found = self._session.get(journal_path(first))
+        return None if found is None else read_entry(first, found[0])
 
-    def append(self, first: int, last: int) -> None:
-        """A znode is known to be there."""
+    def add(self, first: int, last: int) -> None:
+        """Record a znode that this or another server has created."""
         self._firsts.append(first)
         self.last = last
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        with failures():
+        with store_errors():
             self._check(after)
             found: list[Revision] = []
             for revision in self._forward(max(after + 1, self.oldest)):
                 found.append(revision)
                 if len(found) == limit:
                     break
-            if found and found[0].number != max(after + 1, self.oldest):  # another server has forgotten some meanwhile
-                self.look_at_oldest()
+            if found and found[0].number != max(after + 1, self.oldest):  # another server has trimmed it
+                self.refresh_oldest()
                 self._check(after)
             return found
 
     def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
-        with failures():
+        with store_errors():
             self._check(after)
             wanted = frozenset(resources)
             found: list[Revision] = []
@@ -111,21 +111,21 @@ class ZookeeperJournal:
             return found
 
     def reverse_changes(self, resources: Collection[Resource], after: int) -> Iterator[Revision]:
-        with failures():
+        with store_errors():
             self._check(after)
             wanted, lowest = frozenset(resources), max(after + 1, self.oldest)
             firsts = self._firsts[max(bisect_right(self._firsts, lowest) - 1, 0) :]
-            for start in range(len(firsts), 0, -_AT_ONCE):
-                for entry in reversed(self._entries(firsts[max(start - _AT_ONCE, 0) : start])):
+            for start in range(len(firsts), 0, -_BATCH):
+                for entry in reversed(self._entries(firsts[max(start - _BATCH, 0) : start])):
                     for revision in reversed(entry.revisions):
                         if revision.number >= lowest and any(each.resource in wanted for each in revision.changes):
                             yield revision
 
     def revision_at(self, time: int) -> int:
-        """By halving: times go up with numbers."""
-        with failures():
+        """A binary search: times increase with revision numbers."""
+        with store_errors():
             firsts = self._firsts
-            low, high = 0, len(firsts)  # the first znode that begins later lies in [low, high]
+            low, high = 0, len(firsts)  # the first later znode is in [low, high]
             while low < high:
                 middle = (low + high) // 2
                 entry = self.entry(firsts[middle])
@@ -143,17 +143,17 @@ class ZookeeperJournal:
             return found
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
-        with failures():
-            return self._attempts.read(after, limit)
+        with store_errors():
+            return self._audit_log.read(after, limit)
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        with failures():
-            self._attempts.keep(attempts)
+        with store_errors():
+            self._audit_log.append(attempts)
 
     def trim(self, before_time: int | None, keep_last: int | None, up_to: int | None) -> int:
         """As Store.trim."""
-        with failures():
-            oldest = self.look_at_oldest()
+        with store_errors():
+            oldest = self.refresh_oldest()
             first = oldest if keep_last is None else max(oldest, self.last + 1 - keep_last)
             if before_time is not None:
                 young = (each.number for each in self._forward(oldest) if each.time >= before_time)
@@ -162,31 +162,31 @@ class ZookeeperJournal:
             if first > oldest:
                 self._session.set(OLDEST, str(first).encode())
                 self.oldest = first
-            self._forget(first)
+            self._delete_before(first)
             return first - oldest
 
-    def _forget(self, first: int) -> None:
-        """Delete the znodes that hold nothing from `first` on; another server may do the same."""
-        gone = max(bisect_right(self._firsts, first) - 1, 0)
-        gone = min(gone, _FORGOTTEN_AT_ONCE)
-        self._session.delete(node_path(each) for each in self._firsts[:gone])
-        self._firsts = self._firsts[gone:]
+    def _delete_before(self, first: int) -> None:
+        """Delete the znodes with only revisions before `first`; another server may do the same."""
+        count = max(bisect_right(self._firsts, first) - 1, 0)
+        count = min(count, _MAX_DELETED)
+        self._session.delete(journal_path(each) for each in self._firsts[:count])
+        self._firsts = self._firsts[count:]
 
     def close(self) -> None:
-        """Nothing of its own to let go of."""
+        """The session belongs to the store."""
 
     def _check(self, after: int) -> None:
         if after + 1 < self.oldest and self.oldest > 1:
             raise JournalTrimmed(self.oldest)
 
     def _forward(self, first: int) -> Iterator[Revision]:
-        """All revisions from one on."""
+        """All revisions from `first` on."""
         start = max(bisect_right(self._firsts, first) - 1, 0)
         firsts = self._firsts[start:]
-        for at in range(0, len(firsts), _AT_ONCE):
-            for entry in self._entries(firsts[at : at + _AT_ONCE]):
+        for index in range(0, len(firsts), _BATCH):
+            for entry in self._entries(firsts[index : index + _BATCH]):
                 yield from (each for each in entry.revisions if each.number >= first)
 
-    def _entries(self, firsts: Sequence[int]) -> list[JournalZnode]:
-        paths = {node_path(first): first for first in firsts}
-        return [read(paths[path], data) for path, data, _ in self._session.get_many(paths)]
+    def _entries(self, firsts: Sequence[int]) -> list[JournalEntry]:
+        by_path = {journal_path(first): first for first in firsts}
+        return [read_entry(by_path[path], data) for path, data, _ in self._session.get_many(by_path)]

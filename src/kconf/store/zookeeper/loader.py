@@ -1,154 +1,141 @@
-"""All of the znodes at once: what they say, as a snapshot, and what of it kconf did not write."""
+"""Loads the whole tree: the znodes as a snapshot, and which of them were changed externally."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from logging import getLogger
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from immutables import Map
 
 from kconf.model.resource import Overrides, Resource, Topic
 from kconf.model.snapshot import Snapshot
-from kconf.store.zookeeper import paths as at
+from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.bulk_reader import BulkReader, Znode
-from kconf.store.zookeeper.passwords import Passwords
+from kconf.store.zookeeper.marks import RevisionMark, marked_path
+from kconf.store.zookeeper.passwords import BrokerPasswords
 from kconf.store.zookeeper.znode_codec import ZnodeDocument, ZnodeProblem, read_acls, read_config, read_topic
 from kconf.util.gc_tuning import gc_paused
 
 log = getLogger(__name__)
 
 
-class Mark(NamedTuple):
-    """What is remembered of a znode that cannot say it itself: it is gone, or was written from outside."""
-
-    numbers: Sequence[int]
-    modified: int = 0  # the zxid at which it was seen; 0: it was deleted
-
-    @classmethod
-    def of(cls, data: bytes) -> Mark | None:
-        """As it was written; None where someone else wrote something else."""
-        try:
-            numbers, modified = json.loads(data)
-            return cls(tuple(map(int, numbers)), int(modified))
-        except (TypeError, ValueError):
-            return None
-
-
-def mark_path(path: str) -> str:
-    return f"{at.MARKS}/{quote(path, safe='')}"
-
-
-def write_mark(mark: Mark) -> bytes:
-    return json.dumps([list(mark.numbers), mark.modified]).encode()
-
-
 class ZnodeTree(NamedTuple):
-    """Everything as it was read; `doomed` are topics that the controller is about to delete."""
+    """All znodes as they were read; `deleting` are the topics that the controller is about to delete."""
 
     znodes: Mapping[str, Znode]
-    doomed: frozenset[str]
-    marks: Mapping[str, Mark]
-    users: Sequence[str]  # those that have clients with quotas
+    deleting: frozenset[str]
+    marks: Mapping[str, RevisionMark]
+    users: Sequence[str]  # the znodes of users that have clients with quotas
 
 
 def read_tree(bulk: BulkReader) -> ZnodeTree:
-    roots = (at.TOPICS, at.CLIENTS, at.USERS, at.BROKERS, at.IPS, at.TOPIC_NODES, at.OWN_TOPICS)
-    directories = list(bulk.children((at.LITERAL_ACLS, at.PREFIXED_ACLS, at.OWN_CONFIG)))
+    roots = (paths.TOPICS, paths.CLIENTS, paths.USERS, paths.BROKERS, paths.IPS, paths.TOPIC_NODES, paths.KCONF_TOPICS)
+    directories = list(bulk.children((paths.LITERAL_ACLS, paths.PREFIXED_ACLS, paths.KCONF_CONFIG)))
     znodes = dict(bulk.get(bulk.children([*roots, *directories])))
-    users = [path for path, znode in znodes.items() if znode.children and path.startswith(f"{at.USERS}/")]
+    users = [path for path, znode in znodes.items() if znode.num_children and path.startswith(f"{paths.USERS}/")]
     znodes |= bulk.get(bulk.children(f"{user}/clients" for user in users))
-    doomed = frozenset(path.rpartition("/")[2] for path in bulk.children([at.DELETIONS]))
+    deleting = frozenset(path.rpartition("/")[2] for path in bulk.children([paths.DELETE_TOPICS]))
     marks = {}
-    for path, znode in bulk.get(bulk.children([at.MARKS])):
-        mark = Mark.of(znode.data)
+    for path, znode in bulk.get(bulk.children([paths.MARKS])):
+        mark = RevisionMark.read(znode.data)
         if mark is None:
-            log.warning("%s is no mark of ours, and left out", path)
+            log.warning("%s is not a revision mark, and was left out", path)
         else:
-            marks[unquote(path.rpartition("/")[2])] = mark
-    return ZnodeTree(znodes, doomed, marks, users)
+            marks[marked_path(path.rpartition("/")[2])] = mark
+    return ZnodeTree(znodes, deleting, marks, users)
 
 
-class Said(NamedTuple):
-    """What a tree says. `unseen` are znodes that were written from outside and are in no journal."""
+class LoadedState(NamedTuple):
+    """The state in a tree. `unjournaled` are znodes that were changed externally and are not in the journal."""
 
     snapshot: Snapshot
     versions: dict[str, int]
     problems: Sequence[ZnodeProblem]
-    unseen: Sequence[str]
+    unjournaled: Sequence[str]
 
 
 class TreeLoader:
-    """Turns znodes into resources. `floor` stands for changes older than the journal, `born` is where that begins."""
+    """Converts znodes to resources.
 
-    def __init__(self, passwords: Passwords, *, floor: int = 0, born: int = 0) -> None:
+    `journal_start` is the zxid since which changes are journaled; `floor` stands for revisions older than the journal.
+    """
+
+    def __init__(self, passwords: BrokerPasswords, *, floor: int = 0, journal_start: int = 0) -> None:
         self._passwords = passwords
-        self._floor, self._born = floor, born
+        self._floor, self._journal_start = floor, journal_start
         self._shared: dict[tuple[tuple[str, str], ...], Overrides] = {}
 
-    def document(self, path: str, data: bytes) -> ZnodeDocument:
-        """The overrides in a znode; raises ValueError for a path that names nothing."""
-        holders = at.owners(path)
-        if not holders:
-            raise ValueError(f"{path} names nothing")
-        if path.startswith(at.LITERAL_ACLS):
-            return read_acls(path, holders[0], data)
-        document = read_config(path, holders, data)
-        if not path.startswith(f"{at.BROKERS}/"):
+    def read_document(self, path: str, data: bytes) -> ZnodeDocument:
+        """The overrides in a znode; raises ValueError for a path that is not a config znode."""
+        resources = paths.resources_of(path)
+        if not resources:
+            raise ValueError(f"{path} is not a config znode")
+        if path.startswith(paths.LITERAL_ACLS):
+            return read_acls(path, resources[0], data)
+        document = read_config(path, resources, data)
+        if not path.startswith(f"{paths.BROKERS}/"):
             return document
-        shown, lost = self._passwords.shown(holders[0], document.overrides[holders[0]])
-        problems = [*document.problems, *(ZnodeProblem(path, key, "no secret opens its value") for key in lost)]
-        return ZnodeDocument({holders[0]: shown}, document.stamps, problems)
+        values, undecodable = self._passwords.decode(resources[0], document.overrides[resources[0]])
+        problems = [
+            *document.problems,
+            *(ZnodeProblem(path, key, "no secret decodes its value") for key in undecodable),
+        ]
+        return ZnodeDocument({resources[0]: values}, document.stamps, problems)
 
-    def said(self, tree: ZnodeTree, revision: int) -> Said:
+    def load(self, tree: ZnodeTree, revision: int) -> LoadedState:
         """The state of a tree, at `revision`."""
         topics: dict[str, Topic] = {}
         configs: dict[Resource, Overrides] = {}
         changed: dict[Resource, int] = {}
         problems: list[ZnodeProblem] = []
-        unseen: list[str] = []
-        for path, mark in tree.marks.items():
-            if path not in tree.znodes:
-                _note(changed, at.owners(path), mark.numbers)
+        unjournaled: list[str] = []
+        for path in tree.marks.keys() - tree.znodes.keys():
+            _set_changed(changed, paths.resources_of(path), tree.marks[path].revisions)
         with gc_paused():
             for path, znode in tree.znodes.items():
-                name = at.topic_of(path)
-                holders: Sequence[Resource]
+                name = paths.topic_of(path)
+                resources: Sequence[Resource]
                 stamps: Sequence[int]
                 try:
                     if name is not None:
-                        holders = (Resource.topic(name),)
+                        resources = (Resource.topic(name),)
                         topic, stamp, found = read_topic(path, name, znode.data)
                         stamps = () if stamp is None else (stamp,)
-                        if topic is not None and name not in tree.doomed:
+                        if topic is not None and name not in tree.deleting:
                             topics[name] = topic
                     else:
-                        document = self.document(path, znode.data)
-                        holders, stamps, found = tuple(document.overrides), document.stamps, document.problems
-                        self._take(document, configs, tree.doomed if path.startswith(at.TOPICS) else frozenset())
+                        document = self.read_document(path, znode.data)
+                        resources, stamps, found = tuple(document.overrides), document.stamps, document.problems
+                        deleting = tree.deleting if path.startswith(paths.TOPICS) else frozenset[str]()
+                        self._add_configs(document, configs, deleting)
                 except ValueError:
                     problems.append(ZnodeProblem(path, "", "its name cannot be decoded"))
                     continue
                 problems += found
                 if not stamps:
-                    stamps = self._foreign(path, znode, len(holders), tree.marks.get(path), unseen)
-                _note(changed, holders, stamps)
+                    mark = tree.marks.get(path)
+                    if self._is_unjournaled(znode, mark):
+                        unjournaled.append(path)
+                    stamps = self._revisions_without_stamps(znode, mark, len(resources))
+                _set_changed(changed, resources, stamps)
         snapshot = Snapshot.of(revision, Map(topics), Map(configs), Map(changed))
-        return Said(snapshot, _versions(tree), problems, unseen)
+        return LoadedState(snapshot, _versions(tree), problems, unjournaled)
 
-    def _take(self, document: ZnodeDocument, configs: dict[Resource, Overrides], doomed: frozenset[str]) -> None:
+    def _add_configs(
+        self, document: ZnodeDocument, configs: dict[Resource, Overrides], deleting: frozenset[str]
+    ) -> None:
         for resource, values in document.overrides.items():
-            if values and resource.name not in doomed:
+            if values and resource.name not in deleting:
                 configs[resource] = self._shared.setdefault(tuple(values.items()), values)
 
-    def _foreign(self, path: str, znode: Znode, count: int, mark: Mark | None, unseen: list[str]) -> tuple[int, ...]:
-        """When a znode without stamps was last changed, as far as the journal knows."""
-        if mark is not None and mark.modified == znode.modified:
-            return tuple(mark.numbers)
-        if znode.modified > self._born:
-            unseen.append(path)
+    def _is_unjournaled(self, znode: Znode, mark: RevisionMark | None) -> bool:
+        return (mark is None or mark.mzxid != znode.mzxid) and znode.mzxid > self._journal_start
+
+    def _revisions_without_stamps(self, znode: Znode, mark: RevisionMark | None, count: int) -> tuple[int, ...]:
+        """The last changes of a znode that was written externally, as far as they are journaled."""
+        if mark is not None and mark.mzxid == znode.mzxid:
+            return tuple(mark.revisions)
         return (self._floor,) * count
 
 
@@ -157,13 +144,13 @@ def _versions(tree: ZnodeTree) -> dict[str, int]:
     versions = {path: znode.version for path, znode in tree.znodes.items()}
     for path in tree.users:
         versions[f"{path}/clients"] = 0
-    for name in tree.doomed:
-        versions.pop(at.topic_path(name), None)
-        versions.pop(at.config_path(Resource.topic(name)), None)
+    for name in tree.deleting:
+        versions.pop(paths.topic_path(name), None)
+        versions.pop(paths.config_path(Resource.topic(name)), None)
     return versions
 
 
-def _note(changed: dict[Resource, int], holders: Sequence[Resource], numbers: Sequence[int]) -> None:
-    for resource, number in zip(holders, numbers, strict=False):
-        if number > changed.get(resource, 0):
-            changed[resource] = number
+def _set_changed(changed: dict[Resource, int], resources: Sequence[Resource], revisions: Sequence[int]) -> None:
+    for resource, revision in zip(resources, revisions, strict=False):
+        if revision > changed.get(resource, 0):
+            changed[resource] = revision

@@ -1,6 +1,6 @@
-"""Who is there: an ephemeral znode per kconf server under /kconf/servers, and the brokers' own under /brokers/ids.
+"""The members of the cluster: an ephemeral znode per kconf server under /kconf/servers, and brokers in /brokers/ids.
 
-kconf never registers where brokers do: a controller would give it partitions to lead.
+kconf never registers itself in /brokers/ids: a controller would assign partitions to it.
 """
 
 from __future__ import annotations
@@ -15,67 +15,63 @@ from urllib.parse import urlsplit
 from kazoo.exceptions import NodeExistsError
 
 from kconf.errors import ConfigurationError
-from kconf.model.membership import NOBODY, Member, Members
-from kconf.store.zookeeper import paths as at
+from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
+from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.session import TIMEOUT, Session
 
 log = getLogger(__name__)
 
-_PATIENCE: Final = 2 * TIMEOUT  # a server that was killed is still there until its session ends
+_MAX_WAIT: Final = 2 * TIMEOUT  # the znode of a killed server exists until its session times out
 
 
 class Membership:
-    """Registers this server, and knows the others."""
+    """Registers this server, and reads the other members."""
 
-    def __init__(self, session: Session, woken: Callable[[], None]) -> None:
-        self.members = NOBODY
-        self.is_waiting = False
+    def __init__(self, session: Session, on_change: Callable[[], None]) -> None:
+        self.members = NO_MEMBERS
+        self.is_stale = False
         self._session = session
-        self._woken = woken
-        self._own: Member | None = None
+        self._on_change = on_change
+        self._own: ClusterMember | None = None
 
-    def join(self, member: Member) -> None:
-        """Raises ConfigurationError where another server has the same id."""
+    def join(self, member: ClusterMember) -> None:
+        """Raises ConfigurationError if another server has the same id."""
         self._own = member
-        path, data = f"{at.SERVERS}/{member.id}", _written(member)
+        path, data = f"{paths.SERVERS}/{member.id}", _write_server(member)
         for _ in range(2):
             try:
                 self._session.create(path, data, ephemeral=True)
             except NodeExistsError:
-                if self._is_ours(path):
+                if self._session.owns(path):
                     break
-                self._await_gone(path)
+                self._wait_deleted(path)
             else:
-                self.look()
+                self.refresh()
                 return
-        if not self._is_ours(path):
+        if not self._session.owns(path):
             raise ConfigurationError(f"another server with the id {member.id} uses this store: give each its --node-id")
 
-    def _is_ours(self, path: str) -> bool:
-        found, identity = self._session.get(path), self._session.client.client_id
-        return found is not None and identity is not None and found[1].owner_session_id == identity[0]
-
-    def _await_gone(self, path: str) -> None:
-        gone = Event()
-        if self._session.get(path, lambda _event: gone.set()) is not None:
-            gone.wait(_PATIENCE)
+    def _wait_deleted(self, path: str) -> None:
+        deleted = Event()
+        if self._session.get(path, lambda _event: deleted.set()) is not None:
+            deleted.wait(_MAX_WAIT)
 
     def rejoin(self) -> None:
-        """A new session: the znode of the old one is gone, or goes."""
+        """Register again in a new session; the znode of the old one is deleted with it."""
         if self._own is not None:
             try:
                 self.join(self._own)
             except ConfigurationError as error:
                 log.error("%s", error)
 
-    def look(self) -> None:
-        """Read who is there, and watch for the next change."""
-        self.is_waiting = False
-        servers = self._read(at.SERVERS, _read_server)
-        brokers = self._read(at.BROKER_IDS, _read_broker)
-        self.members = Members(servers, brokers)
+    def refresh(self) -> None:
+        """Read the members, and watch for the next change."""
+        self.is_stale = False
+        servers = self._read(paths.SERVERS, _read_server)
+        brokers = self._read(paths.BROKER_IDS, _read_broker)
+        self.members = ClusterMembers(servers, brokers)
 
-    def _read(self, directory: str, read: Callable[[int, Any], Member]) -> Mapping[int, Member]:
+    def _read(self, directory: str, read: Callable[[int, Any], ClusterMember]) -> Mapping[int, ClusterMember]:
         names = [name for name in self._session.children(directory, self._changed) if name.isdecimal()]
         found = {}
         for path, data, stat in self._session.get_many(f"{directory}/{name}" for name in names):
@@ -83,26 +79,26 @@ class Membership:
             try:
                 found[number] = read(number, json.loads(data))._replace(epoch=stat.czxid)
             except (ValueError, KeyError, TypeError, AttributeError):
-                log.warning("passed over %s: it does not say where it listens", path)
+                log.warning("ignored %s: it has no valid endpoints", path)
         return found
 
     def _changed(self, _event: Any) -> None:
-        self.is_waiting = True
-        self._woken()
+        self.is_stale = True
+        self._on_change()
 
 
-def _written(member: Member) -> bytes:
+def _write_server(member: ClusterMember) -> bytes:
     facts = {"version": 1, "endpoints": member.endpoints, "rack": member.rack}
     return json.dumps(facts, separators=(",", ":")).encode()
 
 
-def _read_server(number: int, facts: Any) -> Member:
+def _read_server(number: int, facts: Any) -> ClusterMember:
     endpoints = {name: (str(host), int(port)) for name, (host, port) in facts["endpoints"].items()}
-    return Member(number, endpoints, facts["rack"])
+    return ClusterMember(number, endpoints, facts["rack"])
 
 
-def _read_broker(number: int, facts: Any) -> Member:
-    """Kafka's document: endpoints read NAME://host:port."""
+def _read_broker(number: int, facts: Any) -> ClusterMember:
+    """Kafka's document: endpoints are NAME://host:port."""
     endpoints = {}
     for each in facts["endpoints"]:
         name, _, address = each.partition("://")
@@ -110,4 +106,4 @@ def _read_broker(number: int, facts: Any) -> Member:
         endpoints[name] = (str(parts.hostname), int(parts.port or 0))
     protocols = facts.get("listener_security_protocol_map", {})
     plain = next((address for name, address in endpoints.items() if protocols.get(name, name) == "PLAINTEXT"), None)
-    return Member(number, endpoints, facts.get("rack"), plain)
+    return ClusterMember(number, endpoints, facts.get("rack"), plain)

@@ -1,77 +1,102 @@
-"""Purges notifications, as every broker does: 15 minutes beside real brokers, one minute where there are none.
-
-A server deletes its own by name, many in one multi. What servers left that are gone is found by listing, and that only
-where there is more than this server knows of. Their names are numbered in the order of their age, so that of many young
-ones only the first is looked at: meanwhile nobody commits, or hears of what others did.
-"""
+"""Kafka's change notifications: which znode has changed, written for brokers and read as brokers do."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from itertools import pairwise
-from time import monotonic
-from typing import Final
+import json
+from typing import Final, NamedTuple
 
-from kconf.store.zookeeper import paths as at
-from kconf.store.zookeeper.session import Session, ZnodeOp
+from kconf.engine.access.acls import ResourcePattern
+from kconf.model.acl import AclType, PatternType
+from kconf.store.zookeeper import paths
 
-ALONE, BESIDE = 60.0, 900.0  # seconds
-_DIRECTORIES: Final = (at.CONFIG_CHANGES, at.LITERAL_ACL_CHANGES, at.PREFIXED_ACL_CHANGES)
-_TOGETHER: Final = 200
-_AT_ONCE: Final = 1000  # in one call
+DIRECTORIES: Final = (paths.CONFIG_CHANGES, paths.LITERAL_ACL_CHANGES, paths.PREFIXED_ACL_CHANGES)
+_CONFIG_CHANGE: Final = "config_change_"
+_ACL_CHANGE: Final = "acl_changes_"
 
 
-class NotificationPurger:
-    """Those that this server made, and when."""
+class Notification(NamedTuple):
+    """What brokers read when a znode has changed: a sequential child of `directory`."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._made: deque[tuple[float, str]] = deque()
+    directory: str
+    prefix: str
+    data: bytes
 
-    def made(self, paths: Iterable[str]) -> None:
-        now = monotonic()
-        self._made.extend((now, path) for path in paths)
 
-    def purge(self, seconds: float) -> bool:
-        """Delete what is older than that, or as much of it as may be at once; whether there may be more."""
-        oldest = monotonic() - seconds
-        old: list[str] = []
-        while self._made and self._made[0][0] <= oldest and len(old) < _AT_ONCE:
-            old.append(self._made.popleft()[1])
-        self._delete(old)
-        left = self._left_over(seconds) if len(old) < _AT_ONCE else []
-        self._delete(left)
-        return max(len(old), len(left)) >= _AT_ONCE
+def notification_for(path: str) -> Notification | None:
+    """The notification of a changed znode; None if Kafka has none: created or grown topics, and kconf's own znodes."""
+    if path.startswith("/config/"):
+        text = json.dumps(
+            {"version": 2, "entity_path": path.removeprefix("/config/"), "kconf": 1}, separators=(",", ":")
+        )
+        return Notification(paths.CONFIG_CHANGES, _CONFIG_CHANGE, text.encode())
+    for resource in paths.resources_of(path) if path.startswith(paths.LITERAL_ACLS) else ():
+        pattern = ResourcePattern.of(resource)
+        kind = AclType(pattern.type).name
+        if pattern.pattern == PatternType.LITERAL:
+            return Notification(paths.LITERAL_ACL_CHANGES, _ACL_CHANGE, f"{kind}:{pattern.name}".encode())
+        # Brokers reject any other field here.
+        facts = {"version": 1, "resourceType": kind, "name": pattern.name, "patternType": "PREFIXED"}
+        text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
+        return Notification(paths.PREFIXED_ACL_CHANGES, _ACL_CHANGE, text.encode())
+    return None
 
-    def _left_over(self, seconds: float) -> list[str]:
-        """Of others; their age is told by the server's clock, which is compared with itself."""
-        found: list[str] = []
-        for directory in _DIRECTORIES:
-            names = self._session.children(directory) if self._count(directory) > len(self._made) else []
-            if not names:
-                continue
-            paths = [f"{directory}/{name}" for name in sorted(names, key=at.number_of)]
-            oldest = self._now() - 1000 * seconds
-            for start, end in pairwise([0, *range(1, len(paths), _TOGETHER), len(paths)]):
-                made = [(path, stat.ctime) for path, _, stat in self._session.get_many(paths[start:end])]
-                found += [path for path, time in made if time <= oldest]
-                young = (path for path, time in made if time > oldest)
-                if len(found) >= _AT_ONCE or any(at.number_of(path) >= 0 for path in young):
-                    break  # a stray name tells nothing of those behind it
-        return found[:_AT_ONCE]
 
-    def _count(self, directory: str) -> int:
-        found = self._session.get(directory)
-        return found[1].numChildren if found else 0
+class MalformedNotification(ValueError):
+    """A notification that names no znode."""
 
-    def _now(self) -> int:
-        """What time it is for ZooKeeper."""
-        return int(self._session.set(f"{at.OURS}/clock", b"").mtime)
 
-    def _delete(self, paths: list[str]) -> None:
-        for start in range(0, len(paths), _TOGETHER):
-            some = paths[start : start + _TOGETHER]
-            results = self._session.commit(ZnodeOp("delete", path) for path in some)
-            if any(isinstance(each, Exception) for each in results):
-                self._session.delete(some)  # one by one: a broker was faster with some of them
+def sequence_number(name: str) -> int:
+    """The number that ZooKeeper appended to the name of a notification; -1 for any other name, which is never read."""
+    digits = name[-10:]
+    return int(digits) if len(digits) == 10 and digits.isdecimal() else -1
+
+
+def read_config_notification(data: bytes) -> tuple[str, bool] | None:
+    """The znode that a config notification names, and whether kconf wrote it; None: to be ignored silently.
+
+    Reads both versions of KIP-21. Raises MalformedNotification where Kafka logs an error.
+    """
+    try:
+        facts = json.loads(data.decode("utf-8-sig"))
+    except ValueError:
+        if not data:
+            raise MalformedNotification("it is empty") from None
+        return None  # as in Kafka: from before KIP-21
+    if not isinstance(facts, dict):
+        raise MalformedNotification("it is not an object")
+    version = facts.get("version")
+    if type(version) is not int or version not in (1, 2):
+        raise MalformedNotification("its version is not 1 or 2")
+    return _named_path(facts, version), "kconf" in facts
+
+
+def _named_path(facts: dict[str, object], version: int) -> str:
+    if version == 1:
+        kind, name = facts.get("entity_type"), facts.get("entity_name")
+        if kind not in ("topics", "clients") or not isinstance(name, str) or not name:
+            raise MalformedNotification("it names neither a topic nor a client")
+        return f"/config/{kind}/{name}"
+    named = facts.get("entity_path")
+    path = f"/config/{named}" if isinstance(named, str) else ""
+    if not _is_config_path(path):
+        raise MalformedNotification("it names no entity")
+    return path
+
+
+def _is_config_path(path: str) -> bool:
+    try:
+        return bool(paths.resources_of(path))
+    except ValueError:
+        return False
+
+
+def read_acl_notification(directory: str, data: bytes) -> str:
+    """The znode that an ACL notification names; raises MalformedNotification."""
+    try:
+        if directory == paths.LITERAL_ACL_CHANGES:
+            kind, _, name = data.decode().partition(":")
+            return f"{paths.LITERAL_ACLS}/{paths.ACL_TYPES[AclType[kind]]}/{name}"
+        facts = json.loads(data)
+        return f"{paths.PREFIXED_ACLS}/{paths.ACL_TYPES[AclType[facts['resourceType']]]}/{facts['name']}"
+    except (ValueError, KeyError, TypeError):
+        raise MalformedNotification("it names no ACLs") from None

@@ -1,12 +1,11 @@
-"""A ZooKeeper that is not ours to write: a cluster's whole configuration, read and followed, and no znode touched.
+"""A ZooKeeper that kconf only reads: the whole configuration of a cluster, kept up to date, without writing any znode.
 
-For `--read-only`, and as the source of a copy. What others change there is found by the notifications that they leave;
-each time everything is read again and compared. The journal of what was found is this process's own and ends with it.
+For `--read-only`, and as the source of a copy. Changes are detected by watches on Kafka's notifications; each time the
+whole tree is read again and compared. The journal of these changes is in memory and is lost with the process.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,27 +15,28 @@ from time import time
 from typing import Final
 
 from kconf.errors import RevisionConflict, StoreMismatch, StoreReadOnly, StoreUnavailable
-from kconf.model.journal import AuditEntry, RequestContext, Revision, sealed_with
-from kconf.model.membership import Member, Members
+from kconf.model.journal import AuditEntry, RequestContext, Revision, redact_revision
+from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import NO_SECRETS, Secrets
-from kconf.store.memory import MemoryStore
-from kconf.store.zookeeper import paths as at
+from kconf.store.memory_journal import MemoryJournal
+from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.bulk_reader import BulkReader
-from kconf.store.zookeeper.external_changes import ORIGIN, between
+from kconf.store.zookeeper.external_changes import ORIGIN
+from kconf.store.zookeeper.layout import read_cluster_id
 from kconf.store.zookeeper.loader import TreeLoader, read_tree
 from kconf.store.zookeeper.membership import Membership
-from kconf.store.zookeeper.passwords import Passwords
-from kconf.store.zookeeper.session import Session, ZookeeperUrl, failures
+from kconf.store.zookeeper.notifications import DIRECTORIES
+from kconf.store.zookeeper.passwords import BrokerPasswords
+from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.snapshot_diff import diff_snapshots
+from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
 
 log = getLogger(__name__)
 
-_WATCHED: Final = (
-    *(at.CONFIG_CHANGES, at.LITERAL_ACL_CHANGES, at.PREFIXED_ACL_CHANGES, at.TOPIC_NODES, at.DELETIONS),
-    at.JOURNAL,
-)
+_WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES, paths.DELETE_TOPICS, paths.JOURNAL)
 
 
 class ReadonlyZookeeperStore:
@@ -44,30 +44,30 @@ class ReadonlyZookeeperStore:
 
     def __init__(self, url: str, session: Session, secrets: Secrets, facts: dict[str, bytes]) -> None:
         self.url = url
-        self.cluster_id = str(json.loads(facts[at.CLUSTER_ID])["id"])
-        self.epoch = int(facts.get(at.EPOCH, b"0"))
+        self.cluster_id = read_cluster_id(facts[paths.CLUSTER_ID])
+        self.epoch = int(facts.get(paths.EPOCH, b"0"))
         self.problems: Sequence[ZnodeProblem] = ()
         self._session = session
-        self._seal = facts.get(at.SEAL) or token_bytes(32)
-        self._passwords = Passwords(self._seal, secrets)
-        self._kept = MemoryStore()
-        self._wake: Callable[[], None] = lambda: None
-        self._own: dict[int, Member] = {}
-        self._membership = Membership(session, lambda: self._wake())
-        self._turned = set(_WATCHED)  # what may have changed since it was read
-        session.on_news = self._woken
+        self._store_key = facts.get(paths.STORE_KEY) or token_bytes(32)
+        self._passwords = BrokerPasswords(self._store_key, secrets)
+        self._journal = MemoryJournal()
+        self._callback: Callable[[], None] = lambda: None
+        self._own: dict[int, ClusterMember] = {}
+        self._membership = Membership(session, lambda: self._callback())
+        self._stale = set(_WATCHED)  # the directories that may have changed since they were read
+        session.on_connected = self._connected
         self._snapshot = self._read(0)
 
     @classmethod
     def open(cls, url: str, secrets: Secrets = NO_SECRETS) -> ReadonlyZookeeperStore:
-        """Raises StoreUnavailable where no ZooKeeper answers, StoreMismatch where there is no cluster."""
-        session = Session(ZookeeperUrl.of(url), secrets)
+        """Raises StoreUnavailable if no ZooKeeper answers, StoreMismatch if there is no cluster."""
+        session = Session(ZookeeperUrl.parse(url), secrets)
         session.open()
         try:
-            with failures():
-                found = session.get_many((at.CLUSTER_ID, at.EPOCH, at.SEAL))
+            with store_errors():
+                found = session.get_many((paths.CLUSTER_ID, paths.EPOCH, paths.STORE_KEY))
                 facts = {path: data for path, data, _ in found}
-                if at.CLUSTER_ID not in facts:
+                if paths.CLUSTER_ID not in facts:
                     raise StoreMismatch(f"{url} has neither a Kafka cluster nor a store of kconf")
                 return cls(url, session, secrets, facts)
         except BaseException:
@@ -76,21 +76,21 @@ class ReadonlyZookeeperStore:
 
     @property
     def unreadable(self) -> Sequence[str]:
-        """What cannot be taken over: values that no secret opens, and what Kafka itself would stumble over."""
+        """Values that no secret decodes, and those that are invalid for Kafka too."""
         return [str(each) for each in self.problems]
 
     @property
     def is_reachable(self) -> bool:
-        return self._session.is_up
+        return self._session.is_connected
 
-    def join(self, member: Member) -> None:
-        """Only this process knows of it: nothing is written."""
+    def join(self, member: ClusterMember) -> None:
+        """Nothing is written: only this process has it."""
         self._own = {member.id: member}
-        with failures():
-            self._membership.look()
+        with store_errors():
+            self._membership.refresh()
 
     @property
-    def members(self) -> Members:
+    def members(self) -> ClusterMembers:
         known = self._membership.members
         return known._replace(servers={**known.servers, **self._own})
 
@@ -99,77 +99,77 @@ class ReadonlyZookeeperStore:
         return len(self.problems)
 
     def _read(self, revision: int) -> Snapshot:
-        """All znodes as they are now; they are watched before they are read."""
-        turned, self._turned = self._turned, set()
-        for directory in turned:
-            self._session.children(directory, partial(self._fired, directory))
-        with BulkReader(self._session.place.hosts, self._session.place.chroot) as bulk:
-            said = TreeLoader(self._passwords).said(read_tree(bulk), revision)
-        for each in said.problems:
+        """All znodes as they are now; watches are set before they are read."""
+        stale, self._stale = self._stale, set()
+        for directory in stale:
+            self._session.children(directory, partial(self._changed, directory))
+        with BulkReader(self._session.url.hosts, self._session.url.chroot) as bulk:
+            loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision)
+        for each in loaded.problems:
             if each not in self.problems:
                 log.warning("left out: %s", each)
-        self.problems = said.problems
-        return said.snapshot
+        self.problems = loaded.problems
+        return loaded.snapshot
 
-    def _fired(self, directory: str, _event: object) -> None:
-        self._turned.add(directory)
-        self._wake()
+    def _changed(self, directory: str, _event: object) -> None:
+        self._stale.add(directory)
+        self._callback()
 
-    def _woken(self) -> None:
-        self._turned |= set(_WATCHED) if self._session.expired else set()
-        self._wake()
+    def _connected(self) -> None:
+        self._stale |= set(_WATCHED) if self._session.expired else set()
+        self._callback()
 
     def load(self) -> Snapshot:
         self.poll_remote()
         return self._snapshot
 
-    def follow(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._callback = callback
 
     def poll_remote(self) -> Sequence[Revision]:
-        if self._membership.is_waiting and self._session.is_up:
-            with suppress(StoreUnavailable), failures():
-                self._membership.look()
-        if not self._turned or not self._session.is_up:
+        if self._membership.is_stale and self._session.is_connected:
+            with suppress(StoreUnavailable), store_errors():
+                self._membership.refresh()
+        if not self._stale or not self._session.is_connected:
             return ()
         self._session.expired = False
-        turned = set(self._turned)
+        stale = set(self._stale)
         try:
-            with failures():
+            with store_errors():
                 found = self._read(self._snapshot.revision)
         except StoreUnavailable as error:
-            log.warning("could not read what others have changed: %s", error)
-            self._turned |= turned
+            log.warning("could not read the changes of others: %s", error)
+            self._stale |= stale
             return ()
-        changes = between(self._snapshot, found)
+        changes = diff_snapshots(self._snapshot, found)
         if not changes:
             return ()
         number = self._snapshot.revision + 1
         revision = Revision(number, int(time() * 1000), RequestContext(""), tuple(changes), ORIGIN)
         self._snapshot = self._snapshot.apply(changes, number)
-        self._kept.keep(self.redact(revision))
+        self._journal.append(self.redact(revision))
         return (revision,)
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         raise StoreReadOnly("nothing is written to this ZooKeeper")
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
-        return self._kept.changes(after, limit)
+        return self._journal.changes(after, limit)
 
     def redact(self, revision: Revision) -> Revision:
-        return sealed_with(self._seal, revision)
+        return redact_revision(revision, self._store_key)
 
-    def reader(self) -> MemoryStore:
-        return self._kept
+    def journal_reader(self) -> MemoryJournal:
+        return self._journal
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        self._kept.append_attempts(attempts)
+        self._journal.append_attempts(attempts)
 
     def oldest(self) -> int:
-        return self._kept.oldest()
+        return self._journal.oldest()
 
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
-        return self._kept.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
+        return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
     def housekeep(self) -> bool:
         return False

@@ -1,9 +1,9 @@
-"""What stands in a znode: Kafka's documents, read strictly and written so that no broker can stumble over them.
+"""The contents of znodes: Kafka's documents, validated when read, and always readable for brokers when written.
 
-A document that kconf wrote has one more field, `kconf`: the revision of the last change of each resource that it holds
-(real brokers ignore the field, and lose it with their next write: that is how a change from outside is told). A running
-broker skips what it cannot read, but the same znode keeps it from starting again: so only strings are written, and of a
-foreign document each value is held against its key. What fails is reported, left out, and never written again.
+A document that kconf wrote has one more field, `kconf`, its stamp: the revision of the last change of each resource in
+it. Brokers ignore the field and drop it with their next write, which is how an external change is detected. A running
+broker skips what it cannot parse, but fails to start from the same znode: so only strings are written, and the values
+of an external document are checked against their keys. Invalid values are reported, left out and never written again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUOTAS: Final[Keys] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 
 
 class ZnodeProblem(NamedTuple):
-    """Something in a foreign znode that was left out. It never shows a value."""
+    """An invalid part of an external znode, which was left out. Contains no value."""
 
     path: str
     key: str
@@ -41,7 +41,7 @@ class ZnodeProblem(NamedTuple):
 
 
 class ZnodeDocument(NamedTuple):
-    """A znode as it was read: the overrides of each resource, and when kconf last changed each; no stamps: foreign."""
+    """The overrides of each resource in a znode, and the revision of its last change; no stamps: written externally."""
 
     overrides: Mapping[Resource, Overrides]
     stamps: Sequence[int]
@@ -57,13 +57,13 @@ _PERMISSIONS: Final = {_word(each).upper(): each for each in Permission}
 
 
 def write_config(values: Iterable[Overrides], stamps: Sequence[int]) -> bytes:
-    """The document of an entity. `values` are those of all resources that it holds, in the order of the stamps."""
+    """The document of an entity. `values` are the overrides of all resources in it, in the order of the stamps."""
     config = {key: value for each in values for key, value in each.items()}
     return to_json({"version": 1, "config": config, STAMP: list(stamps)}).encode()
 
 
 def write_acls(keys: Iterable[str], stamps: Sequence[int]) -> bytes:
-    """The document of a pattern's ACLs."""
+    """The document with the ACLs of a resource pattern."""
     return to_json({"version": 1, "acls": [_acl(key) for key in keys], STAMP: list(stamps)}).encode()
 
 
@@ -77,23 +77,23 @@ def _acl(key: str) -> dict[str, str]:
     }
 
 
-def write_topic(topic: Topic, stamp: int, found: bytes = b"") -> bytes:
-    """The document of a topic's partitions. `found` is what stands there now: what a move of replicas needs stays."""
-    kept = _object(found) or {}
+def write_topic(topic: Topic, stamp: int, current: bytes = b"") -> bytes:
+    """The document with the partitions of a topic. A reassignment in the `current` document is preserved."""
+    existing = _object(current) or {}
     return to_json(
         {
             "partitions": {str(number): list(replicas) for number, replicas in enumerate(topic.replicas)},
             "topic_id": encode_id(topic.id),
-            "adding_replicas": kept.get("adding_replicas", {}),
-            "removing_replicas": kept.get("removing_replicas", {}),
+            "adding_replicas": existing.get("adding_replicas", {}),
+            "removing_replicas": existing.get("removing_replicas", {}),
             "version": 3,
             STAMP: [stamp],
         }
     ).encode()
 
 
-def read_config(path: str, holders: Sequence[Resource], data: bytes) -> ZnodeDocument:
-    """An entity's document. As in Kafka, what is not one is an entity without overrides."""
+def read_config(path: str, resources: Sequence[Resource], data: bytes) -> ZnodeDocument:
+    """The document of an entity. As in Kafka, a malformed one means no overrides."""
     facts = _object(data)
     config = (facts or {}).get("config", {})
     if not isinstance(config, dict):
@@ -101,44 +101,44 @@ def read_config(path: str, holders: Sequence[Resource], data: bytes) -> ZnodeDoc
     problems: list[ZnodeProblem] = []
     if data and facts is None:
         problems.append(ZnodeProblem(path, "", "it is not a JSON object"))
-    found: dict[Resource, dict[str, str]] = {each: {} for each in holders}
+    found: dict[Resource, dict[str, str]] = {each: {} for each in resources}
     for key, value in config.items():
-        holder = holders[1] if len(holders) > 1 and key in SCRAM else holders[0]
-        why = _fault(holder, key, value)
-        if why is None:
-            found[holder][key] = value
+        resource = resources[1] if len(resources) > 1 and key in SCRAM else resources[0]
+        problem = _value_problem(resource, key, value)
+        if problem is None:
+            found[resource][key] = value
         else:
-            problems.append(ZnodeProblem(path, key, why))
-    return ZnodeDocument(found, _stamps(facts, len(holders)), problems)
+            problems.append(ZnodeProblem(path, key, problem))
+    return ZnodeDocument(found, _stamps(facts, len(resources)), problems)
 
 
-def _fault(holder: Resource, key: str, value: object) -> str | None:
-    """Why a value must not be taken over; None: it may."""
+def _value_problem(resource: Resource, key: str, value: object) -> str | None:
+    """Why a value is invalid; None if it is valid."""
     if not isinstance(value, str):
         return "its value is not a string"
-    if holder.type == ResourceType.SCRAM:
+    if resource.type == ResourceType.SCRAM:
         try:
             from_text(value)
         except ScramError:
-            return "it is no SCRAM credential"
+            return "it is not a SCRAM credential"
         return None
-    if holder.type == ResourceType.QUOTA:
+    if resource.type == ResourceType.QUOTA:
         known = _QUOTAS.get(key)
         if known is None:
             return "there is no such quota"
         whole = known.type in (ValueType.LONG, ValueType.INT)
         return "its value is not a number" if not _is_number(value, whole=whole) else None
-    known = TOPIC.get(key) if holder.type == ResourceType.TOPIC else None
+    known = TOPIC.get(key) if resource.type == ResourceType.TOPIC else None
     if known is not None:
         try:
             check(known, value)
         except InvalidConfig:
-            return "its value is not one that the key can have"
+            return "its value is not valid for the key"
     return None
 
 
 def _is_number(text: str, *, whole: bool) -> bool:
-    """Plain numbers only: a broker does not start from '1e4' or '10000.0' where it wants a whole one."""
+    """Plain numbers only: a broker does not start with '1e4' or '10000.0' where it expects an integer."""
     if whole:
         return text.removeprefix("-").isdecimal() and text.isascii()
     try:
@@ -148,8 +148,8 @@ def _is_number(text: str, *, whole: bool) -> bool:
     return text.isascii() and text == text.strip() and "_" not in text
 
 
-def read_acls(path: str, holder: Resource, data: bytes) -> ZnodeDocument:
-    """A pattern's ACLs, as the keys of its resource."""
+def read_acls(path: str, resource: Resource, data: bytes) -> ZnodeDocument:
+    """The ACLs of a resource pattern, as the keys of its resource."""
     facts = _object(data)
     listed = (facts or {}).get("acls", [])
     problems: list[ZnodeProblem] = []
@@ -166,13 +166,13 @@ def read_acls(path: str, holder: Resource, data: bytes) -> ZnodeDocument:
             problems.append(ZnodeProblem(path, "", "one of its ACLs cannot be read"))
             continue
         found[to_json([principal, host, int(operation), int(permission)])] = ""
-    return ZnodeDocument({holder: found}, _stamps(facts, 1), problems)
+    return ZnodeDocument({resource: found}, _stamps(facts, 1), problems)
 
 
 def read_topic(path: str, name: str, data: bytes) -> tuple[Topic | None, int | None, Sequence[ZnodeProblem]]:
-    """A topic, its stamp (None: foreign), and what is wrong with it.
+    """A topic, its stamp (None: written externally), and its problems.
 
-    A topic without an id (it is from before Kafka 2.8, or the controller has not seen it yet) is not there yet.
+    A topic without an id (from before Kafka 2.8, or not yet seen by the controller) is treated as missing.
     """
     facts = _object(data)
     stamps = _stamps(facts, 1)

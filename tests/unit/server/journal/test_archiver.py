@@ -15,8 +15,8 @@ from kconf.server.journal.archiver import Archiver, Archiving
 from kconf.server.journal.audit_log import AuditLog
 from kconf.server.journal.retention import Retention
 from kconf.service import Service
-from kconf.store.base import open_store
 from kconf.store.memory import MemoryStore
+from kconf.store.registry import open_store
 from tests.archive.reading import archived
 
 Story = Callable[[Service, Archiver], Coroutine[Any, Any, None]]

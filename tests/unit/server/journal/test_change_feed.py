@@ -206,7 +206,7 @@ class SlowStore(MemoryStore):
         during()
         return found
 
-    def about(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
+    def changes_for(self, resources: Collection[Resource], after: int, limit: int = 1000) -> Sequence[Revision]:
         found = [
             each for each in self.changes(after, 10_000) if any(change.resource in resources for change in each.changes)
         ]

@@ -11,9 +11,10 @@ import pytest
 from kconf.errors import StoreError, StoreMismatch, StoreUnavailable
 from kconf.model.resource import Resource
 from kconf.model.snapshot import replay
-from kconf.store.base import Store, open_store
+from kconf.store.base import Store
+from kconf.store.registry import open_store
 from kconf.store.sqlite.backup import backup
-from tests.contract.changes import commit, draft, put
+from tests.contract.changes import commit, pending, put
 
 ORDERS = Resource.topic("orders")
 
@@ -67,8 +68,8 @@ def test_a_store_is_copied_whole_while_it_is_written(source: Path, target: Path)
         number = 0
         while not enough.is_set():
             number += 1
-            batch = [draft(put(Resource.group(f"{number}-{place}"), "k", str(number))) for place in range(20)]
-            store.commit([*batch, draft(put(ORDERS, "last", str(number)))])
+            batch = [pending(put(Resource.group(f"{number}-{place}"), "k", str(number))) for place in range(20)]
+            store.commit([*batch, pending(put(ORDERS, "last", str(number)))])
             writing.set()
 
     writer = Thread(target=write)
@@ -96,7 +97,7 @@ def test_an_existing_file_stays_unless_told(source: Path, target: Path) -> None:
     made(source)
     target.write_text("precious")
 
-    with pytest.raises(StoreError, match="already there"):
+    with pytest.raises(StoreError, match="already exists"):
         backup(source, target)
     assert target.read_text() == "precious"
 

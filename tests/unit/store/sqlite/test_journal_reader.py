@@ -43,7 +43,7 @@ def meanwhile(reader: SqliteJournalReader, sign: str, act: Callable[[], object])
 def test_a_trim_between_the_check_and_the_read_leaves_no_gap(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
-    reader = store.reader()
+    reader = store.journal_reader()
     meanwhile(reader, "SELECT number, record", lambda: store.trim(keep_last=2))
 
     assert [each.number for each in reader.changes(3)] == [4, 5, 6, 7, 8, 9]
@@ -55,7 +55,7 @@ def test_a_trim_between_the_check_and_the_read_leaves_no_gap(store: SqliteStore)
 def test_a_fold_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
-    reader = store.reader()
+    reader = store.journal_reader()
     meanwhile(reader, "'folded'", lambda: put(store, 10, sensitive=True))  # what is sensitive is folded at once
 
     assert [each.number for each in reader.changes_for([ORDERS], 0)] == list(range(1, 10))
@@ -66,7 +66,7 @@ def test_a_fold_between_the_index_and_the_rest_leaves_no_gap(store: SqliteStore)
 def test_a_trim_while_a_time_is_looked_for_does_not_matter(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
-    reader = store.reader()
+    reader = store.journal_reader()
     meanwhile(reader, "SELECT time", lambda: store.trim(keep_last=1))
 
     assert reader.revision_at(5) == 5
@@ -76,7 +76,7 @@ def test_a_trim_while_a_time_is_looked_for_does_not_matter(store: SqliteStore) -
 def test_a_reader_that_stops_half_way_holds_nothing(store: SqliteStore) -> None:
     for number in range(1, 10):
         put(store, number)
-    reader = store.reader()
+    reader = store.journal_reader()
     going_back = reader.reverse_changes([ORDERS], 0)
     assert next(going_back).number == 9
     going_back.close()  # type: ignore[attr-defined]  # it is a generator

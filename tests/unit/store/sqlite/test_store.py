@@ -17,12 +17,13 @@ import pytest
 
 from kconf.errors import ConfigurationError, StoreError, StoreLocked, StoreMismatch, StoreUnavailable
 from kconf.model.resource import Resource
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 from kconf.store.sqlite.backup import backup
+from kconf.store.sqlite.files import path_of
 from kconf.store.sqlite.schema import TABLES, VERSION
-from kconf.store.sqlite.store import SqliteStore, path_of
+from kconf.store.sqlite.store import SqliteStore
 from kconf.version import __version__
-from tests.contract.changes import commit, draft, put, topic, turned
+from tests.contract.changes import commit, pending, put, topic, turned
 
 ORDERS = Resource.topic("orders")
 
@@ -95,7 +96,7 @@ def test_every_file_is_its_owners_only_whatever_the_umask(path: Path, mask: int)
 
 def test_a_second_process_is_told_who_has_the_store(path: Path) -> None:
     store = open_store(url(path))
-    code = "import sys; from kconf.store.base import open_store; open_store(sys.argv[1])"
+    code = "import sys; from kconf.store.registry import open_store; open_store(sys.argv[1])"
 
     second = subprocess.run([sys.executable, "-c", code, url(path)], capture_output=True, text=True, check=False)
     store.close()
@@ -107,7 +108,7 @@ def test_a_second_process_is_told_who_has_the_store(path: Path) -> None:
 
 def test_the_lock_of_a_killed_process_is_free(path: Path) -> None:
     code = (
-        "import sys; from kconf.store.base import open_store\n"
+        "import sys; from kconf.store.registry import open_store\n"
         "kept = open_store(sys.argv[1]); print('open', flush=True); input()"
     )
     with subprocess.Popen(
@@ -315,7 +316,7 @@ def test_a_full_disk_fails_the_batch_and_nothing_else(path: Path) -> None:
     wal = path.with_name("kconf.db-wal").stat().st_size
 
     with no_file_longer_than(wal + 5000), pytest.raises(StoreUnavailable, match=r"kconf\.db"):
-        store.commit([draft(put(ORDERS, f"k{number}", "x" * 1000)) for number in range(100)])
+        store.commit([pending(put(ORDERS, f"k{number}", "x" * 1000)) for number in range(100)])
 
     assert store.load() == before
     assert commit(store, put(ORDERS, "a", "2"), guards={ORDERS: 1}).number == 2
@@ -328,7 +329,7 @@ def test_a_full_disk_fails_the_batch_and_nothing_else(path: Path) -> None:
 
 def test_a_damaged_file_is_a_store_error(path: Path) -> None:
     store = open_store(url(path))
-    store.commit([draft(put(Resource.group(str(number)), "k", "x" * 500)) for number in range(200)])
+    store.commit([pending(put(Resource.group(str(number)), "k", "x" * 500)) for number in range(200)])
     store.close()
     size = path.stat().st_size
     with path.open("r+b") as file:
@@ -352,7 +353,7 @@ def test_every_commit_is_synced(path: Path) -> None:
 
 def test_equal_overrides_are_kept_once(path: Path) -> None:
     store = open_store(url(path))
-    store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(10)])
+    store.commit([pending(put(Resource.group(str(number)), "k", "v")) for number in range(10)])
     store.close()
 
     store = open_store(url(path))
@@ -362,8 +363,8 @@ def test_equal_overrides_are_kept_once(path: Path) -> None:
 
 def test_what_was_not_folded_into_the_state_is_found_in_the_journal(path: Path) -> None:
     store = open_store(url(path))
-    store.commit([draft(put(Resource.group(str(number)), "k", "v")) for number in range(3000)])
-    store.commit([draft(put(ORDERS, "a", "1")), draft(put(Resource.group("0"), "k", None))])
+    store.commit([pending(put(Resource.group(str(number)), "k", "v")) for number in range(3000)])
+    store.commit([pending(put(ORDERS, "a", "1")), pending(put(Resource.group("0"), "k", None))])
     folded, state = meta(path)["folded"], store.load()
 
     backup(path, path.with_name("copy.db"))  # as a crash would leave it

@@ -12,7 +12,7 @@ from kconf.errors import ApiError, Results
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
-from kconf.store.base import open_store
+from kconf.store.registry import open_store
 
 if TYPE_CHECKING:
     from kconf.model.scram import CredentialInfo

@@ -1,4 +1,4 @@
-"""Attempts in ZooKeeper: one znode per batch that was written down, named by the first number in it."""
+"""The audit log in ZooKeeper: one znode per batch of attempts, named by the number of the first."""
 
 from __future__ import annotations
 
@@ -10,46 +10,47 @@ from typing import Final
 from kazoo.exceptions import NodeExistsError
 
 from kconf.model.journal import AuditEntry
-from kconf.store.base import MOST_ATTEMPTS
+from kconf.store.base import MAX_ATTEMPTS
 from kconf.store.record_codec import attempt_record, read_attempt, to_json
 from kconf.store.zookeeper.paths import ATTEMPTS
 from kconf.store.zookeeper.session import Session
 
-_TOGETHER: Final = 200  # attempts in one znode: each takes at most about 2 kB
+_MAX_PER_ZNODE: Final = 200  # attempts: each takes at most about 2 kB
 
 
-class AuditZnodes:
-    """Numbers go up by one for each attempt of any server."""
+class ZookeeperAuditLog:
+    """Numbers increase by one for each attempt of any server."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def keep(self, attempts: Sequence[AuditEntry]) -> None:
-        """Write them down; the newest `MOST_ATTEMPTS` stay."""
-        for start in range(0, len(attempts), _TOGETHER):
-            data = to_json([attempt_record(each) for each in attempts[start : start + _TOGETHER]]).encode()
-            while not self._written(self._next(), data):
+    def append(self, attempts: Sequence[AuditEntry]) -> None:
+        """Store attempts; the newest `MAX_ATTEMPTS` are retained."""
+        for start in range(0, len(attempts), _MAX_PER_ZNODE):
+            data = to_json([attempt_record(each) for each in attempts[start : start + _MAX_PER_ZNODE]]).encode()
+            while not self._create(self._next_number(), data):
                 pass  # another server took the number
-        self._forget()
+        self._trim()
 
-    def _written(self, first: int, data: bytes) -> bool:
+    def _create(self, first: int, data: bytes) -> bool:
         try:
             self._session.create(_path(first), data)
         except NodeExistsError:
             return False
         return True
 
-    def _next(self) -> int:
+    def _next_number(self) -> int:
         firsts = self._firsts()
         found = self._session.get(_path(firsts[-1])) if firsts else None
         return firsts[-1] + len(json.loads(found[0])) if found else 1
 
     def _firsts(self) -> list[int]:
+        """The first number in each znode."""
         return sorted(int(name.removeprefix("a_")) for name in self._session.children(ATTEMPTS))
 
-    def _forget(self) -> None:
+    def _trim(self) -> None:
         firsts = self._firsts()
-        old = (first for first, following in pairwise(firsts) if following <= firsts[-1] - MOST_ATTEMPTS)
+        old = (first for first, following in pairwise(firsts) if following <= firsts[-1] - MAX_ATTEMPTS)
         self._session.delete(map(_path, old))
 
     def read(self, after: int, limit: int) -> list[AuditEntry]:
@@ -58,9 +59,9 @@ class AuditZnodes:
         for first, following in zip_longest(firsts, firsts[1:]):
             if (following is not None and following <= after + 1) or len(found) >= limit:
                 continue
-            node = self._session.get(_path(first))
-            records = json.loads(node[0]) if node else []
-            found += [read_attempt(first + at, each) for at, each in enumerate(records) if first + at > after]
+            znode = self._session.get(_path(first))
+            records = json.loads(znode[0]) if znode else []
+            found += [read_attempt(first + index, each) for index, each in enumerate(records) if first + index > after]
         return found[:limit]
 
 

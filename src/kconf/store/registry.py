@@ -1,0 +1,82 @@
+"""Which store a URL names: the only place that knows the schemes.
+
+A new kind of store is a package with a `BACKEND`, one line in `_BACKENDS`, and one line in tests/contract/stores.py.
+A backend is imported when it is used, as some need a package that is not always installed: the extra
+`kconf[<scheme>]` brings it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from kconf.errors import ConfigurationError
+from kconf.security.value_cipher import NO_SECRETS, Secrets
+from kconf.store.base import Backend, Backup, InitialIdentity, Store
+
+_BACKENDS: Final[Mapping[str, str]] = {
+    "sqlite:///FILE": "kconf.store.sqlite.backend",
+    "zookeeper://HOST:PORT/CHROOT": "kconf.store.zookeeper.backend",
+    "memory:": "kconf.store.memory",
+}
+"""The form of the URLs of each kind of store, and the module that has its `BACKEND`."""
+
+_FOR_TESTS: Final = "memory:"
+
+
+def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = False) -> Store:
+    """Open the store that a URL names. `secrets` encrypt the values that must not be readable in it.
+
+    `read_only` is for a ZooKeeper that Kafka owns: not even kconf's own znodes are created there.
+    """
+    backend = backend_of(url)
+    if read_only and backend.open_read_only is not None:
+        return backend.open_read_only(url, secrets)
+    return backend.open(url, secrets)
+
+
+def initialize_store(url: str, identity: InitialIdentity, secrets: Secrets) -> AbstractContextManager[Store]:
+    """A new store to be filled. Others can open it once the block has ended without an error; else nothing remains."""
+    backend = backend_of(url)
+    if backend.initialize is None:
+        raise ConfigurationError(f"cannot copy to {url!r}: use {_url_forms()}")
+    return backend.initialize(url, identity, secrets)
+
+
+def backup_store(url: str, target: Path, *, overwrite: bool = False) -> Backup:
+    """Copy a store to a file; a server may be using it."""
+    backend = backend_of(url)
+    if backend.backup is None:
+        raise ConfigurationError(f"cannot back up {url!r} to a file: use sqlite:///FILE, or kconf store copy")
+    return backend.backup(url, target, overwrite)
+
+
+def backend_of(url: str) -> Backend:
+    for form, module in _BACKENDS.items():
+        if url.startswith(_prefix(form)):
+            return _load(module, url)
+    raise ConfigurationError(f"unknown store {url!r}: use {_url_forms()}")
+
+
+def _load(module: str, url: str) -> Backend:
+    try:
+        backend: Backend = import_module(module).BACKEND
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("kconf"):
+            raise
+        extra = url.partition(":")[0]
+        raise ConfigurationError(f"{url} needs the package {error.name}: pip install 'kconf[{extra}]'") from None
+    return backend
+
+
+def _prefix(form: str) -> str:
+    """Everything before the first placeholder, which is in capitals: `sqlite:///` of `sqlite:///FILE`."""
+    scheme, _, rest = form.partition(":")
+    return f"{scheme}:{'/' * (len(rest) - len(rest.lstrip('/')))}"
+
+
+def _url_forms() -> str:
+    return " or ".join(form for form in _BACKENDS if form != _FOR_TESTS)

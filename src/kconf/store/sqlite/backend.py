@@ -1,0 +1,15 @@
+"""What registry.py needs to know about SQLite stores."""
+
+from __future__ import annotations
+
+from kconf.store.base import Backend
+from kconf.store.sqlite.backup import backup
+from kconf.store.sqlite.files import path_of
+from kconf.store.sqlite.initialize import initialize
+from kconf.store.sqlite.store import SqliteStore
+
+BACKEND = Backend(
+    open=SqliteStore.open,
+    initialize=initialize,
+    backup=lambda url, target, overwrite: backup(path_of(url), target, overwrite=overwrite),
+)

@@ -1,0 +1,78 @@
+"""Purges old notifications, as brokers do: after 15 minutes with Kafka brokers, after one minute without.
+
+A server deletes its own notifications by name, many in one multi. Those of servers that are gone are found by listing,
+only if a directory has more than this server has created. Their numbers are in the order of their age, so of many young
+ones only the first is read: the store cannot commit or poll meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import pairwise
+from time import monotonic
+from typing import Final
+
+from kconf.store.zookeeper import paths
+from kconf.store.zookeeper.notifications import DIRECTORIES, sequence_number
+from kconf.store.zookeeper.session import Session
+from kconf.store.zookeeper.znode_ops import ZnodeOp
+
+RETENTION_WITHOUT_BROKERS, RETENTION_WITH_BROKERS = 60.0, 900.0  # seconds
+_BATCH: Final = 200
+_MAX_PER_CALL: Final = 1000
+
+
+class NotificationPurger:
+    """Deletes the notifications that this server created, and those that others left behind."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._created: deque[tuple[float, str]] = deque()
+
+    def add(self, created: Iterable[str]) -> None:
+        now = monotonic()
+        self._created.extend((now, path) for path in created)
+
+    def purge(self, seconds: float) -> bool:
+        """Delete what is older than that, up to a limit per call; returns whether there may be more."""
+        oldest = monotonic() - seconds
+        old: list[str] = []
+        while self._created and self._created[0][0] <= oldest and len(old) < _MAX_PER_CALL:
+            old.append(self._created.popleft()[1])
+        self._delete(old)
+        orphaned = self._orphaned(seconds) if len(old) < _MAX_PER_CALL else []
+        self._delete(orphaned)
+        return max(len(old), len(orphaned)) >= _MAX_PER_CALL
+
+    def _orphaned(self, seconds: float) -> list[str]:
+        """Old notifications of other servers. Both times are by ZooKeeper's clock."""
+        found: list[str] = []
+        for directory in DIRECTORIES:
+            names = self._session.children(directory) if self._count(directory) > len(self._created) else []
+            if not names:
+                continue
+            sorted_paths = [f"{directory}/{name}" for name in sorted(names, key=sequence_number)]
+            oldest = self._now() - 1000 * seconds
+            for start, end in pairwise([0, *range(1, len(sorted_paths), _BATCH), len(sorted_paths)]):
+                created = [(path, stat.ctime) for path, _, stat in self._session.get_many(sorted_paths[start:end])]
+                found += [path for path, time in created if time <= oldest]
+                young = (path for path, time in created if time > oldest)
+                if len(found) >= _MAX_PER_CALL or any(sequence_number(path) >= 0 for path in young):
+                    break  # a name without a number says nothing about the age of those after it
+        return found[:_MAX_PER_CALL]
+
+    def _count(self, directory: str) -> int:
+        found = self._session.get(directory)
+        return found[1].numChildren if found else 0
+
+    def _now(self) -> int:
+        """ZooKeeper's time."""
+        return int(self._session.set(paths.CLOCK, b"").mtime)
+
+    def _delete(self, purged: list[str]) -> None:
+        for start in range(0, len(purged), _BATCH):
+            some = purged[start : start + _BATCH]
+            results = self._session.multi(ZnodeOp("delete", path) for path in some)
+            if any(isinstance(each, Exception) for each in results):
+                self._session.delete(some)  # one by one: a broker has deleted some of them

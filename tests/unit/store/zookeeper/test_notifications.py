@@ -1,0 +1,53 @@
+"""Kafka's notifications are read and written as Kafka does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kconf.store.zookeeper import paths
+from kconf.store.zookeeper.notifications import (
+    MalformedNotification,
+    notification_for,
+    read_acl_notification,
+    read_config_notification,
+)
+from tests.unit.store.zookeeper.golden import GOLDEN, golden, unstamped
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    golden(paths.CONFIG_CHANGES, paths.LITERAL_ACL_CHANGES, paths.PREFIXED_ACL_CHANGES),
+)
+def test_a_notification_of_kafka_leads_to_the_znode_and_is_written_the_same(path: str, data: str) -> None:
+    directory, _, name = path.rpartition("/")
+    if directory == paths.CONFIG_CHANGES:
+        found = read_config_notification(data.encode())
+        assert found is not None
+        meant, ours = found
+        assert not ours
+    else:
+        meant = read_acl_notification(directory, data.encode())
+
+    notification = notification_for(meant)
+    assert notification is not None
+    assert (notification.directory, name.startswith(notification.prefix)) == (directory, True)
+    if directory == paths.CONFIG_CHANGES:
+        assert unstamped(notification.data) == json.loads(data)
+        assert read_config_notification(notification.data) == (meant, True)
+    else:
+        assert notification.data == data.encode()
+
+
+@pytest.mark.parametrize("case", GOLDEN["notification_acceptance"], ids=lambda case: case["data"][:60] or "empty")
+def test_a_notification_is_followed_where_a_broker_follows_it(case: dict[str, Any]) -> None:
+    try:
+        found = read_config_notification(case["data"].encode())
+    except MalformedNotification:
+        outcome = "error logged"
+    else:
+        outcome = "silent" if found is None else "applied"
+
+    assert outcome == ("applied" if case["applied"] else case["note"])
