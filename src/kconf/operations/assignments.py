@@ -32,8 +32,8 @@ def _alteration(op: OpType, kind: ResourceType, word: str) -> AlterConfigOp:
         return AlterConfigOp(op, key, "")
     if not equals or not key:
         raise ConfigurationError(f"{word!r} is neither a resource nor KEY=VALUE")
-    from kconf.cli.common.catalog import known_key
-    from kconf.cli.common.units import raw_value
+    from kconf.configdef.lookup import known_key
+    from kconf.configdef.units import raw_value
 
     return AlterConfigOp(op, key, raw_value(known_key(kind, key), fetched(key, text)))
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
 from kconf.errors import ApiError, ErrorCode, InvalidConfig, KafkaError
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import Entry, Source, ValueType, own_source
-from kconf.model.resource import Resource, ResourceType
+from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.configdef.key import ConfigKey
     from kconf.model.entry import View
 
-HIDDEN: Final = "[hidden]"
 CONFIG: Final = "config"
 TOPIC: Final = "topic"
 
@@ -115,7 +115,7 @@ def _views(admin: SyncAdminClient, wishes: Wishes) -> tuple[dict[Resource, View]
 
 
 def _edit(resource: Resource, wish: AlterConfigOp, entry: Entry | None) -> PlannedChange:
-    from kconf.cli.common.catalog import known_key
+    from kconf.configdef.lookup import known_key
 
     key = known_key(resource.type, wish.key)
     own = own_source(resource)
@@ -167,14 +167,12 @@ def inherited(entry: Entry | None, own: Source, key: ConfigKey | None = None) ->
 
 
 def is_sensitive(resource: Resource, name: str, key: ConfigKey | None, entry: Entry | None) -> bool:
-    """A broker's key that nobody knows counts as a secret, as it does to Kafka."""
+    """Whether a value is to be hidden: the cluster, the catalog or the name of the key decides."""
     if entry is not None and entry.sensitive:
         return True
     if key is not None:
         return key.sensitive
-    from kconf.cli.compat.kafka_configs.secrets import is_secret
-
-    return is_secret("brokers" if resource.type is ResourceType.BROKER else "", name)
+    return is_sensitive_key(resource.type, name)
 
 
 def _source(entry: Entry | None) -> str:

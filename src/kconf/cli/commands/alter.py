@@ -140,8 +140,9 @@ def _scrubbed(failure: ApiError | None, resource: Resource, wishes: Sequence[Alt
     """A server's words, less the secrets that we sent it."""
     if failure is None or not failure.message:
         return failure
-    from kconf.cli.common.catalog import known_key
-    from kconf.operations.planned_change import HIDDEN, is_sensitive
+    from kconf.configdef.lookup import known_key
+    from kconf.configdef.sensitive import HIDDEN
+    from kconf.operations.planned_change import is_sensitive
 
     said = failure.message
     for each in wishes:

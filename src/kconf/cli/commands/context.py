@@ -136,10 +136,10 @@ def shown_fields(context: Context) -> dict[str, Any]:
 
 
 def _hidden(key: str, value: str) -> str:
-    from kconf.cli.compat.kafka_configs.secrets import HIDDEN, looks_secret
     from kconf.client.contexts.config_providers import is_reference
+    from kconf.configdef.sensitive import HIDDEN, looks_sensitive
 
-    return HIDDEN if looks_secret(key) and not is_reference(value) else value
+    return HIDDEN if looks_sensitive(key) and not is_reference(value) else value
 
 
 def add_context(options: argparse.Namespace, answer: CommandResult) -> None:

@@ -86,7 +86,7 @@ def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
     fields: dict[str, Any] = {"resource": str(resource)}
     if entry is None:
         return {**fields, "key": None, "value": None, "source": None, "update": None, "sensitive": None, "synonyms": []}
-    from kconf.cli.common.catalog import update_mode
+    from kconf.configdef.lookup import update_mode
     from kconf.operations.planned_change import SOURCES
 
     return {
@@ -101,7 +101,7 @@ def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
 
 
 def _value(item: Item) -> str:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     return "[hidden]" if item["sensitive"] else shown_value(item["key"], item["value"])
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.common.catalog import known_key
 from kconf.cli.common.target import add_output
-from kconf.cli.common.units import keys_for, shown_value
 from kconf.cli.output.result import CommandResult, ResultColumn, command
-from kconf.configdef.units import unit_of
+from kconf.configdef.lookup import keys_for, known_key
+from kconf.configdef.units import shown_value, unit_of
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
 

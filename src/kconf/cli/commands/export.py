@@ -87,6 +87,6 @@ async def _read(chosen: Target, scopes: tuple[Scope, ...]) -> ClusterState:
 
 def _written(name: str, raw: str) -> str:
     """A value with its unit, where it reads back as the same."""
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     return shown_value(name, raw) if raw.isdigit() and raw != "0" else raw

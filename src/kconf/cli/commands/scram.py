@@ -17,11 +17,12 @@ from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import Target, add_target, target
 from kconf.cli.output.result import CommandResult, ResultColumn, command
 from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.configdef.sensitive import HIDDEN
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.operations.execute import execute_plan
-from kconf.operations.planned_change import HIDDEN, ChangePlan, PlannedChange
+from kconf.operations.planned_change import ChangePlan, PlannedChange
 
 if TYPE_CHECKING:
     from kconf.operations.execute import Outcomes

@@ -122,7 +122,7 @@ def _of_resources(command: str, words: Sequence[str], last: str, where: Sequence
 
 
 def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
 
     keys = keys_for(kind)
     name, equals, _ = last.partition("=")
@@ -135,7 +135,7 @@ def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
 
 def values_of(kind: ResourceType, name: str) -> list[str]:
     """The values that a key may have, where these are few."""
-    from kconf.cli.common.catalog import known_key
+    from kconf.configdef.lookup import known_key
 
     key = known_key(kind, name)
     if key is None:
@@ -146,7 +146,7 @@ def values_of(kind: ResourceType, name: str) -> list[str]:
 
 
 def _keys_everywhere() -> list[str]:
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
 
     kinds = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
     return sorted({name for kind in kinds for name in keys_for(kind)})

@@ -55,7 +55,7 @@ def plan_columns(*, keys: bool = True) -> list[ResultColumn]:
 
 
 def _value(item: Item, name: str) -> str:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     if item[name] is None:
         return "(unset)" if item["key"] else "-"

@@ -55,8 +55,7 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 
 def _for_key(word: str, key: str) -> Iterator[str]:
     """The key that is meant, where one that nobody knows is almost it."""
-    from kconf.cli.common.catalog import known_key
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for, known_key
     from kconf.operations.selectors import BROKERS, TYPES
 
     kind = TYPES.get("broker" if word == BROKERS else word)

@@ -127,7 +127,7 @@ def topic_text(text: str) -> str:
 
 def shown(item: Item, name: str) -> str:
     """A value of an item, with its unit."""
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     value = item[name]
     if value is None:

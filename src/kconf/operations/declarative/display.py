@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kconf.configdef.sensitive import HIDDEN
 from kconf.engine.access.acls import ResourcePattern, binding_of
 from kconf.engine.declarative.diff import Difference
 from kconf.errors import ApiError, ErrorCode
@@ -13,7 +14,7 @@ from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.data_loss import flag_data_loss
-from kconf.operations.planned_change import HIDDEN, SOURCES, TOPIC, PlannedChange
+from kconf.operations.planned_change import SOURCES, TOPIC, PlannedChange
 
 
 def edits_of(found: Sequence[Difference]) -> list[PlannedChange]:

@@ -35,7 +35,7 @@ def add_prune(parser: argparse.ArgumentParser) -> None:
 
 def load_declared(paths: Sequence[str], context: Context) -> Declared:
     """What the files say, with what the context ignores."""
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
     from kconf.engine.declarative.parser import read_declared
     from kconf.util.gc_tuning import gc_paused
 

@@ -47,7 +47,7 @@ def prune_of(options: argparse.Namespace, target: Target, declared: Declared) ->
 
 
 def plan_files(target: Target, declared: Declared, prune: Prune | None) -> Planned:
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
 
     reading = asyncio.run(_read(target, declared, prune))
     found, notes = differences(declared, reading, keys_for)

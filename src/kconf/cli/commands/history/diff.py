@@ -112,7 +112,7 @@ def _with_cluster(options: argparse.Namespace, answer: CommandResult) -> None:
 
 def _differences(first: ClusterState, second: ClusterState) -> Iterator[tuple[dict[str, Any], str | None, str | None]]:
     """What is set on one side at least, and does not mean the same on both."""
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
     from kconf.engine.declarative.diff import same, type_of
     from kconf.operations.declarative.staleness import state_of
     from kconf.operations.history.point_in_time import change_of
@@ -145,7 +145,7 @@ def _entries(reading: ClusterState) -> dict[Name, Entry]:
 
 
 def _columns(left: str, right: str, one: str = "", other: str = "") -> list[ResultColumn]:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     def shown(name: str) -> Any:
         return lambda item: shown_value(item["key"] or "", item[name]) if item[name] is not None else "(unset)"

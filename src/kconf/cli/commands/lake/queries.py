@@ -234,7 +234,7 @@ def amount(name: str, title: str = "") -> ResultColumn:
     """A value with its unit."""
 
     def show(item: Item) -> str:
-        from kconf.cli.common.units import shown_value
+        from kconf.configdef.units import shown_value
 
         return shown_value(item["key"], item[name])
 
@@ -295,7 +295,8 @@ def _ending(row: Row) -> dict[str, Any]:
 
 
 def _wish(resource: str, assignment: str) -> tuple[str, str]:
-    from kconf.cli.common.units import keys_for, raw_value
+    from kconf.configdef.lookup import keys_for
+    from kconf.configdef.units import raw_value
 
     if resource not in ("broker:default", "brokers"):
         raise ConfigurationError(f"what-if tries values of broker:default, not of {resource!r}")

@@ -85,7 +85,7 @@ def parse_changes(entity: QuotaEntity, words: Sequence[str]) -> dict[str, float 
 
 def read_change(entity: QuotaEntity, key: str, text: str) -> float | None:
     """The number that a text means for a quota; None where it is to go."""
-    from kconf.cli.common.units import raw_value
+    from kconf.configdef.units import raw_value
     from kconf.engine.quotas.alter import QUOTA_KEYS, quota_text
     from kconf.errors import InvalidRequest
 

@@ -93,7 +93,7 @@ def entity_text(entity: Mapping[str, str | None]) -> str:
 
 
 def _shown(field: str, empty: str = "") -> ResultColumn:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     def show(item: Item) -> str:
         return empty if item[field] is None else shown_value(item["key"], item[field])
