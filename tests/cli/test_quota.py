@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kconf import QuotaEntity, SyncAdminClient
-from kconf.cli.commands.quota.file import as_csv, as_yaml, read_quotas
 from kconf.cli.commands.quota.main import _EXAMPLES
+from kconf.operations.quotas.file import as_csv, as_yaml, read_quotas
 from tests.cli.conftest import run_program
 from tests.cli.quota_story import STORIES, Quotas, ten_thousand
 from tests.support.process import KconfProcess

@@ -33,7 +33,7 @@ from lab.schemas import schemas
 NEW, OLD = "4.3.1", "3.9.2"
 OUR_FIRST_KEY = 2000
 OUR_FIRST_TAG = 10_000
-KAFKAS = [api for api in APIS.values() if api.key < OUR_FIRST_KEY]
+KAFKA_TOOLS = [api for api in APIS.values() if api.key < OUR_FIRST_KEY]
 SIDES = ("Request", "Response")
 
 
@@ -151,7 +151,7 @@ def release_with(api: Api, side: str, version: int) -> str:
     return NEW if version in valid(NEW, api, side) else OLD
 
 
-CASES = [(api, side, version) for api in KAFKAS for side in SIDES for version in range(api.min, api.max + 1)]
+CASES = [(api, side, version) for api in KAFKA_TOOLS for side in SIDES for version in range(api.min, api.max + 1)]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_fields_are_kafkas(api: Api, side: str, version: int) -> None:
     assert our_rows(our_message(api, side), version) == kafka_rows(schema, version)
 
 
-@pytest.mark.parametrize("api", KAFKAS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
     """All that 4.3.1 speaks, and the older versions down to 0."""
@@ -177,7 +177,7 @@ def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
     assert min(valid(NEW, api, side).first, valid(OLD, api, side).first) == api.min == 0
 
 
-@pytest.mark.parametrize("api", KAFKAS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("release", [NEW, OLD])
 def test_flexible_versions_are_kafkas(api: Api, side: str, release: str) -> None:
@@ -190,7 +190,7 @@ def test_flexible_versions_are_kafkas(api: Api, side: str, release: str) -> None
         assert [api.is_flexible(version) for version in spoken] == [version in flexible for version in spoken]
 
 
-@pytest.mark.parametrize("api", KAFKAS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 def test_what_a_version_does_not_say_means_what_it_means_to_kafka(api: Api, side: str) -> None:
     """The default of a field that is tagged, or that a version lacks in which its struct is there."""

@@ -73,7 +73,7 @@ def cli_page() -> str:
 
 def _overview(top: argparse.ArgumentParser) -> Iterator[str]:
     """All commands by purpose, as in `kconf --help`."""
-    from kconf.cli.main import GROUPS, KAFKAS, OTHERS
+    from kconf.cli.main import GROUPS, KAFKA_TOOLS, OTHERS
 
     found = next(each for each in top._actions if isinstance(each, argparse._SubParsersAction))
     about = {each.dest: each.help or "" for each in found._choices_actions}
@@ -82,7 +82,7 @@ def _overview(top: argparse.ArgumentParser) -> Iterator[str]:
         for name in group:
             yield f"| [`kconf {name}`](#kconf-{name}) | {_cell(about[name])} |\n"
         if title == OTHERS:
-            for name in KAFKAS:
+            for name in KAFKA_TOOLS:
                 yield f"| [`{name}`](../how-to/{name}.md) | {_cell(about[name])} |\n"
 
 

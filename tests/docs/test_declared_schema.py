@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kconf.cli.common.units import keys_for
+from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.parser import read_declared
 from kconf.util.yaml_reader import ParseErrors
 from tests.docs.blocks import ROOT, read_page

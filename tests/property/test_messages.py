@@ -17,8 +17,8 @@ from kconf.protocol.codec.serde import decode, encode, uvarint
 from tests.property import kio_judge
 from tests.property.wire_values import FIRST_EXTENSION, MESSAGES, Message, fullest, values
 
-KAFKAS = [message for message in MESSAGES if message.api.key < FIRST_EXTENSION]
-JUDGED = [message for message in KAFKAS if kio_judge.judged(message)]
+KAFKA_TOOLS = [message for message in MESSAGES if message.api.key < FIRST_EXTENSION]
+JUDGED = [message for message in KAFKA_TOOLS if kio_judge.judged(message)]
 
 # KIP-896 removed these from Kafka 4, and kio with it.
 LACKING = {
@@ -72,7 +72,7 @@ def test_every_message_of_kafkas_has_its_judge() -> None:
         api.max - api.min + 1 for api in APIS.values()
     )
     for side in ("request", "response"):
-        lacking = {(each.api.name, each.version) for each in KAFKAS if each.side == side and each not in JUDGED}
+        lacking = {(each.api.name, each.version) for each in KAFKA_TOOLS if each.side == side and each not in JUDGED}
         assert lacking == LACKING
 
 

@@ -1,4 +1,4 @@
-"""The program `kconf`: finds the command and calls it. Commands are imported when they are asked for."""
+"""The program `kconf`: finds the command and runs it. A command's module is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
 from kconf.cli.common.help import Help, ends_of, share_examples
+from kconf.cli.common.program import Program, UsageError
 from kconf.errors import KconfError
 from kconf.version import __version__
 
@@ -57,42 +58,21 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "scram-credentials": "compat.kip248.scram_credentials",
     },
 }
-"""The commands by purpose, each with its module in this package, which has `register` and may add several at once."""
+"""The commands by purpose, each with its module in this package. Its `register` adds the command, or several."""
 COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
-KAFKAS: Final = {
+KAFKA_TOOLS: Final = {
     "kafka-configs": ("compat.kafka_configs.main", "Kafka's own configuration command, for any cluster"),
 }
-"""More of those in the words of others: they read their command line themselves."""
+"""Kafka's own tools, which parse their arguments themselves."""
 EPILOG: Final = """\
 `kconf COMMAND --help` has the options, and examples.
 Which cluster: -b HOST:PORT, or -C NAME, a context; else the current context.
 """
 
 
-class UsageError(Exception):
-    """A command line that makes no sense, and the parser that says so."""
-
-    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
-        super().__init__(message)
-        self.parser = parser
-
-    def tell(self, words: Sequence[str]) -> int:
-        """A sentence and where to look, or where JSON was asked for an object that says it."""
-        if "json" in words or any(word.endswith("=json") for word in words):
-            from kconf.cli.output.result import CommandResult
-            from kconf.errors import ConfigurationError
-
-            answer = CommandResult(self.parser.prog.removeprefix("kconf").strip(), output="json")
-            answer.trouble = ConfigurationError(str(self))
-            return answer.tell()
-        more = "" if ";" in str(self) else f"; {self.parser.prog} --help tells what it takes"
-        print(f"{self.parser.prog}: {self}{more}", file=sys.stderr)
-        return 2
-
-
 class _Parser(argparse.ArgumentParser):
-    """Options are written out: --allow must not be taken for --allow-data-loss."""
+    """Options are not abbreviated: --allow must not mean --allow-data-loss."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **options, "formatter_class": Help})
@@ -111,19 +91,17 @@ class _Parser(argparse.ArgumentParser):
         unknown = re.match("argument COMMAND: invalid choice: '(.*?)'", message)
         raise UsageError(self, message if unknown is None else self._no_command(unknown[1]))
 
-    def _no_command(self, word: str) -> str:
+    def _no_command(self, name: str) -> str:
         from difflib import get_close_matches
 
-        names = [
-            name for each in self._actions if isinstance(each, argparse._SubParsersAction) for name in each.choices
-        ]
-        near = get_close_matches(word, names, n=1)
-        return f"there is no command {word!r}; " + (
+        names = [one for each in self._actions if isinstance(each, argparse._SubParsersAction) for one in each.choices]
+        near = get_close_matches(name, names, n=1)
+        return f"there is no command {name!r}; " + (
             f"did you mean {near[0]}?" if near else f"{self.prog} --help lists them"
         )
 
 
-class _Top(_Parser):
+class _TopParser(_Parser):
     """The program itself: its help has the commands by purpose."""
 
     def format_help(self) -> str:
@@ -131,43 +109,47 @@ class _Top(_Parser):
         about = {each.dest: each.help or "" for each in found._choices_actions}
         lines = [self.format_usage(), "", self.description or ""]
         for title, group in GROUPS.items():
-            names = [*group, *(KAFKAS if title == OTHERS else ())]
+            names = [*group, *(KAFKA_TOOLS if title == OTHERS else ())]
             lines += ["", f"{title}:", *(f"    {name:<19}{about[name]}" for name in names if name in about)]
         return "\n".join([*lines, "", self.epilog or "", ""]).replace("\n\n\n", "\n\n")
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """All commands and their options, or those of one; `--help` is made from it."""
-    top = _Top(prog="kconf", description="The configuration plane of Kafka.", epilog=EPILOG)
+    """The parser of all commands, or of one; `--help` is made from it."""
+    top = _TopParser(prog="kconf", description="The configuration plane of Kafka.", epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
+    top.set_defaults(program=PROGRAM)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
         import_module(f"kconf.cli.{module}").register(commands)
     if only is None:
-        for name, (_, about) in KAFKAS.items():
+        for name, (_, about) in KAFKA_TOOLS.items():
             commands.add_parser(name, help=about, add_help=False)
     share_examples(top)
     return top
 
 
-def read_words(words: Sequence[str]) -> argparse.Namespace:
-    """A command line as options, of which `run` carries it out; `UsageError` where it makes no sense."""
-    first = words[0] if words else ""
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line; their `run` executes it. Raises `UsageError`."""
+    first = arguments[0] if arguments else ""
     whole = parser(first if first in COMMANDS else None)
-    if any("\udc80" <= character <= "\udcff" for word in words for character in word):
+    if any("\udc80" <= character <= "\udcff" for each in arguments for character in each):
         raise UsageError(whole, "the command line is not UTF-8")
-    options, stragglers = whole.parse_known_args(words)
+    options, unparsed = whole.parse_known_args(arguments)
     place = getattr(options, "rest", None)
-    if stragglers and (place is None or any(word.startswith("-") for word in stragglers)):
-        raise UsageError(_asked(whole, words), f"unrecognized arguments: {' '.join(stragglers)}")
+    if unparsed and (place is None or any(each.startswith("-") for each in unparsed)):
+        raise UsageError(_parser_of(whole, arguments), f"unrecognized arguments: {' '.join(unparsed)}")
     if place is not None:
-        getattr(options, place).extend(stragglers)  # argparse takes words behind an option for another argument's
+        getattr(options, place).extend(unparsed)  # argparse does not collect arguments that follow an option
     return options
 
 
-def _asked(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command that the words begin with."""
-    for each in words:
+PROGRAM: Final = Program(tuple(COMMANDS), tuple(KAFKA_TOOLS), parser, parse_arguments)
+
+
+def _parser_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that the arguments begin with."""
+    for each in arguments:
         below = [found.choices for found in parser._actions if isinstance(found, argparse._SubParsersAction)]
         if not below or each not in below[0]:
             break
@@ -176,16 +158,16 @@ def _asked(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Ar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. 0: done; 1: it failed; 2: it was asked for wrongly; more in output/result.py."""
-    words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
-    first = words[0]
-    if first in KAFKAS:
-        module = import_module(f"kconf.cli.{KAFKAS[first][0]}")
-        return int(module.main(words[1:]))
+    """Run one command. 0: done; 1: it failed; 2: usage error; more in output/result.py."""
+    arguments = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
+    first = arguments[0]
+    if first in KAFKA_TOOLS:
+        module = import_module(f"kconf.cli.{KAFKA_TOOLS[first][0]}")
+        return int(module.main(arguments[1:]))
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding
     try:
-        options = read_words(words)
+        options = parse_arguments(arguments)
         status = int(options.run(options))
         sys.stdout.flush()
     except BrokenPipeError:  # `| head` has seen enough
@@ -194,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except UsageError as error:
-        return error.tell(words)
+        return error.print(arguments)
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
         return 1

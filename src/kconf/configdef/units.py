@@ -2,6 +2,7 @@
 
 A key's name tells its unit (`.ms`, `.hours`, `.bytes`); an amount with a unit is converted into it, one without is
 taken as it stands. The retention keys call -1 "no limit", and rules take it as that: above every other amount.
+A value that is displayed with a unit reads back as the same value: only whole multiples get one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 from typing import Final
 
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value, parse
+from kconf.configdef.parsing import InvalidValue, Value, parse, render
+from kconf.errors import ConfigurationError
 from kconf.model.entry import ValueType
 
 NUMBERS: Final = frozenset([ValueType.INT, ValueType.SHORT, ValueType.LONG, ValueType.DOUBLE])
@@ -91,3 +93,75 @@ def _converted(key: ConfigKey, number: str, word: str) -> Value:
     if rest:
         raise InvalidValue(f"{number}{word} is no whole number of what {key.name} counts")
     return parse(key.type, str(amount))
+
+
+# -- values on the command line and in tables -----------------------------------------------------------------------
+
+_DISPLAY_TIMES: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+_DISPLAY_SIZES: Final = (
+    *((f"{prefix}iB", 1024**power) for power, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K"))),
+    *((f"{prefix}B", 1000**power) for power, prefix in ((4, "T"), (3, "G"), (2, "M"))),
+)
+
+
+def raw_value(key: ConfigKey | None, text: str) -> str:
+    """A value with or without a unit, as Kafka's protocol has it. An unknown key's value is left to the server."""
+    if key is None or key.type not in NUMBERS:
+        return text
+    if not any(character.isalpha() for character in text):
+        return text
+    if text.strip() == _as_another(key.name):
+        return "-2"
+    if not _is_amount(text) and text.strip() != "unlimited":
+        raise ConfigurationError(f"{key.name}: {text!r} is no number{_units_of(key.name)}")
+    try:
+        return render(key.type, read_amount(key, text))
+    except InvalidValue as error:
+        message = str(error)
+        raise ConfigurationError(message if key.name in message else f"{key.name}: {message}") from None
+
+
+def _is_amount(text: str) -> bool:
+    """Whether it could be a number with a unit: `1MB/s` could not."""
+    return any(each.isdigit() for each in text) and all(each.isalnum() or each in " ._+-" for each in text)
+
+
+def _units_of(name: str) -> str:
+    match unit_of(name):
+        case ("time", _):
+            return "; write such as 7d, 12h or 500ms"
+        case ("size", _):
+            return "; write such as 1GiB or 500kB"
+        case _:
+            return ""
+
+
+def shown_value(name: str, raw: str | None) -> str:
+    """A value for a table, with a unit if it is a whole multiple. A value that is not set is empty."""
+    if raw is None:
+        return ""
+    unit = unit_of(name)
+    if unit is None or not raw.lstrip("-").isdigit():
+        return raw
+    number = int(raw)
+    if number <= 0:
+        return _special(name, number, raw)
+    kind, one = unit
+    if kind == "size":
+        return next((f"{number // each}{word}" for word, each in _DISPLAY_SIZES if number % each == 0), raw)
+    if number >= 2**53:  # Java's Long.MAX_VALUE means never
+        return raw
+    number *= one
+    return next(f"{number // each}{word}" for word, each in _DISPLAY_TIMES if number % each == 0)
+
+
+def _special(name: str, number: int, raw: str) -> str:
+    if number == -1 and name in UNLIMITED:
+        return "unlimited"
+    if number == -2 and name in FOLLOWS:
+        return _as_another(name)
+    return raw
+
+
+def _as_another(name: str) -> str:
+    return f"as {FOLLOWS.get(name, '')}"

@@ -1,80 +1,71 @@
-"""What can be done on a cluster, tried harmlessly: yes, refused or unsupported, and why."""
+"""What can be done on a cluster, tried without changing anything: yes, refused or unsupported, and why."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.cli.common.target import on_each, targets
-from kconf.cli.output.result import CommandResult, ResultColumn, sentence
-from kconf.errors import ConnectionFailed, ErrorCode, KafkaError, Results
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, Results
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import ClusterDescription
 
-_NOBODY: Final = "kconf-probe"
+_PROBE: Final = "kconf-probe"
 _UNSUPPORTED: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.SECURITY_DISABLED)
-_NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NOT_FOUND)
-"""What is said of something that is not there by a server that would tell."""
+_NOT_FOUND: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NOT_FOUND)
+"""The errors for a resource that does not exist, from a server that would describe one that does."""
 
 
-def try_everything(options: argparse.Namespace, answer: CommandResult) -> None:
-    answer.columns = [
-        ResultColumn("context"),
-        ResultColumn("capability"),
-        ResultColumn("result"),
-        ResultColumn("detail", "WHY"),
-    ]
+class Capability(NamedTuple):
+    """`result` is `yes`, `refused` or `unsupported`; `failure` is why, `detail` what was found."""
 
-    def look(here: Target, admin: SyncAdminClient) -> None:
-        for capability, (result, why) in _results(admin).items():
-            answer.add(context=here.name, capability=capability, result=result, detail=why)
-
-    on_each(targets(options), answer, look)
+    name: str
+    result: str
+    detail: str | None = None
+    failure: ApiError | None = None
 
 
-def _results(admin: SyncAdminClient) -> dict[str, tuple[str, str | None]]:
+def probe_capabilities(admin: SyncAdminClient) -> Iterator[Capability]:
     cluster = admin.describe_cluster()
     nodes = f"{len(cluster.nodes)} broker{'' if len(cluster.nodes) == 1 else 's'}"
-    attempts = _attempts(admin, cluster)
-    connected = "yes", f"cluster {cluster.cluster_id}, {nodes}"
-    return {"connect": connected, **{name: _outcome(attempt) for name, attempt in attempts.items()}}
+    probes = _probes(admin, cluster)
+    yield Capability("connect", "yes", f"cluster {cluster.cluster_id}, {nodes}")
+    for name, probe in probes.items():
+        yield _capability(name, probe)
 
 
-def _attempts(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:
+def _probes(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:
     from kconf.model.acl import AclFilter
     from kconf.model.alteration import AlterConfigOp, OpType
     from kconf.model.quota import USER, MatchType, QuotaComponent, QuotaFilter
     from kconf.model.resource import Resource
 
-    topic = Resource.topic(next(iter(admin.list_topics(internal=True)), _NOBODY))
-    nothing = [AlterConfigOp(OpType.DELETE, _NOBODY)]  # no key at all: to delete it does nothing, even if it is done
+    topic = Resource.topic(next(iter(admin.list_topics(internal=True)), _PROBE))
+    nothing = [AlterConfigOp(OpType.DELETE, _PROBE)]  # no such key: deleting it has no effect, even if it is executed
     return {
         "configs": lambda: admin.describe_configs([topic]),
         "brokers": lambda: admin.describe_configs([Resource.broker(each) for each in sorted(cluster.nodes)[:1]]),
         "quotas": lambda: admin.describe_client_quotas(
-            QuotaFilter((QuotaComponent(USER, MatchType.EXACT, _NOBODY),), strict=True)
+            QuotaFilter((QuotaComponent(USER, MatchType.EXACT, _PROBE),), strict=True)
         ),
-        "scram": lambda: admin.describe_user_scram_credentials([_NOBODY]),
-        "acls": lambda: admin.describe_acls(AclFilter(principal=f"User:{_NOBODY}")),
+        "scram": lambda: admin.describe_user_scram_credentials([_PROBE]),
+        "acls": lambda: admin.describe_acls(AclFilter(principal=f"User:{_PROBE}")),
         "validate": lambda: admin.incremental_alter_configs({topic: nothing}, validate_only=True),
         "feed": lambda: admin.list_changes(limit=1),
     }
 
 
-def _outcome(attempt: Callable[[], object]) -> tuple[str, str | None]:
+def _capability(name: str, probe: Callable[[], object]) -> Capability:
     try:
-        found = attempt()
+        found = probe()
         if isinstance(found, Results):
             for key in found:
                 found[key]
     except ConnectionFailed:
         raise
     except KafkaError as error:
-        if error.code in _NOT_THERE:
-            return "yes", None
-        return "unsupported" if error.code in _UNSUPPORTED else "refused", sentence(error.failure())
-    return "yes", None
+        if error.code in _NOT_FOUND:
+            return Capability(name, "yes")
+        return Capability(name, "unsupported" if error.code in _UNSUPPORTED else "refused", None, error.failure())
+    return Capability(name, "yes")

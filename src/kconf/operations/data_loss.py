@@ -1,11 +1,13 @@
-"""What cannot be undone: changes after which data may be deleted, or acknowledged records lost."""
+"""Changes that cannot be undone, as data may be deleted or acknowledged records lost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
 from kconf.configdef.units import UNLIMITED
+from kconf.operations.errors import Aborted
 from kconf.operations.planned_change import PlannedChange
 
 MARK: Final = "! may delete data"
@@ -18,10 +20,21 @@ _SWITCHES: Final = {
 }
 
 
-def flag_data_loss(edit: PlannedChange) -> PlannedChange:
-    """The edit, with the reason why data may be lost, if there is one."""
-    reason = "" if edit.unchanged or edit.old == edit.new else _reason(edit.key, edit.old, edit.new)
-    return edit._replace(loss=reason) if reason else edit
+def flag_data_loss(change: PlannedChange) -> PlannedChange:
+    """The change, with the reason why data may be lost, if there is one."""
+    reason = "" if change.unchanged or change.old == change.new else _reason(change.key, change.old, change.new)
+    return change._replace(loss=reason) if reason else change
+
+
+def check_data_loss(changes: Sequence[PlannedChange], *, allowed: bool) -> None:
+    """Refuse changes after which data may be lost, unless they are allowed."""
+    risky = [each for each in changes if each.loss]
+    if not risky or allowed:
+        return
+    first = risky[0]
+    more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
+    what = f"{first.resource} {first.key}".strip()
+    raise Aborted(f"{what}: {MARK} ({first.loss}){more}; nothing was done: this needs --allow-data-loss")
 
 
 def _reason(key: str, old: str | None, new: str | None) -> str:
@@ -41,7 +54,7 @@ def _items(value: str | None) -> set[str]:
 
 
 def _at_least(new: str | None, old: str | None) -> bool:
-    """Whether at least as much is kept. What is not known counts as more before, and as less after."""
+    """Whether retention does not get shorter. An unknown amount counts as unlimited before, and as none after."""
     return _amount(new, unknown=-inf) >= _amount(old, unknown=inf)
 
 

@@ -1,176 +1,177 @@
-"""How people's commands change a cluster: plan, policy, dry run, question, send, record. One way for all of them.
+"""Executes a plan: validate it (dry run), or confirm it and send it. The one way in which operations change a cluster.
 
-A verb makes a `ChangePlan` and says how its resources are sent; `execute_plan` does the rest and fills the answer.
-Whatever reaches a cluster goes through `make_changes`; where a context has a `journal:`, the client records it.
+A command makes a `ChangeRequest`: a checked `ChangePlan`, and how its resources are sent. `execute_plan` yields what
+became of each change as soon as that is known. How a person confirms and sees progress is up to the caller.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kconf.cli.common.confirm import IN_OTHER_WORDS, check_loss, confirm, item_of, plan_columns, plan_lines
 from kconf.errors import ApiError, ErrorCode, KafkaError, KconfError
+from kconf.operations.bulk import Progress, no_progress
+from kconf.operations.data_loss import check_data_loss
 from kconf.operations.planned_change import ChangePlan, PlannedChange
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
-    from kconf.cli.output.result import CommandResult, ResultColumn
-    from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.resource import Resource
 
-_AT_ONCE: Final = 4000  # resources between two moves of the progress bar: four requests of the usual size
+_BATCH: Final = 4000  # resources between two steps of the progress: four requests of the usual size
 
-Outcomes = Mapping[Any, "ApiError | None"]
-"""By resource; by resource and key where one may fail without the others (ACLs). None: granted."""
+SendResult = Mapping[Any, "ApiError | None"]
+"""By resource; by (resource, key) where one may fail without the others (ACLs). None: accepted."""
 
-Send = Callable[[Sequence["Resource"], bool], Outcomes]
-"""Ask the cluster for what was planned for these resources; True: only to validate it."""
+Send = Callable[[Sequence["Resource"], bool], SendResult]
+"""Send what is planned for these resources; True: let the cluster validate it only."""
 
 
-class ExecutionOutcome(NamedTuple):
-    """What became of an edit; None: it was done."""
+class OutcomeStatus(StrEnum):
+    DONE = "done"
+    DONE_BEFORE = "done before"  # by the run that is resumed
+    UNCHANGED = "unchanged"
+    NOT_DONE = "not done"  # not confirmed, or not permitted
+    DRY_RUN = "dry run"
+    FAILED = "failed"
 
-    edit: PlannedChange
+
+class ChangeOutcome(NamedTuple):
+    """What became of a change."""
+
+    change: PlannedChange
+    status: OutcomeStatus
     failure: ApiError | None = None
 
 
-def add_bulk(parser: argparse.ArgumentParser) -> None:
-    """The options of commands that may be about thousands of resources."""
-    add = parser.add_argument_group("many at once").add_argument
-    add("--rate", metavar="N", type=_rate, help="at most so many resources per second")
-    add("--resume", metavar="FILE", help="note there what is done, and leave out what was done before")
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """How a plan is executed; `rate` is in resources per second, `resume_file` lists what is done."""
+
+    dry_run: bool = False
+    allow_data_loss: bool = False
+    rate: float | None = None
+    resume_file: str | None = None
 
 
-def make_changes(edits: Sequence[PlannedChange], send: Send) -> list[ExecutionOutcome]:
-    """Send what was planned for some resources, and tell what became of each edit."""
-    results = send(list(dict.fromkeys(each.resource for each in edits)), False)
-    return [ExecutionOutcome(each, _failure(results, each)) for each in edits]
+@dataclass(frozen=True)
+class ChangeRequest:
+    """A plan, and how it is sent.
+
+    `summary` says what it does, as in `change 3 topics`. `confirm` is whether that must be confirmed. `assignments` is
+    what was asked for, by which a resume file is recognized. `validates` is whether `send` can validate only.
+    """
+
+    command: str
+    plan: ChangePlan
+    send: Send
+    summary: str
+    confirm: bool
+    assignments: str = ""
+    validates: bool = True
 
 
-def _failure(results: Outcomes, edit: PlannedChange) -> ApiError | None:
-    unsaid = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
-    return results.get((edit.resource, edit.key), results.get(edit.resource, unsaid))
+class Confirm(Protocol):
+    """Asks whether changes may be made; raises `Aborted` if not. Not `required`: only a protected context asks."""
+
+    def __call__(self, changes: Sequence[PlannedChange], summary: str, *, required: bool) -> None: ...
 
 
 def execute_plan(
-    answer: CommandResult,
-    options: argparse.Namespace,
-    target: Target,
-    admin: SyncAdminClient,
-    plan: ChangePlan,
-    send: Send,
-    *,
-    asks: bool,
-    what: str,
-    wish: str = "",
-    validates: bool = True,
-    columns: Sequence[ResultColumn] = (),
-) -> None:
-    """Do what was planned, or with `--dry-run` only tell it.
+    request: ChangeRequest, options: ExecutionOptions, confirm: Confirm, progress: Progress = no_progress
+) -> Iterator[ChangeOutcome]:
+    """Make the planned changes, or with `dry_run` let the cluster validate them.
 
-    `what` is the question, as in `change 3 topics`; `wish` is what was asked for, by which `--resume` knows it again;
-    `validates` is whether `send` can let the server judge a dry run.
+    An error that stops the execution is raised after the outcomes of all changes were yielded.
     """
-    from kconf.operations.policy_check import check_policy
-
-    answer.columns = list(columns) or plan_columns()
-    answer.hidden |= IN_OTHER_WORDS
-    answer.facts.update(context=target.name, dry_run=options.dry_run)
-    plan = check_policy(target, admin, plan, answer)
-    _tell_failures(answer, plan)
-    edits = [each for each in plan.edits if each.resource not in plan.failures]
+    plan = request.plan
+    yield from _failures(plan)
+    changes = [each for each in plan.changes if each.resource not in plan.failures]
     if options.dry_run:
-        answer.facts["validated"] = validates
-        _validate(answer, edits, send if validates else lambda some, _: dict.fromkeys(some))
+        yield from _validate(changes, request)
         return
-    wanted = [each for each in edits if not each.unchanged]
-    for each in edits:
-        if each.unchanged:
-            answer.add(**item_of(each, "unchanged"))
-    if not wanted:
+    pending = [each for each in changes if not each.unchanged]
+    yield from (ChangeOutcome(each, OutcomeStatus.UNCHANGED) for each in changes if each.unchanged)
+    if not pending:
         return
     try:
-        check_loss(wanted, options)
-        confirm(target, options, plan_lines(wanted, answer.columns), what, asks=asks)
+        check_data_loss(pending, allowed=options.allow_data_loss)
+        confirm(pending, request.summary, required=request.confirm)
     except KconfError:
-        for each in wanted:
-            answer.add(**item_of(each, "not done"))
+        yield from (ChangeOutcome(each, OutcomeStatus.NOT_DONE) for each in pending)
         raise
-    _send_all(answer, options, target, admin, wanted, send, wish)
+    yield from _send_all(pending, request, options, progress)
 
 
-def _tell_failures(answer: CommandResult, plan: ChangePlan) -> None:
-    by_resource: dict[Resource, list[PlannedChange]] = {}
-    for edit in plan.edits:
-        by_resource.setdefault(edit.resource, []).append(edit)
+def _failures(plan: ChangePlan) -> Iterator[ChangeOutcome]:
+    by_resource = _by_resource(plan.changes)
     for resource, failure in plan.failures.items():
         for each in by_resource.get(resource) or [PlannedChange(resource, "", None, None, "")]:
-            answer.add(failure, **item_of(each, "failed"))
+            yield ChangeOutcome(each, OutcomeStatus.FAILED, failure)
 
 
-def _validate(answer: CommandResult, edits: Sequence[PlannedChange], send: Send) -> None:
-    resources = list(dict.fromkeys(each.resource for each in edits))
-    results = send(resources, True) if resources else {}
-    for each in edits:
+def _by_resource(changes: Iterable[PlannedChange]) -> dict[Resource, list[PlannedChange]]:
+    found: dict[Resource, list[PlannedChange]] = {}
+    for each in changes:
+        found.setdefault(each.resource, []).append(each)
+    return found
+
+
+def _validate(changes: Sequence[PlannedChange], request: ChangeRequest) -> Iterator[ChangeOutcome]:
+    resources = list(dict.fromkeys(each.resource for each in changes))
+    results = request.send(resources, True) if resources and request.validates else dict.fromkeys(resources)
+    for each in changes:
         failure = _failure(results, each)
-        outcome = "failed" if failure else "unchanged" if each.unchanged else "dry run"
-        answer.add(failure, **item_of(each, outcome))
+        unfailed = OutcomeStatus.UNCHANGED if each.unchanged else OutcomeStatus.DRY_RUN
+        yield ChangeOutcome(each, OutcomeStatus.FAILED if failure else unfailed, failure)
+
+
+def _failure(results: SendResult, change: PlannedChange) -> ApiError | None:
+    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
+    return results.get((change.resource, change.key), results.get(change.resource, missing))
 
 
 def _send_all(
-    answer: CommandResult,
-    options: argparse.Namespace,
-    target: Target,
-    admin: SyncAdminClient,
-    edits: Sequence[PlannedChange],
-    send: Send,
-    wish: str,
-) -> None:
-    from kconf.operations.bulk import Progress, Resumption, paced
+    changes: Sequence[PlannedChange], request: ChangeRequest, options: ExecutionOptions, progress: Progress
+) -> Iterator[ChangeOutcome]:
+    from kconf.operations.bulk import ResumeFile, paced
 
-    by_resource: dict[Resource, list[PlannedChange]] = {}
-    for edit in edits:
-        by_resource.setdefault(edit.resource, []).append(edit)
-    rate, resume = getattr(options, "rate", None), getattr(options, "resume", None)
-    done = Resumption(resume, answer.command, wish)
-    rest = done.missing(by_resource)
-    left = set(rest)
+    by_resource = _by_resource(changes)
+    done = ResumeFile(options.resume_file, request.command, request.assignments)
+    missing = done.missing(by_resource)
+    left, sent = set(missing), 0
     for resource in by_resource:
         if resource not in left:
-            for each in by_resource[resource]:
-                answer.add(**item_of(each, "done before"))
-    with Progress(len(rest)) as progress:
-        for some in paced(_batches(list(rest), rate), rate, time.monotonic, time.sleep):
+            yield from (ChangeOutcome(each, OutcomeStatus.DONE_BEFORE) for each in by_resource[resource])
+    with progress(len(missing)) as advance:
+        for batch in paced(_batches(missing, options.rate), options.rate, time.monotonic, time.sleep):
             try:
-                outcomes = make_changes([each for one in some for each in by_resource[one]], send)
+                results = request.send(batch, False)
             except KconfError as error:
-                _broken(answer, [each for one in rest[progress.count :] for each in by_resource[one]], error)
+                failure = _failure_of(error)
+                for resource in missing[sent:]:
+                    yield from (ChangeOutcome(each, OutcomeStatus.FAILED, failure) for each in by_resource[resource])
                 raise
-            for each, failure in outcomes:
-                answer.add(failure, **item_of(each, "failed" if failure else "done"))
-            done.note({each.resource for each, failure in outcomes if failure is None})
-            progress.move(len(some))
+            outcomes = [_outcome(results, each) for resource in batch for each in by_resource[resource]]
+            try:
+                yield from outcomes
+            finally:
+                done.record({each.change.resource for each in outcomes if each.failure is None})
+            sent += len(batch)
+            advance(len(batch))
 
 
-def _broken(answer: CommandResult, edits: Sequence[PlannedChange], error: KconfError) -> None:
-    failure = error.failure() if isinstance(error, KafkaError) else ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-    for each in edits:
-        answer.add(failure, **item_of(each, "failed"))
+def _outcome(results: SendResult, change: PlannedChange) -> ChangeOutcome:
+    failure = _failure(results, change)
+    return ChangeOutcome(change, OutcomeStatus.FAILED if failure else OutcomeStatus.DONE, failure)
+
+
+def _failure_of(error: KconfError) -> ApiError:
+    return error.failure() if isinstance(error, KafkaError) else ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
 
 
 def _batches(resources: Sequence[Resource], rate: float | None) -> Iterator[Sequence[Resource]]:
-    size = _AT_ONCE if rate is None else max(1, min(_AT_ONCE, int(rate)))
+    size = _BATCH if rate is None else max(1, min(_BATCH, int(rate)))
     return (resources[start : start + size] for start in range(0, len(resources), size))
-
-
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return rate

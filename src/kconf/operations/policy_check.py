@@ -1,63 +1,32 @@
-"""A context's policy file, evaluated here, so that its rules hold on any cluster."""
+"""A context's policy file, evaluated on the client, so that its rules apply to any cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.errors import ApiError, ConfigurationError, ErrorCode, KafkaError
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.planned_change import CONFIG
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
-    from kconf.cli.output.result import CommandResult
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules
+    from kconf.engine.policy.rules import Finding, Rules, Subject
     from kconf.model.alteration import NewTopic
     from kconf.model.cluster import CreatedTopic, TopicDescription
     from kconf.model.entry import View
     from kconf.operations.planned_change import ChangePlan, PlannedChange
 
+TopicCounts = tuple[int | None, int | None]
+"""The number of partitions of a topic, and of replicas of each; None: no rule needs it."""
+NO_COUNTS: Final[TopicCounts] = (None, None)
 
-_Shape = tuple[int | None, int | None]
-"""How many partitions a topic has, and how many replicas each; None: no rule asks."""
-_NO_SHAPE: Final[_Shape] = (None, None)
 
+class Verdict(NamedTuple):
+    """What a policy says of a resource: why it is refused, or None; and the rules that only warn."""
 
-def check_policy(target: Target, admin: SyncAdminClient, plan: ChangePlan, answer: CommandResult) -> ChangePlan:
-    """The plan, with the failures of those whom a rule refuses; warnings become notes."""
-    from kconf.operations.planned_change import CONFIG
-
-    if target.context.policy is None:
-        return plan
-    rules = load_policy(target.context.policy)
-    kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
-    by_resource: dict[Resource, list[PlannedChange]] = {}
-    for edit in plan.edits:
-        if (
-            edit.resource not in plan.failures
-            and edit.resource.type in kinds
-            and edit.kind == CONFIG
-            and not edit.unchanged
-        ):
-            by_resource.setdefault(edit.resource, []).append(edit)
-    if not by_resource:
-        return plan
-    failures = dict(plan.failures)
-    described = admin.describe_configs(by_resource)
-    shapes = _shapes(admin, rules, list(by_resource))
-    for resource, edits in by_resource.items():
-        shape = shapes.get(resource.name, _NO_SHAPE) if resource.type is ResourceType.TOPIC else _NO_SHAPE
-        verdict: ApiError | None
-        if resource in described.failures:
-            verdict = described.failures[resource]
-        elif isinstance(shape, ApiError):
-            verdict = shape
-        else:
-            verdict = _verdict(rules, resource, edits, described[resource], shape, answer)
-        if verdict is not None:
-            failures[resource] = verdict
-    return plan._replace(failures=failures)
+    failure: ApiError | None
+    warnings: tuple[Finding, ...] = ()
 
 
 def load_policy(path: str) -> Rules:
@@ -73,30 +42,73 @@ def load_policy(path: str) -> Rules:
     return read_rules(text, kafka_43(), path)
 
 
-def _verdict(
-    rules: Rules,
-    resource: Resource,
-    edits: Sequence[PlannedChange],
-    view: View,
-    shape: _Shape,
-    answer: CommandResult,
-) -> ApiError | None:
+def with_verdicts(plan: ChangePlan, verdicts: Mapping[Resource, Verdict]) -> ChangePlan:
+    """The plan, with the failures of resources that the policy refuses, and its warnings."""
+    failures = {each: verdict.failure for each, verdict in verdicts.items() if verdict.failure is not None}
+    warnings = tuple(warning for verdict in verdicts.values() for warning in verdict.warnings)
+    return plan._replace(failures={**plan.failures, **failures}, warnings=(*plan.warnings, *warnings))
+
+
+def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -> ChangePlan:
+    """Check the config changes of a plan. None: there is no policy."""
+    if policy is None:
+        return plan
+    rules = load_policy(policy)
+    by_resource = _checked_changes(rules, plan)
+    if not by_resource:
+        return plan
+    described = admin.describe_configs(by_resource)
+    shapes = _shapes(admin, rules, list(by_resource))
+    verdicts: dict[Resource, Verdict] = {}
+    for resource, changes in by_resource.items():
+        shape = shapes.get(resource.name, NO_COUNTS) if resource.type is ResourceType.TOPIC else NO_COUNTS
+        if resource in described.failures:
+            verdicts[resource] = Verdict(described.failures[resource])
+        elif isinstance(shape, ApiError):
+            verdicts[resource] = Verdict(shape)
+        else:
+            subject = _changed(resource, described[resource], changes, shape)
+            verdicts[resource] = _verdict(rules.judge(subject, [each.key for each in changes]))
+    return with_verdicts(plan, verdicts)
+
+
+def _checked_changes(rules: Rules, plan: ChangePlan) -> dict[Resource, list[PlannedChange]]:
+    """The config changes that a rule may be about."""
+    kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
+    found: dict[Resource, list[PlannedChange]] = {}
+    for change in plan.changes:
+        if change.kind == CONFIG and change.resource.type in kinds and not change.unchanged:
+            found.setdefault(change.resource, []).append(change)
+    return {each: changes for each, changes in found.items() if each not in plan.failures}
+
+
+def subject_of(resource: Resource, view: View, shape: TopicCounts) -> Subject:
+    """A resource as rules see it: its effective values, and which of them are set at the resource itself."""
     from kconf.engine.policy.rules import Subject
     from kconf.model.entry import own_source
 
+    own = own_source(resource)
     values = {entry.name: entry.value for entry in view.entries if entry.value is not None}
-    overrides = {entry.name for entry in view.entries if entry.source == own_source(resource)}
-    for edit in edits:
-        (overrides.discard if edit.after is None else overrides.add)(edit.key)
-        if edit.new is None:
-            values.pop(edit.key, None)
+    return Subject(resource, values, frozenset(entry.name for entry in view.entries if entry.source == own), *shape)
+
+
+def _changed(resource: Resource, view: View, changes: Sequence[PlannedChange], shape: TopicCounts) -> Subject:
+    """A resource as rules would see it after the changes."""
+    from kconf.engine.policy.rules import Subject
+
+    now = subject_of(resource, view, shape)
+    values, overrides = dict(now.values), set(now.overrides)
+    for change in changes:
+        (overrides.discard if change.after is None else overrides.add)(change.key)
+        if change.new is None:
+            values.pop(change.key, None)
         else:
-            values[edit.key] = edit.new
-    return _told(rules.judge(Subject(resource, values, overrides, *shape), [each.key for each in edits]), answer)
+            values[change.key] = change.new
+    return Subject(resource, values, overrides, *shape)
 
 
-def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, _Shape | ApiError]:
-    """Partitions and replication factors of topics, where a rule asks for them; why not, where they may not be read."""
+def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, TopicCounts | ApiError]:
+    """Partitions and replication factors of topics if a rule needs them, or why they cannot be read."""
     from kconf.engine.policy.rules import PARTITIONS, REPLICATION_FACTOR
 
     counted = {PARTITIONS.name, REPLICATION_FACTOR.name}
@@ -106,54 +118,45 @@ def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource])
     try:
         found = admin.describe_topics(names)
     except KafkaError as error:
-        return dict.fromkeys(names, error.failure())  # a rule that cannot be judged is not taken for kept
-    shapes: dict[str, _Shape | ApiError] = {}
-    for name in names:
-        shapes[name] = found.failures[name] if name in found.failures else _shape(found[name])
-    return shapes
+        return dict.fromkeys(names, error.failure())  # a rule that cannot be evaluated refuses
+    return {name: found.failures[name] if name in found.failures else _shape(found[name]) for name in names}
 
 
-def _shape(topic: TopicDescription) -> _Shape:
+def _shape(topic: TopicDescription) -> TopicCounts:
     return len(topic.partitions), len(topic.partitions[0].replicas) if topic.partitions else None
 
 
-def judge_creation(policy: str, wish: NewTopic, made: CreatedTopic, answer: CommandResult) -> ApiError | None:
-    """What a policy says of a topic that would be made, with the values that it would have."""
+def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Verdict:
+    """Check a topic that would be created, with the values that the cluster would give it."""
     from kconf.engine.policy.rules import Subject
 
-    rules = load_policy(policy)
-    configs = {key: value for key, value in wish.configs if value is not None}
-    values = {each.name: each.value for each in made.config.entries if each.value} if made.config is not None else {}
-    resource = Resource.topic(wish.name)
-    subject = Subject(resource, {**values, **configs}, configs, made.num_partitions, made.replication_factor)
-    return _told(rules.judge(subject), answer)
+    configs = {key: value for key, value in topic.configs if value is not None}
+    entries = created.config.entries if created.config is not None else ()
+    values = {**{each.name: each.value for each in entries if each.value}, **configs}
+    shape = created.num_partitions, created.replication_factor
+    return _verdict(rules.judge(Subject(Resource.topic(topic.name), values, configs, *shape)))
 
 
-def judge_growth(
-    policy: str, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]], answer: CommandResult
-) -> dict[Resource, ApiError]:
-    """What a policy says of topics that would have so many partitions, by topic; the second count is of replicas."""
-    from kconf.engine.policy.rules import PARTITIONS, Subject
-    from kconf.model.entry import own_source
+def check_growth(
+    rules: Rules, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]]
+) -> dict[Resource, Verdict]:
+    """Check topics that would have so many partitions; the second number is the replication factor."""
+    from kconf.engine.policy.rules import PARTITIONS
 
-    rules = load_policy(policy)
     described = admin.describe_configs(grown)
-    verdicts: dict[Resource, ApiError | None] = dict(described.failures)
+    verdicts = {each: Verdict(failure) for each, failure in described.failures.items()}
     for resource, shape in grown.items():
         if resource not in verdicts:
-            entries = described[resource].entries
-            values = {each.name: each.value for each in entries if each.value is not None}
-            overrides = [each.name for each in entries if each.source == own_source(resource)]
-            findings = rules.judge(Subject(resource, values, overrides, *shape), [PARTITIONS.name])
-            verdicts[resource] = _told(findings, answer)
-    return {resource: verdict for resource, verdict in verdicts.items() if verdict is not None}
+            subject = subject_of(resource, described[resource], shape)
+            verdicts[resource] = _verdict(rules.judge(subject, [PARTITIONS.name]))
+    return verdicts
 
 
-def _told(findings: Sequence[Finding], answer: CommandResult) -> ApiError | None:
-    """Warnings become notes; what an `error` rule says is a failure."""
+def _verdict(findings: Iterable[Finding]) -> Verdict:
+    """What an `error` rule finds is a failure, the rest are warnings."""
     from kconf.engine.policy.rules import Severity
 
-    said = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
-    answer.notes += [f"{each.resource}: warning: {each.text}" for each in said[Severity.WARN]]
-    errors = [each.text for each in said[Severity.ERROR]]
-    return ApiError(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None
+    found = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
+    errors = [each.text for each in found[Severity.ERROR]]
+    failure = ApiError(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None
+    return Verdict(failure, tuple(found[Severity.WARN]))

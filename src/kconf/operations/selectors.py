@@ -1,13 +1,11 @@
-"""Resources on the command line: `topic:orders`, `topic:'logs.*'`, `topic:/re/`, `topic:@names.txt`, `broker:default`.
+"""Resources as arguments: `topic:orders`, `topic:'logs.*'`, `topic:/re/`, `topic:@names.txt`, `broker:default`.
 
-A glob is for the whole name, a regular expression is found anywhere in it, as in rules. Quota entities are named by
-flags, since their names may hold anything.
+A glob matches the whole name, a regular expression any part of it, as in policy rules.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.client.contexts.contexts import is_glob
@@ -15,10 +13,7 @@ from kconf.errors import ConfigurationError, UnsupportedVersion
 from kconf.model.resource import INTERNAL_TOPICS, Resource, ResourceType
 
 if TYPE_CHECKING:
-    import argparse
-
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.model.quota import QuotaEntity
 
 TYPES: Final = {
     "topic": ResourceType.TOPIC,
@@ -28,8 +23,11 @@ TYPES: Final = {
     "broker-logger": ResourceType.BROKER_LOGGER,
 }
 BROKERS: Final = "brokers"
-"""What tables call `broker:default`."""
+"""The name of `broker:default` in tables."""
 NUMBERED: Final = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+
+ReadText = Callable[[], str]
+"""Reads the names of `topic:@-`."""
 
 
 class NothingMatches(ConfigurationError):
@@ -37,7 +35,7 @@ class NothingMatches(ConfigurationError):
 
 
 class Selector(NamedTuple):
-    """Some resources of one type: `names` as they stand, or those that `pattern` matches."""
+    """Some resources of one type: those called `names`, or those that `pattern` matches."""
 
     text: str
     type: ResourceType
@@ -46,12 +44,12 @@ class Selector(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether it is one named resource. A default is not: it is for many."""
+        """Whether it is one named resource. A default is not: it applies to many."""
         return self.pattern is None and len(self.names) == 1 and self.names != ("",)
 
     @property
     def resources(self) -> list[Resource]:
-        """What it names without asking anyone."""
+        """The resources that it names, without those that a pattern matches."""
         return [Resource(self.type, each) for each in self.names]
 
     def matches(self, name: str) -> bool:
@@ -68,46 +66,47 @@ def is_regex(text: str) -> bool:
     return len(text) > 2 and text.startswith("/") and text.endswith("/")
 
 
-def is_selector(word: str) -> bool:
-    """Whether a word on the command line means resources: it begins with one of their types."""
-    return word == BROKERS or (word.partition(":")[0] in TYPES and ":" in word)
+def is_selector(argument: str) -> bool:
+    """Whether an argument names resources: it begins with a resource type."""
+    return argument == BROKERS or (argument.partition(":")[0] in TYPES and ":" in argument)
 
 
-def parse_selector(word: str) -> Selector:
-    kind_word, colon, name = ("broker:default" if word == BROKERS else word).partition(":")
+def parse_selector(argument: str, stdin: ReadText | None = None) -> Selector:
+    """One argument as a selector; `stdin` is where the names of `@-` come from, if they may."""
+    kind_word, colon, name = ("broker:default" if argument == BROKERS else argument).partition(":")
     kind = TYPES.get(kind_word)
     if kind is None or not colon:
-        raise ConfigurationError(_no_resource(word))
+        raise ConfigurationError(_no_resource(argument))
     if not name:
-        raise ConfigurationError(f"{word!r} has no name behind the colon")
+        raise ConfigurationError(f"{argument!r} has no name behind the colon")
     if name.startswith("@"):
-        return Selector(word, kind, tuple(_checked(kind, each) for each in _names_in(name[1:])), None)
+        return Selector(argument, kind, tuple(_checked(kind, each) for each in _names_in(name[1:], stdin)), None)
     if is_regex(name):
-        _compiled(word, name)
-        return Selector(word, kind, (), name)
+        _check_regex(argument, name)
+        return Selector(argument, kind, (), name)
     if is_glob(name):
-        return Selector(word, kind, (), name)
-    return Selector(word, kind, (_checked(kind, name),))
+        return Selector(argument, kind, (), name)
+    return Selector(argument, kind, (_checked(kind, name),))
 
 
-def _no_resource(word: str) -> str:
-    """What is wrong with it, and what it may have been meant for."""
+def _no_resource(argument: str) -> str:
+    """Why it is not a selector, with a suggestion."""
     from difflib import get_close_matches
 
-    kind, colon, name = word.partition(":")
+    kind, colon, name = argument.partition(":")
     near = get_close_matches(kind, TYPES, 1) if colon else []
     if near:
         return f"{kind!r} is no kind of resource; did you mean {near[0]}:{name}?"
-    first = "topic:NAME" if colon or word in TYPES else f"topic:{word}"
-    return f"{word!r} names no resource; write {', '.join([first, *(f'{each}:NAME' for each in list(TYPES)[1:])])}"
+    first = "topic:NAME" if colon or argument in TYPES else f"topic:{argument}"
+    return f"{argument!r} names no resource; write {', '.join([first, *(f'{each}:NAME' for each in list(TYPES)[1:])])}"
 
 
-def parse_selectors(words: Iterable[str]) -> list[Selector]:
-    return [parse_selector(each) for each in words]
+def parse_selectors(arguments: Iterable[str], stdin: ReadText | None = None) -> list[Selector]:
+    return [parse_selector(each, stdin) for each in arguments]
 
 
 def is_one_resource(selectors: Sequence[Selector]) -> bool:
-    """One named resource changes at once; all else is asked about first."""
+    """Whether it is one named resource, which changes without confirmation."""
     return len(selectors) == 1 and selectors[0].is_one
 
 
@@ -122,20 +121,20 @@ def _checked(kind: ResourceType, name: str) -> str:
     return str(int(name))
 
 
-def _compiled(word: str, pattern: str) -> None:
+def _check_regex(argument: str, pattern: str) -> None:
     import re
 
     try:
         re.compile(pattern[1:-1])
     except re.error as error:
-        raise ConfigurationError(f"{word!r} holds no regular expression: {error}") from None
+        raise ConfigurationError(f"{argument!r} holds no regular expression: {error}") from None
 
 
-def _names_in(path: str) -> list[str]:
+def _names_in(path: str, stdin: ReadText | None) -> list[str]:
     """One name per line, each once; empty lines and lines that begin with # are left out."""
     try:
-        if path == "-":
-            lines = sys.stdin.read().splitlines()
+        if path == "-" and stdin is not None:
+            lines = stdin().splitlines()
         else:
             with open(path, encoding="utf-8") as file:
                 lines = file.read().splitlines()
@@ -149,28 +148,28 @@ def _names_in(path: str) -> list[str]:
 
 
 def resolve(admin: SyncAdminClient, selectors: Sequence[Selector]) -> list[Resource]:
-    """The resources that are meant, each once. A pattern that matches nothing is an error."""
+    """The resources that are selected, each once. A pattern that matches nothing is an error."""
     found: dict[Resource, None] = {}
     for each in selectors:
         if each.pattern is None:
             found.update(dict.fromkeys(each.resources))
             continue
-        matched = [name for name in names_of(admin, each.type) if _is_meant(each, name)]
+        matched = [name for name in names_of(admin, each.type) if _is_selected(each, name)]
         if not matched:
             raise NothingMatches(f"{each.text} matches nothing")
         found.update(dict.fromkeys(Resource(each.type, name) for name in matched))
     return list(found)
 
 
-def _is_meant(selector: Selector, name: str) -> bool:
-    """Kafka's own topics are not met by chance: a pattern must begin with two underscores to mean them."""
+def _is_selected(selector: Selector, name: str) -> bool:
+    """Internal topics are not matched by accident: only by a pattern that begins with two underscores."""
     if selector.type is ResourceType.TOPIC and name in INTERNAL_TOPICS:
         return (selector.pattern or "").lstrip("/^").startswith("__") and selector.matches(name)
     return selector.matches(name)
 
 
 def names_of(admin: SyncAdminClient, kind: ResourceType) -> list[str]:
-    """All names of a type that a cluster knows, Kafka's own topics included."""
+    """All names of a resource type on a cluster, including internal topics."""
     match kind:
         case ResourceType.TOPIC:
             return list(admin.list_topics(internal=True))
@@ -185,31 +184,3 @@ def names_of(admin: SyncAdminClient, kind: ResourceType) -> list[str]:
             return sorted(running | configured)
         case _:
             return [each.name for each in admin.list_config_resources([kind])]
-
-
-def add_quota_entity(parser: argparse.ArgumentParser) -> None:
-    """Who a quota is for, by flags."""
-    group = parser.add_argument_group("whom")
-    words = (("user", "a user", "users"), ("client-id", "a client id", "client ids"), ("ip", "an address", "addresses"))
-    for kind, one, many in words:
-        either = group.add_mutually_exclusive_group()
-        either.add_argument(f"--{kind}", metavar="NAME", help=f"{one}, by name")
-        either.add_argument(f"--{kind}-default", action="store_true", help=f"the default of {many}")
-
-
-def quota_entity(options: argparse.Namespace) -> QuotaEntity | None:
-    """The entity that the flags name, or None where there are none."""
-    from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
-
-    parts: dict[str, str | None] = {}
-    for kind in (USER, CLIENT_ID, IP):
-        name = getattr(options, kind.replace("-", "_"))
-        if name is not None:
-            parts[kind] = name
-        elif getattr(options, f"{kind.replace('-', '_')}_default"):
-            parts[kind] = None
-    if "" in parts.values():
-        raise ConfigurationError("a quota entity has a name; for the default there is a flag, such as --user-default")
-    if IP in parts and len(parts) > 1:
-        raise ConfigurationError("an address has quotas of its own: --ip goes with neither --user nor --client-id")
-    return QuotaEntity.of(parts) if parts else None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.common.hints import NO_CLUSTER, NO_LOGIN, NO_TLS, advice
+from kconf.cli.common.hints import NO_CLUSTER, NO_LOGIN, NO_TLS, hints
 from kconf.errors import ConnectionFailed
 from tests.cli.commands.stories import People, a_name
 from tests.cli.conftest import run_program
@@ -53,7 +53,7 @@ def test_a_key_that_is_almost_one_is_named(people: People, command: str) -> None
     assert people(command.format(name), status=1).err.splitlines()[-1] == "retenton.ms: did you mean retention.ms?"
 
 
-def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_advice(people: People) -> None:
+def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_hints(people: People) -> None:
     name = a_name("typo")
     people.topics(name)
 
@@ -66,10 +66,10 @@ def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "none.yaml"))
     away = ConnectionFailed("cannot connect")
 
-    assert advice(argparse.Namespace(bootstrap_server=None, context=None), [], away) == [NO_CLUSTER]
-    assert advice(argparse.Namespace(bootstrap_server="127.0.0.1:1", context=None), [], away) == []
+    assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == [NO_CLUSTER]
+    assert hints(argparse.Namespace(bootstrap_server="127.0.0.1:1", context=None), [], away) == []
     monkeypatch.setenv("KCONF_CONTEXT", "prod")
-    assert advice(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
+    assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
 
 
 def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kconf.cli.common.completion import suggestions
+from kconf.cli.main import PROGRAM
 from tests.cli.commands.stories import People, a_name
 
 
@@ -38,16 +39,16 @@ from tests.cli.commands.stories import People, a_name
     ],
 )
 def test_what_a_line_may_go_on_with(people: People, line: str, some: list[str]) -> None:
-    assert list(suggestions(line)) == some
+    assert list(suggestions(PROGRAM, line)) == some
 
 
 def test_names_come_from_the_cluster(people: People) -> None:
     prefix = a_name("complete")
     people.topics(f"{prefix}.b", f"{prefix}.a")
 
-    assert list(suggestions(f"set topic:{prefix}")) == [f"topic:{prefix}.a", f"topic:{prefix}.b"]
-    assert list(suggestions(f"topic delete {prefix}")) == [f"{prefix}.a", f"{prefix}.b"]
-    assert list(suggestions(f"describe topic:{prefix} -b 127.0.0.1:1 topic:{prefix}")) == []
+    assert list(suggestions(PROGRAM, f"set topic:{prefix}")) == [f"topic:{prefix}.a", f"topic:{prefix}.b"]
+    assert list(suggestions(PROGRAM, f"topic delete {prefix}")) == [f"{prefix}.a", f"{prefix}.b"]
+    assert list(suggestions(PROGRAM, f"describe topic:{prefix} -b 127.0.0.1:1 topic:{prefix}")) == []
 
 
 def test_bash_completes(people: People, tmp_path: Path) -> None:

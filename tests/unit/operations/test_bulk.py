@@ -8,7 +8,7 @@ import pytest
 
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.bulk import Resumption, paced
+from kconf.operations.bulk import ResumeFile, paced
 
 
 class Clock:
@@ -34,30 +34,30 @@ def test_without_a_rate_nobody_waits() -> None:
     assert clock.now == 100.0
 
 
-def test_what_is_done_is_left_out_by_the_same_wish_only(tmp_path: Path) -> None:
+def test_what_is_done_is_left_out_by_the_same_command_only(tmp_path: Path) -> None:
     path = str(tmp_path / "done")
     a, b = Resource.topic("a"), Resource.topic("b")
-    first = Resumption(path, "set", "segment.ms=1")
+    first = ResumeFile(path, "set", "segment.ms=1")
     assert first.missing([a, b]) == [a, b]
-    first.note([a])
+    first.record([a])
 
-    assert Resumption(path, "set", "segment.ms=1").missing([a, b]) == [b]
+    assert ResumeFile(path, "set", "segment.ms=1").missing([a, b]) == [b]
     with pytest.raises(ConfigurationError, match="another command"):
-        Resumption(path, "set", "segment.ms=2")
+        ResumeFile(path, "set", "segment.ms=2")
     with pytest.raises(ConfigurationError, match="another command"):
-        Resumption(path, "unset", "segment.ms=1")
+        ResumeFile(path, "unset", "segment.ms=1")
     assert oct(Path(path).stat().st_mode)[-3:] == "600"
 
 
 def test_a_name_that_looks_like_two_lines_is_one(tmp_path: Path) -> None:
     path, odd = str(tmp_path / "done"), Resource(ResourceType.GROUP, "one\u2028two")
-    Resumption(path, "set", "x").note([odd])
+    ResumeFile(path, "set", "x").record([odd])
 
-    assert Resumption(path, "set", "x").missing([odd, Resource.topic("b")]) == [Resource.topic("b")]
+    assert ResumeFile(path, "set", "x").missing([odd, Resource.topic("b")]) == [Resource.topic("b")]
 
 
 def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        Resumption(str(tmp_path), "set", "x")
+        ResumeFile(str(tmp_path), "set", "x")
     with pytest.raises(ConfigurationError):
-        Resumption(str(tmp_path / "no" / "where"), "set", "x")
+        ResumeFile(str(tmp_path / "no" / "where"), "set", "x")

@@ -1,27 +1,23 @@
-"""Which resources a word on the command line means."""
+"""Which resources an argument selects."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from kconf.errors import ConfigurationError
-from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.selectors import (
     Selector,
-    add_quota_entity,
     is_one_resource,
     is_selector,
     parse_selector,
-    quota_entity,
 )
 
 
 @pytest.mark.parametrize(
-    ("word", "resource", "one"),
+    ("argument", "resource", "one"),
     [
         ("topic:orders", Resource.topic("orders"), True),
         ("broker:1", Resource.broker(1), True),
@@ -32,14 +28,14 @@ from kconf.operations.selectors import (
         ("broker-logger:2", Resource.logger(2), True),
     ],
 )
-def test_a_name(word: str, resource: Resource, one: bool) -> None:
-    selector = parse_selector(word)
+def test_a_name(argument: str, resource: Resource, one: bool) -> None:
+    selector = parse_selector(argument)
     assert selector.resources == [resource]
     assert is_one_resource([selector]) is one
 
 
 @pytest.mark.parametrize(
-    ("word", "fits", "fits_not"),
+    ("argument", "fits", "fits_not"),
     [
         ("topic:logs.*", "logs.a", "xlogs.a"),
         ("topic:log[sx]?", "logsa", "logs"),
@@ -47,8 +43,8 @@ def test_a_name(word: str, resource: Resource, one: bool) -> None:
         ("broker:*", "7", None),
     ],
 )
-def test_a_pattern(word: str, fits: str, fits_not: str | None) -> None:
-    selector = parse_selector(word)
+def test_a_pattern(argument: str, fits: str, fits_not: str | None) -> None:
+    selector = parse_selector(argument)
     assert not is_one_resource([selector])
     assert selector.matches(fits)
     assert fits_not is None or not selector.matches(fits_not)
@@ -61,11 +57,11 @@ def test_names_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["orders", "topic:", "topics:x", "broker:x", "broker:-1", "topic:/(/", "topic:@/no/where"]
+    "argument", ["orders", "topic:", "topics:x", "broker:x", "broker:-1", "topic:/(/", "topic:@/no/where"]
 )
-def test_what_names_nothing_is_refused(word: str) -> None:
+def test_what_names_nothing_is_refused(argument: str) -> None:
     with pytest.raises(ConfigurationError):
-        parse_selector(word)
+        parse_selector(argument)
 
 
 def test_a_key_is_no_resource() -> None:
@@ -74,25 +70,5 @@ def test_a_key_is_no_resource() -> None:
     assert is_selector("topic:a=b")
 
 
-@pytest.mark.parametrize(
-    ("words", "parts"),
-    [
-        ("--user u", {"user": "u"}),
-        ("--user-default --client-id c", {"user": None, "client-id": "c"}),
-        ("--ip 10.0.0.1", {"ip": "10.0.0.1"}),
-        ("", None),
-    ],
-)
-def test_quota_entities_are_named_by_flags(words: str, parts: dict[str, str | None] | None) -> None:
-    parser = argparse.ArgumentParser()
-    add_quota_entity(parser)
-    expected = None if parts is None else QuotaEntity.of(parts)
-    assert quota_entity(parser.parse_args(words.split())) == expected
-
-
-@pytest.mark.parametrize("words", [["--ip", "1.1.1.1", "--user", "u"], ["--user", ""]])
-def test_flags_that_do_not_go_together(words: list[str]) -> None:
-    parser = argparse.ArgumentParser()
-    add_quota_entity(parser)
-    with pytest.raises(ConfigurationError):
-        quota_entity(parser.parse_args(words))
+def test_names_from_stdin() -> None:
+    assert parse_selector("topic:@-", lambda: "a\nb\n").names == ("a", "b")

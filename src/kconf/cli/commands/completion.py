@@ -81,6 +81,6 @@ def run(options: argparse.Namespace) -> int:
 def run_suggest(options: argparse.Namespace) -> int:
     from kconf.cli.common.completion import suggestions
 
-    for each in suggestions(options.line):
+    for each in suggestions(options.program, options.line):
         print(each)
     return 0

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kconf.cli.common.command import command
 from kconf.cli.common.help import add_verb
-from kconf.cli.common.target import add_output, add_target
-from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.cli.common.target import add_output, add_target, on_each, targets
+from kconf.cli.output.result import CommandResult, ResultColumn, sentence
 from kconf.client.contexts.contexts import Context, load_contexts
 from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.operations.target import Target
 
 EXAMPLES: Final = """\
 examples:
@@ -136,10 +141,10 @@ def shown_fields(context: Context) -> dict[str, Any]:
 
 
 def _hidden(key: str, value: str) -> str:
-    from kconf.cli.compat.kafka_configs.secrets import HIDDEN, looks_secret
     from kconf.client.contexts.config_providers import is_reference
+    from kconf.configdef.sensitive import HIDDEN, looks_sensitive
 
-    return HIDDEN if looks_secret(key) and not is_reference(value) else value
+    return HIDDEN if looks_sensitive(key) and not is_reference(value) else value
 
 
 def add_context(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -205,11 +210,23 @@ def _text(path: str) -> str:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _test(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.operations.capabilities import try_everything
+def _test(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.capabilities import probe_capabilities
 
     if options.name is not None:
         if options.context is not None:
             raise ConfigurationError("the context is named twice")
         options.context = options.name
-    try_everything(options, answer)
+    result.columns = [
+        ResultColumn("context"),
+        ResultColumn("capability"),
+        ResultColumn("result"),
+        ResultColumn("detail", "WHY"),
+    ]
+
+    def probe(here: Target, admin: SyncAdminClient) -> None:
+        for each in probe_capabilities(admin):
+            detail = each.detail if each.failure is None else sentence(each.failure)
+            result.add(context=here.name, capability=each.name, result=each.result, detail=detail)
+
+    on_each(targets(options), result, probe)

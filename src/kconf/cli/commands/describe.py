@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from kconf.cli.common.command import command
 from kconf.cli.common.target import add_target, on_each, targets
-from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.cli.common.terminal import read_stdin
+from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.operations.selectors import is_one_resource, parse_selectors, resolve
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def describe(options: argparse.Namespace, answer: CommandResult) -> None:
-    selectors = parse_selectors(options.resources)
+    selectors = parse_selectors(options.resources, read_stdin)
     chosen = targets(options)
     answer.columns = list(_COLUMNS)
     answer.facts["contexts"] = [each.name for each in chosen]
@@ -86,7 +88,7 @@ def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
     fields: dict[str, Any] = {"resource": str(resource)}
     if entry is None:
         return {**fields, "key": None, "value": None, "source": None, "update": None, "sensitive": None, "synonyms": []}
-    from kconf.cli.common.catalog import update_mode
+    from kconf.configdef.lookup import update_mode
     from kconf.operations.planned_change import SOURCES
 
     return {
@@ -101,7 +103,7 @@ def _fields(resource: Resource, entry: Entry | None) -> dict[str, Any]:
 
 
 def _value(item: Item) -> str:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     return "[hidden]" if item["sensitive"] else shown_value(item["key"], item["value"])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.cli.common.catalog import known_key
+from kconf.cli.common.command import command
 from kconf.cli.common.target import add_output
-from kconf.cli.common.units import keys_for, shown_value
-from kconf.cli.output.result import CommandResult, ResultColumn, command
-from kconf.configdef.units import unit_of
+from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.configdef.lookup import keys_for, known_key
+from kconf.configdef.units import shown_value, unit_of
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
 
@@ -47,7 +47,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def explain(options: argparse.Namespace, answer: CommandResult) -> None:
-    answer.columns, answer.tall = list(_COLUMNS), True
+    answer.columns, answer.vertical = list(_COLUMNS), True
     for word in options.keys:
         for kind, key in _found(word).items():
             answer.add(**_fields(word.rpartition(":")[2], kind, key))

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from kconf.errors import ApiError, ConfigurationError, UnsupportedVersion
+from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules, Subject
-    from kconf.model.entry import View
-    from kconf.model.resource import Resource
-
-T = TypeVar("T")
+    from kconf.engine.policy.rules import Rules
 
 _EXAMPLES = """\
 examples:
@@ -26,7 +21,6 @@ examples:
 
 The language: docs/how-to/write-a-policy.md. A server judges by the file that its policy.file names.
 """
-_AT_ONCE = 200  # resources per request
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -72,7 +66,7 @@ def run_test(options: argparse.Namespace) -> int:
         return 2
     properties = options.command_config if options.command_config is not None else {}
     with SyncAdminClient.from_properties(properties, options.bootstrap) as client:
-        return _report(rules, _subjects(client, rules))
+        return _report(rules, client)
 
 
 def _load(path: Path) -> Rules | None:
@@ -86,81 +80,30 @@ def _load(path: Path) -> Rules | None:
         return None
 
 
-def _report(rules: Rules, subjects: Iterable[tuple[Resource, Subject | ApiError]]) -> int:
-    """Print what does not hold, resource by resource, and a last line that sums up."""
+def _report(rules: Rules, client: SyncAdminClient) -> int:
+    """Print the findings, resource by resource, and a summary."""
     from kconf.engine.policy.rules import Severity
+    from kconf.operations.policy_report import NotListed, evaluate_cluster
 
-    judged = errors = warnings = unread = 0
-    for resource, subject in subjects:
-        if isinstance(subject, ApiError):
-            unread += 1
-            print(f"{resource}: cannot be read: {subject.message or subject.code.name}", file=sys.stderr)
+    evaluated = errors = warnings = unread = 0
+    for each in evaluate_cluster(client, rules):
+        if isinstance(each, NotListed):
+            types = " and ".join(kind.word for kind in each.types)
+            print(f"this cluster cannot list {types} resources; they were not judged", file=sys.stderr)
             continue
-        judged += 1
-        findings: Sequence[Finding] = rules.judge(subject)
-        for finding in findings:
-            print(f"{resource}: {finding.rule.severity}: {finding.text}")
-        refusals = sum(finding.rule.severity is Severity.ERROR for finding in findings)
-        errors, warnings = errors + refusals, warnings + len(findings) - refusals
-    total = f"{_count(judged, 'resource')} judged by {_count(len(rules.rules), 'rule')}"
+        if each.failure is not None:
+            unread += 1
+            reason = each.failure.message or each.failure.code.name
+            print(f"{each.resource}: cannot be read: {reason}", file=sys.stderr)
+            continue
+        evaluated += 1
+        for finding in each.findings:
+            print(f"{each.resource}: {finding.rule.severity}: {finding.text}")
+        refusals = sum(finding.rule.severity is Severity.ERROR for finding in each.findings)
+        errors, warnings = errors + refusals, warnings + len(each.findings) - refusals
+    total = f"{_count(evaluated, 'resource')} judged by {_count(len(rules.rules), 'rule')}"
     print(f"{total}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
     return 1 if errors or unread else 0
-
-
-def _subjects(client: SyncAdminClient, rules: Rules) -> Iterator[tuple[Resource, Subject | ApiError]]:
-    """What the cluster has, of the types that the rules are about."""
-    from kconf.model.resource import Resource, ResourceType
-
-    wanted = frozenset(kind for rule in rules.rules for kind in rule.types)
-    if ResourceType.TOPIC in wanted:
-        names = sorted(client.list_topics(internal=True))
-        for some in _batches(names):
-            shapes = client.describe_topics(some)
-            yield from _described(
-                client,
-                [Resource.topic(name) for name in some],
-                {
-                    Resource.topic(name): (len(shape.partitions), len(shape.partitions[0].replicas))
-                    for name, shape in ((name, shapes[name]) for name in some if name not in shapes.failures)
-                    if shape.partitions
-                },
-            )
-    if ResourceType.BROKER in wanted:
-        nodes = [Resource.broker(number) for number in sorted(client.describe_cluster().nodes)]
-        yield from _described(client, [Resource.brokers(), *nodes])
-    others = sorted(wanted & {ResourceType.GROUP, ResourceType.CLIENT_METRICS})
-    if others:
-        try:
-            found = sorted(client.list_config_resources(others))
-        except UnsupportedVersion:
-            words = " and ".join(kind.word for kind in others)
-            print(f"this cluster cannot list {words} resources; they were not judged", file=sys.stderr)
-            return
-        for group in _batches(found):
-            yield from _described(client, group)
-
-
-def _described(
-    client: SyncAdminClient, resources: Sequence[Resource], shapes: dict[Resource, tuple[int, int]] | None = None
-) -> Iterator[tuple[Resource, Subject | ApiError]]:
-    described = client.describe_configs(resources)
-    for resource in resources:
-        failure = described.failures.get(resource)
-        shape = (shapes or {}).get(resource, (None, None))
-        yield resource, failure if failure is not None else _subject(resource, described[resource], shape)
-
-
-def _subject(resource: Resource, view: View, shape: tuple[int | None, int | None]) -> Subject:
-    from kconf.engine.policy.rules import Subject
-    from kconf.model.entry import own_source
-
-    values = {entry.name: entry.value for entry in view.entries if entry.value is not None}
-    own = own_source(resource)
-    return Subject(resource, values, frozenset(entry.name for entry in view.entries if entry.source == own), *shape)
-
-
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[first : first + _AT_ONCE] for first in range(0, len(items), _AT_ONCE))
 
 
 def _count(number: int, what: str) -> str:

@@ -8,25 +8,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from kconf.cli.common.command import Command, command
 from kconf.cli.common.confirm import add_change
+from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
-from kconf.cli.common.target import Target, add_target, target
-from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.cli.common.target import add_target, target
+from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.client.contexts.contexts import Context, load_contexts
-from kconf.errors import ApiError, ConfigurationError, ErrorCode
-from kconf.model.resource import Resource, ResourceType
-from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
-from kconf.operations.execute import execute_plan
-from kconf.operations.planned_change import HIDDEN, ChangePlan, PlannedChange
+from kconf.errors import ConfigurationError
+from kconf.operations.scram import MECHANISMS, delete_request, set_request
+from kconf.operations.target import Target
 
 if TYPE_CHECKING:
-    from kconf.operations.execute import Outcomes
+    from kconf.operations.scram_store import StoredCredentials
 
-_MECHANISMS: Final[dict[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
 _VARIABLE: Final = "KCONF_SCRAM_PASSWORD"
 _DEFAULT_STORE: Final = "kconf.db"
 EXAMPLES: Final = f"""\
@@ -58,19 +57,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         _add_verb(add_verb(verbs, name, about.rstrip(".").lower(), about, EXAMPLES), name, verb)
 
 
-def _add_verb(
-    parser: argparse.ArgumentParser, name: str, verb: Callable[[argparse.Namespace, CommandResult], None]
-) -> None:
+def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
     add = parser.add_argument
     add("--user", metavar="NAME", required=name != "list", help="the user" + ("" if name != "list" else "; else all"))
-    mechanisms = " or ".join(_MECHANISMS)
+    mechanisms = " or ".join(MECHANISMS)
     default = "all that there are" if name == "delete" else "both"
     if name != "list":
         add(
             "--mechanism",
             metavar="NAME",
             action="append",
-            choices=tuple(_MECHANISMS),
+            choices=tuple(MECHANISMS),
             help=f"{mechanisms}; may be repeated (default: {default})",
         )
     if name == "set":
@@ -81,118 +78,54 @@ def _add_verb(
     if name != "list":
         add_change(parser)
     add_target(parser)
-    parser.set_defaults(run=command(f"scram {name}", verb))
+    parser.set_defaults(run=command(f"scram {name}", run))
 
 
-def list_credentials(options: argparse.Namespace, answer: CommandResult) -> None:
-    answer.columns = [ResultColumn("user"), ResultColumn("mechanism"), ResultColumn("iterations")]
-    chosen, opened = _place(options)
-    answer.facts["context"] = chosen.name
-    with opened() as keeper:
-        found = keeper.describe_user_scram_credentials([options.user] if options.user else None)
+def list_credentials(options: argparse.Namespace, result: CommandResult) -> None:
+    result.columns = [ResultColumn("user"), ResultColumn("mechanism"), ResultColumn("iterations")]
+    place, opened = _place(options)
+    result.facts["context"] = place.name
+    with opened() as admin:
+        found = admin.describe_user_scram_credentials([options.user] if options.user else None)
         failures = found.failures
         for user in found:
             if user in failures:
-                answer.add(failures[user], user=user, mechanism=None, iterations=None)
+                result.add(failures[user], user=user, mechanism=None, iterations=None)
                 continue
             for each in found[user]:
-                answer.add(user=user, mechanism=each.mechanism.word, iterations=each.iterations)
+                result.add(user=user, mechanism=each.mechanism.word, iterations=each.iterations)
 
 
-def set_credentials(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.client.calls.scram import scram_upsertion
-
-    mechanisms = [_MECHANISMS[each] for each in dict.fromkeys(options.mechanism or _MECHANISMS)]
-    chosen, opened = _place(options)
-    chosen.check_writable()
+def set_credentials(options: argparse.Namespace, result: CommandResult) -> None:
+    mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or MECHANISMS)]
+    place, opened = _place(options)
+    place.check_writable()
     password = _password(options)
-    wishes: list[UserScramCredentialUpsertion | UserScramCredentialDeletion] = [
-        scram_upsertion(options.user, each, password, iterations=options.iterations) for each in mechanisms
-    ]
-    with opened() as keeper:
-        there = _there(keeper, options.user)
-        edits = [_edit(options.user, each, there, iterations=options.iterations) for each in mechanisms]
-        _carry_out(answer, options, chosen, keeper, ChangePlan(edits, {}), wishes, "set the password of")
+    with opened() as admin:
+        request = set_request(admin, options.user, mechanisms, password, options.iterations)
+        execute(result, options, place, admin, request)
 
 
-def delete_credentials(options: argparse.Namespace, answer: CommandResult) -> None:
-    chosen, opened = _place(options)
-    chosen.check_writable()
-    with opened() as keeper:
-        there = _there(keeper, options.user)
-        named = [_MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())] or list(there)
-        plan = ChangePlan([_edit(options.user, each, there) for each in named], {})
-        if any(each not in there for each in named) or not named:
-            missing = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
-            plan.failures[_resource(options.user)] = missing
-        wishes: list[UserScramCredentialUpsertion | UserScramCredentialDeletion] = [
-            UserScramCredentialDeletion(options.user, each) for each in named
-        ]
-        _carry_out(answer, options, chosen, keeper, plan, wishes, "delete credentials of")
+def delete_credentials(options: argparse.Namespace, result: CommandResult) -> None:
+    place, opened = _place(options)
+    place.check_writable()
+    mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
+    with opened() as admin:
+        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms))
 
 
-def _carry_out(
-    answer: CommandResult,
-    options: argparse.Namespace,
-    chosen: Target,
-    keeper: Any,
-    plan: ChangePlan,
-    wishes: Sequence[UserScramCredentialUpsertion | UserScramCredentialDeletion],
-    what: str,
-) -> None:
-    def send(resources: Sequence[Resource], _: bool) -> Outcomes:
-        failures = keeper.alter_user_scram_credentials(wishes).failures
-        return {each: failures.get(each.name) for each in resources}
+def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:
+    """Where the credentials are, and how to open it: a cluster or a store, which have the same two methods.
 
-    question = f"{what} {options.user}"
-    execute_plan(answer, options, chosen, keeper, plan, send, asks=False, what=question, validates=False)
-
-
-def _edit(
-    user: str, mechanism: Mechanism, there: dict[Mechanism, int], *, iterations: int | None = None
-) -> PlannedChange:
-    old = f"{HIDDEN}, iterations={there[mechanism]}" if mechanism in there else None
-    new = None if iterations is None else f"{HIDDEN}, iterations={iterations}"
-    op = "delete" if iterations is None else "set"
-    return PlannedChange(
-        _resource(user),
-        mechanism.word,
-        None if old is None else HIDDEN,
-        None if new is None else HIDDEN,
-        op,
-        old,
-        new,
-        sensitive=True,
-        shown={"resource": f"user:{user}"},
-    )
-
-
-def _resource(user: str) -> Resource:
-    return Resource(ResourceType.SCRAM, user)
-
-
-def _there(keeper: Any, user: str) -> dict[Mechanism, int]:
-    found = keeper.describe_user_scram_credentials([user])
-    failure = found.failures.get(user)
-    if failure is None:
-        return {each.mechanism: each.iterations for each in found[user]}
-    if failure.code == ErrorCode.RESOURCE_NOT_FOUND:
-        return {}
-    raise failure.error()
-
-
-def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], Any]]:
-    """Where the credentials are, and how to open it: a cluster or a store, with the same two methods.
-
-    Without a word about either, a store `kconf.db` in this directory is meant, if nobody has named a cluster for good.
+    If neither is given, it is the store `kconf.db` in this directory, if there is one and no current context.
     """
     store = options.store
     if store is None and not _names_a_cluster(options) and os.path.exists(_DEFAULT_STORE):
         store = f"sqlite:///{_DEFAULT_STORE}"
         print(f"kconf: this is about the store {store}; -b or -C name a cluster", file=sys.stderr)
     if store is None:
-        chosen = target(options)
-        return chosen, chosen.open
+        cluster = target(options)
+        return cluster, cluster.open
     if options.bootstrap_server is not None or options.context is not None:
         raise ConfigurationError("--store names a store, and -b or -C a cluster; give one of them")
     return Target(Context(bootstrap=store)), lambda: _stored(store)
@@ -204,10 +137,10 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 @contextmanager
-def _stored(url: str) -> Iterator[Any]:
+def _stored(url: str) -> Iterator[StoredCredentials]:
     import logging
 
-    from kconf.cli.compat.kip248.scram_store import StoredCredentials, own_name
+    from kconf.operations.scram_store import StoredCredentials, own_name
 
     logging.getLogger("kconf").addHandler(logging.NullHandler())
     with StoredCredentials(url, principal=f"User:{own_name()}") as store:
@@ -222,15 +155,15 @@ def _password(options: argparse.Namespace) -> str:
 
         return output_of(options.password_command)
     if options.password_file:
-        from kconf.operations.assignments import from_file
+        from kconf.operations.assignments import read_value_file
 
         piped = options.password_file == "-"
-        password = sys.stdin.read() if piped else from_file("the password", options.password_file)
+        password = sys.stdin.read() if piped else read_value_file("the password", options.password_file)
         password = password.removesuffix("\n").removesuffix("\r")
     elif _VARIABLE in os.environ:
         password = os.environ[_VARIABLE]
     elif sys.stdin.isatty():
-        password = _asked(options.user)
+        password = _prompt(options.user)
     else:
         ways = f"--password-file, with --password-command, or in the variable {_VARIABLE}"
         raise ConfigurationError(f"give the password with {ways}")
@@ -239,7 +172,7 @@ def _password(options: argparse.Namespace) -> str:
     return password
 
 
-def _asked(user: str) -> str:
+def _prompt(user: str) -> str:
     from getpass import getpass
 
     password = getpass(f"Password for {user}: ")

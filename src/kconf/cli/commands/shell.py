@@ -1,7 +1,7 @@
-"""`kconf shell`: people's commands, one per line, at one cluster. Completes names, keys and values.
+"""`kconf shell`: commands, one per line, for one cluster. Completes names, keys and values.
 
-A line is what stands behind `kconf` on a command line; `-C` and `-b` need not be repeated. A person's mistakes do not
-end the session; a script stops at the first, with its exit code.
+A line is a command line without `kconf`; `-C` and `-b` need not be repeated. At a terminal an error does not end the
+session; a script stops at the first one, with its exit code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 class Shell:
-    """A session: a cluster, and what was typed so far."""
+    """A session on one cluster."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
@@ -67,15 +67,15 @@ class Shell:
             if value is not None
             for word in (name, value)
         ]
-        return suggestions(line, where)
+        return suggestions(options.program, line, where)
 
-    def do(self, line: str) -> int:
-        """Carry out one line; its exit code. Raises EOFError at the end."""
+    def run(self, line: str) -> int:
+        """Run one line; its exit code. Raises EOFError at the end."""
         try:
-            words = shlex.split(line, comments=True)
+            arguments = shlex.split(line, comments=True)
         except ValueError as error:
-            return _complain(f"the line cannot be read: {error}")
-        match words:
+            return _print_error(f"the line cannot be read: {error}")
+        match arguments:
             case []:
                 return 0
             case ["exit" | "quit"]:
@@ -84,13 +84,13 @@ class Shell:
                 print(HELP)
                 return 0
             case ["help", *rest]:
-                return self._carry_out([*rest, "--help"])
+                return self._run([*rest, "--help"])
             case ["use", name]:
                 return self._use(name)
             case [first, *_] if first in _NOT_HERE:
-                return _complain(f"{first} is not for the shell")
+                return _print_error(f"{first} is not for the shell")
             case _:
-                return self._carry_out(words)
+                return self._run(arguments)
 
     def _use(self, name: str) -> int:
         fields = {**vars(self._options), "context": name, "bootstrap_server": None, "command_config": None}
@@ -98,26 +98,26 @@ class Shell:
         try:
             self._name = target(options).name
         except ConfigurationError as error:
-            return _complain(str(error))
+            return _print_error(str(error))
         self._options = options
         return 0
 
-    def _carry_out(self, words: list[str]) -> int:
-        from kconf.cli.main import UsageError, read_words
+    def _run(self, arguments: list[str]) -> int:
+        from kconf.cli.common.program import UsageError
 
         try:
-            options = read_words(words)
+            options = self._options.program.parse(arguments)
             self._fill(options)
             return int(options.run(options))
         except UsageError as error:
-            return error.tell(words)
+            return error.print(arguments)
         except KconfError as error:
-            return _complain(str(error), 1)
+            return _print_error(str(error), 1)
         except SystemExit as error:  # --help
             return int(error.code or 0)
 
     def _fill(self, options: argparse.Namespace) -> None:
-        """The session's cluster, for a command that is about one and does not name it."""
+        """Use the cluster of the session for a command that needs one and does not name it."""
         given = vars(options)
         if "bootstrap_server" in given and given.get("context") is None and given["bootstrap_server"] is None:
             for each in ("context", "bootstrap_server", "command_config", "timeout"):
@@ -129,24 +129,24 @@ def run(options: argparse.Namespace) -> int:
     try:
         shell = Shell(options)
     except ConfigurationError as error:
-        return _complain(str(error))
+        return _print_error(str(error))
     if sys.stdin.isatty():
-        _converse(shell, _typed(shell), stops=False)
+        _run_lines(shell, _typed(shell), stops=False)
         return 0
-    return _converse(shell, sys.stdin, stops=not options.keep_going)
+    return _run_lines(shell, sys.stdin, stops=not options.keep_going)
 
 
 def _typed(shell: Shell) -> Iterable[str]:
-    from kconf.cli.compat.kip21.shell import lines
+    from kconf.cli.common.line_reader import read_lines
 
-    return lines(shell)
+    return read_lines(shell)
 
 
-def _converse(shell: Shell, given: Iterable[str], *, stops: bool) -> int:
+def _run_lines(shell: Shell, given: Iterable[str], *, stops: bool) -> int:
     worst = 0
     for line in given:
         try:
-            status = shell.do(line)
+            status = shell.run(line)
         except EOFError:
             break
         worst = worst or status
@@ -155,6 +155,6 @@ def _converse(shell: Shell, given: Iterable[str], *, stops: bool) -> int:
     return worst
 
 
-def _complain(sentence: str, status: int = 2) -> int:
-    print(f"kconf: {sentence}", file=sys.stderr)
+def _print_error(message: str, status: int = 2) -> int:
+    print(f"kconf: {message}", file=sys.stderr)
     return status

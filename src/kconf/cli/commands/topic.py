@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
-from kconf.cli.common.confirm import add_change, plan_columns
+from kconf.cli.common.command import command
+from kconf.cli.common.confirm import add_bulk, add_change
+from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
+from kconf.cli.common.plan_output import plan_columns
 from kconf.cli.common.target import add_target, on_each, target, targets
-from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.cli.common.terminal import prompt_secret, read_stdin
+from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
-from kconf.model.resource import INTERNAL_TOPICS, Resource, ResourceType
-from kconf.operations.execute import add_bulk, execute_plan
-from kconf.operations.planned_change import TOPIC, ChangePlan, PlannedChange
-from kconf.operations.policy_check import judge_creation, judge_growth
-from kconf.operations.selectors import is_one_resource, parse_selector, resolve
+from kconf.model.resource import ResourceType
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.errors import Results
-    from kconf.model.alteration import NewTopic
     from kconf.model.cluster import TopicDescription
-    from kconf.operations.execute import Outcomes, Send
     from kconf.operations.selectors import Selector
 
 EXAMPLES: Final = """\
@@ -84,29 +81,28 @@ def _add_grow(parser: argparse.ArgumentParser) -> None:
     count.add_argument("--by", metavar="N", type=int, help="so many more")
 
 
-def topic_selectors(words: Sequence[str]) -> list[Selector]:
-    """Names and patterns; `topic:` may stand before them."""
-    return [parse_selector(each if each.startswith("topic:") else f"topic:{each}") for each in words]
+def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.topics import topic_selectors
 
-
-def list_topics(options: argparse.Namespace, answer: CommandResult) -> None:
-    selectors = topic_selectors(options.names)
-    chosen = targets(options)
-    answer.columns = [ResultColumn("context"), ResultColumn("topic"), ResultColumn("partitions")]
-    answer.columns += (
+    selectors = topic_selectors(options.names, read_stdin)
+    clusters = targets(options)
+    result.columns = [ResultColumn("context"), ResultColumn("topic"), ResultColumn("partitions")]
+    result.columns += (
         [ResultColumn("replication_factor", "REPLICAS"), ResultColumn("under_replicated")] if options.long else []
     )
-    answer.columns += [ResultColumn("internal", show=lambda item: "internal" if item["internal"] else "")]
-    on_each(chosen, answer, lambda here, admin: _list(options, answer, here.name, admin, selectors))
+    result.columns += [ResultColumn("internal", show=lambda item: "internal" if item["internal"] else "")]
+    on_each(clusters, result, lambda here, admin: _list(options, result, here.name, admin, selectors))
 
 
 def _list(
     options: argparse.Namespace,
-    answer: CommandResult,
-    where: str,
+    result: CommandResult,
+    context: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
 ) -> None:
+    from kconf.operations.selectors import resolve
+
     found = admin.list_topics(internal=True)
     names = [name for name, each in found.items() if options.internal or not each.internal]
     if selectors:
@@ -116,11 +112,11 @@ def _list(
         listing = found.get(name)
         if listing is None:
             missing = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
-            answer.add(missing, context=where, topic=name, partitions=None, internal=None, topic_id=None)
+            result.add(missing, context=context, topic=name, partitions=None, internal=None, topic_id=None)
             continue
-        more = {} if described is None or name in described.failures else _shape(described[name])
-        answer.add(
-            context=where,
+        more = {} if described is None or name in described.failures else _replicas(described[name])
+        result.add(
+            context=context,
             topic=name,
             partitions=listing.partitions,
             **more,
@@ -129,152 +125,57 @@ def _list(
         )
 
 
-def _shape(topic: TopicDescription) -> dict[str, int]:
+def _replicas(topic: TopicDescription) -> dict[str, int]:
+    from kconf.operations.topics import replication_factor
+
     return {
-        "replication_factor": len(topic.partitions[0].replicas) if topic.partitions else 0,
+        "replication_factor": replication_factor(topic),
         "under_replicated": sum(len(each.isr) < len(each.replicas) for each in topic.partitions),
     }
 
 
-def create(options: argparse.Namespace, answer: CommandResult) -> None:
+def create(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.model.alteration import NewTopic, OpType
-    from kconf.operations.assignments import alterations
+    from kconf.operations.assignments import parse_assignments
+    from kconf.operations.selectors import is_one_resource
+    from kconf.operations.topics import create_request, topic_selectors
 
-    chosen = target(options)
-    chosen.check_writable()
-    selectors = topic_selectors(options.names)
+    cluster = target(options)
+    cluster.check_writable()
+    selectors = topic_selectors(options.names, read_stdin)
     if any(each.pattern is not None for each in selectors):
         raise ConfigurationError("a topic is made by its name, not by a pattern")
     names = list(dict.fromkeys(name for each in selectors for name in each.names))
-    wanted = alterations(OpType.SET, ResourceType.TOPIC, options.config) if options.config else ()
-    configs = tuple((each.key, each.value) for each in wanted)
-    wishes = {name: NewTopic(name, options.partitions, options.replication_factor, (), configs) for name in names}
-    with chosen.open() as admin:
-        plan = _creation_plan(admin, wishes, chosen.context.policy, answer)
-        send = _by_name(lambda some, trial: admin.create_topics([wishes[e] for e in some], validate_only=trial))
-        asks = not is_one_resource(selectors)
-        what = f"create {_count(names)}"
-        execute_plan(answer, options, chosen, admin, plan, send, asks=asks, what=what, columns=_columns())
+    given = options.config
+    ops = parse_assignments(OpType.SET, ResourceType.TOPIC, given, prompt_secret) if given else ()
+    configs = tuple((each.key, each.value) for each in ops)
+    topics = {name: NewTopic(name, options.partitions, options.replication_factor, (), configs) for name in names}
+    with cluster.open() as admin:
+        request = create_request(admin, topics, cluster.context.policy, confirm=not is_one_resource(selectors))
+        execute(result, options, cluster, admin, request, plan_columns(keys=False))
 
 
-def _creation_plan(
-    admin: SyncAdminClient, wishes: Mapping[str, NewTopic], policy: str | None, answer: CommandResult
-) -> ChangePlan:
-    """The cluster says what it would make (KIP-525), and the policy judges that."""
-    tried = admin.create_topics(wishes.values(), validate_only=True)
-    failures = {Resource.topic(name): failure for name, failure in tried.failures.items()}
-    edits = []
-    for name, wish in wishes.items():
-        resource = Resource.topic(name)
-        made = None if resource in failures else tried[name]
-        counts = (wish.partitions, wish.replication_factor)
-        if made is not None and made.num_partitions is not None and made.replication_factor is not None:
-            counts = (made.num_partitions, made.replication_factor)
-        configs = ", ".join(f"{key}={value}" for key, value in wish.configs)
-        new = ", ".join(filter(None, (_shown(*counts), configs)))
-        shown = {"partitions": counts[0], "replication_factor": counts[1], "configs": dict(wish.configs)}
-        edits.append(PlannedChange(resource, "", None, new, "create", None, new, kind=TOPIC, shown=shown))
-        if policy is not None and made is not None:
-            verdict = judge_creation(policy, wish, made, answer)
-            failures.update({resource: verdict} if verdict is not None else {})
-    return ChangePlan(edits, failures)
+def delete(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.topics import delete_request, topic_selectors
+
+    cluster = target(options)
+    cluster.check_writable()
+    selectors = topic_selectors(options.names, read_stdin)
+    with cluster.open() as admin:
+        execute(result, options, cluster, admin, delete_request(admin, selectors), plan_columns(keys=False))
 
 
-def delete(options: argparse.Namespace, answer: CommandResult) -> None:
-    chosen = target(options)
-    chosen.check_writable()
-    selectors = topic_selectors(options.names)
-    with chosen.open() as admin:
-        resources = resolve(admin, selectors)
-        described = admin.describe_topics([each.name for each in resources])
-        failures = {Resource.topic(str(name)): failure for name, failure in described.failures.items()}
-        for each in resources:
-            if each.name in INTERNAL_TOPICS:
-                failures[each] = ApiError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, "Kafka's own topics are never deleted here"
-                )
-        edits = [_deletion(each, described[each.name]) for each in resources if each not in failures]
-        send = _by_name(lambda some, _: admin.delete_topics(some))
-        what = f"delete {_count([each.name for each in resources])}"
-        asks = not is_one_resource(selectors)
-        plan = ChangePlan(edits, failures)
-        columns = _columns()
-        execute_plan(answer, options, chosen, admin, plan, send, asks=asks, what=what, validates=False, columns=columns)
+def grow(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.topics import grow_request, topic_selectors
 
+    def count(present: int) -> int:
+        new: int = options.partitions if options.partitions is not None else present + options.by
+        return new
 
-def _deletion(resource: Resource, topic: TopicDescription) -> PlannedChange:
-    shape = _shape(topic)
-    old = _shown(len(topic.partitions), shape["replication_factor"])
-    loss = "the topic and its data"
-    return PlannedChange(resource, "", topic_text(topic), None, "delete", old, None, loss=loss, kind=TOPIC)
-
-
-def topic_text(topic: TopicDescription) -> str:
-    """A topic as the journal has it."""
-    from kconf.model.resource import Topic
-    from kconf.model.snapshot import topic_to_json
-
-    return topic_to_json(Topic(topic.name, topic.topic_id, tuple(each.replicas for each in topic.partitions)))
-
-
-def grow(options: argparse.Namespace, answer: CommandResult) -> None:
-    chosen = target(options)
-    chosen.check_writable()
-    selectors = topic_selectors(options.names)
-    with chosen.open() as admin:
-        resources = resolve(admin, selectors)
-        described = admin.describe_topics([each.name for each in resources])
-        there = {each: described[each.name] for each in resources if each.name not in described.failures}
-        counts = {each: _grown(options, len(topic.partitions)) for each, topic in there.items()}
-        plan = ChangePlan(
-            [_growth(each, topic, counts[each]) for each, topic in there.items()],
-            {Resource.topic(str(name)): failure for name, failure in described.failures.items()},
-        )
-        if chosen.context.policy is not None:
-            shapes = {each: (counts[each], _shape(topic)["replication_factor"]) for each, topic in there.items()}
-            plan.failures.update(judge_growth(chosen.context.policy, admin, shapes, answer))
-        send = _by_name(
-            lambda some, trial: admin.create_partitions(
-                {name: counts[Resource.topic(name)] for name in some}, validate_only=trial
-            )
-        )
-        answer.notes.append("records with keys go to other partitions once a topic has grown")
-        what = f"grow {_count([each.name for each in counts])}"
-        asks = not is_one_resource(selectors)
-        execute_plan(answer, options, chosen, admin, plan, send, asks=asks, what=what, columns=_columns())
-
-
-def _grown(options: argparse.Namespace, before: int) -> int:
-    count: int = options.partitions if options.partitions is not None else before + options.by
-    return count
-
-
-def _growth(resource: Resource, topic: TopicDescription, count: int) -> PlannedChange:
-    old, new = _partitions(len(topic.partitions)), _partitions(count)
-    return PlannedChange(resource, "", topic_text(topic), new, "grow", old, new, kind=TOPIC)
-
-
-def _by_name(ask: Callable[[Sequence[str], bool], Results[Any, Any]]) -> Send:
-    def send(resources: Sequence[Resource], validate_only: bool) -> Outcomes:
-        failures = ask([each.name for each in resources], validate_only).failures
-        return {each: failures.get(each.name) for each in resources}
-
-    return send
-
-
-def _partitions(count: int) -> str:
-    return f"{count} partition{'' if count == 1 else 's'}"
-
-
-def _columns() -> list[ResultColumn]:
-    return plan_columns(keys=False)
-
-
-def _shown(partitions: int, replicas: int) -> str:
-    """Such as `1 partition, 3 replicas`; -1 is the cluster's default."""
-    counts = ((partitions, "partition"), (replicas, "replica"))
-    return ", ".join(f"{'default' if count < 0 else count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-
-
-def _count(names: Sequence[str]) -> str:
-    return f"topic {names[0]}" if len(names) == 1 else f"{len(names)} topics"
+    cluster = target(options)
+    cluster.check_writable()
+    selectors = topic_selectors(options.names, read_stdin)
+    with cluster.open() as admin:
+        request = grow_request(admin, selectors, count, cluster.context.policy)
+        result.notes.append("records with keys go to other partitions once a topic has grown")
+        execute(result, options, cluster, admin, request, plan_columns(keys=False))

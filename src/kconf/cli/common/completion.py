@@ -1,7 +1,7 @@
-"""What may stand next on a command line: commands, options, contexts, resources, keys and values.
+"""Completion of a command line: commands, options, contexts, resources, keys and values.
 
-Commands and options come from the parsers themselves, keys and values from the catalog, names from the cluster that
-the line is about. For shell completion and for the shell of kconf; what cannot be found out is no suggestion.
+Commands and options come from the parsers, keys and values from the catalog, names from the cluster. For the
+completion of bash, zsh and fish, and for `kconf shell`. What cannot be read is not suggested.
 """
 
 from __future__ import annotations
@@ -11,42 +11,41 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from kconf.cli.common.program import Program
 from kconf.errors import KconfError
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 
-_PATIENCE: Final = 3.0  # seconds for a cluster to say its names
+_TIMEOUT: Final = 3.0  # seconds to list the names of a cluster
 _CHANGES: Final = ("set", "unset", "append", "subtract")
 _ON_RESOURCES: Final = (*_CHANGES, "describe", "history", "blame", "rollback", "watch")
 
 
-def suggestions(line: str, where: Sequence[str] = ()) -> Iterator[str]:
-    """What may stand in place of the last word of a line that begins behind `kconf`. `where` is -C or -b, if known."""
-    *before, last = _words(line)
-    for each in _candidates(before, last, where):
+def suggestions(program: Program, line: str, where: Sequence[str] = ()) -> Iterator[str]:
+    """Completions of the last argument of a line without `kconf`. `where` is -C or -b, if it is given elsewhere."""
+    *before, last = _split(line)
+    for each in _candidates(program, before, last, where):
         if each.startswith(last) and not any(character.isspace() for character in each):
             yield each
 
 
-def _words(line: str) -> list[str]:
-    """The words so far; the last one may be empty, or have a quote that is still open."""
+def _split(line: str) -> list[str]:
+    """The arguments so far; the last one may be empty, or have a quote that is still open."""
     for closing in ("", "'", '"'):
         try:
-            words = shlex.split(line + closing)
+            found = shlex.split(line + closing)
         except ValueError:
             continue
-        return [*words, ""] if not words or (line[-1:].isspace() and not closing) else words
+        return [*found, ""] if not found or (line[-1:].isspace() and not closing) else found
     return line.split(" ")
 
 
-def _candidates(before: list[str], last: str, where: Sequence[str]) -> Iterable[str]:
-    from kconf.cli.main import COMMANDS, KAFKAS, parser
-
+def _candidates(program: Program, before: list[str], last: str, where: Sequence[str]) -> Iterable[str]:
     if not before:
-        return [*COMMANDS, *KAFKAS]
-    if before[0] not in COMMANDS:
+        return [*program.commands, *program.kafka_tools]
+    if before[0] not in program.commands:
         return []
-    found, verbs = _parser_of(parser(before[0]), before)
+    found, verbs = _parser_of(program.parser(before[0]), before)
     if verbs is not None:
         return verbs
     options = {name: action for action in found._actions for name in action.option_strings}
@@ -58,10 +57,12 @@ def _candidates(before: list[str], last: str, where: Sequence[str]) -> Iterable[
     return _arguments(before, last, [*where, *_where(before)])
 
 
-def _parser_of(top: argparse.ArgumentParser, words: Sequence[str]) -> tuple[argparse.ArgumentParser, list[str] | None]:
-    """The parser of the command so far, or its verbs where one must be chosen now."""
+def _parser_of(
+    top: argparse.ArgumentParser, arguments: Sequence[str]
+) -> tuple[argparse.ArgumentParser, list[str] | None]:
+    """The parser of the command so far, or its verbs if one comes next."""
     found = top
-    for word in [*words, None]:
+    for word in [*arguments, None]:
         verbs = next((each for each in found._actions if isinstance(each, argparse._SubParsersAction)), None)
         if verbs is None:
             break
@@ -88,41 +89,41 @@ def _contexts() -> list[str]:
         return []
 
 
-def _where(words: Sequence[str]) -> list[str]:
-    """What the line itself says about the cluster."""
+def _where(arguments: Sequence[str]) -> list[str]:
+    """The options of the line that name a cluster."""
     found = []
-    for name, value in zip(words, [*words[1:], ""], strict=True):
+    for name, value in zip(arguments, [*arguments[1:], ""], strict=True):
         if name in ("-C", "--context", "-b", "--bootstrap-server", "--command-config"):
             found += [name, value]
     return found
 
 
-def _arguments(words: Sequence[str], last: str, where: Sequence[str]) -> Iterable[str]:
-    command = words[0]
+def _arguments(arguments: Sequence[str], last: str, where: Sequence[str]) -> Iterable[str]:
+    command = arguments[0]
     if command == "context":
         return _contexts()
     if command == "explain":
         return _keys_everywhere()
     if command == "topic":
-        return _names(ResourceType.TOPIC, where) if "create" not in words else []
-    return _of_resources(command, words, last, where) if command in _ON_RESOURCES else []
+        return _names(ResourceType.TOPIC, where) if "create" not in arguments else []
+    return _of_resources(command, arguments, last, where) if command in _ON_RESOURCES else []
 
 
-def _of_resources(command: str, words: Sequence[str], last: str, where: Sequence[str]) -> Iterable[str]:
+def _of_resources(command: str, arguments: Sequence[str], last: str, where: Sequence[str]) -> Iterable[str]:
     from kconf.operations.selectors import TYPES, is_selector
 
     if is_selector(last):
         word = last.partition(":")[0]
         extra = ["default"] if word == "broker" else []
         return [f"{word}:{name}" for name in (*extra, *_names(TYPES[word], where))]
-    chosen = next((each.partition(":")[0] for each in words if is_selector(each)), None)
+    chosen = next((each.partition(":")[0] for each in arguments if is_selector(each)), None)
     if chosen is None:
         return [f"{each}:" for each in TYPES]
     return _of_keys(command, TYPES[chosen], last) if command in _CHANGES else []
 
 
 def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
 
     keys = keys_for(kind)
     name, equals, _ = last.partition("=")
@@ -134,8 +135,8 @@ def _of_keys(command: str, kind: ResourceType, last: str) -> Iterable[str]:
 
 
 def values_of(kind: ResourceType, name: str) -> list[str]:
-    """The values that a key may have, where these are few."""
-    from kconf.cli.common.catalog import known_key
+    """The values that a key may have, if these are few."""
+    from kconf.configdef.lookup import known_key
 
     key = known_key(kind, name)
     if key is None:
@@ -146,7 +147,7 @@ def values_of(kind: ResourceType, name: str) -> list[str]:
 
 
 def _keys_everywhere() -> list[str]:
-    from kconf.cli.common.units import keys_for
+    from kconf.configdef.lookup import keys_for
 
     kinds = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
     return sorted({name for kind in kinds for name in keys_for(kind)})
@@ -159,7 +160,7 @@ def _names(kind: ResourceType, where: Sequence[str]) -> list[str]:
     parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)
     add_target(parser)
     try:
-        options, _ = parser.parse_known_args([*where, "--timeout", str(_PATIENCE)])
+        options, _ = parser.parse_known_args([*where, "--timeout", str(_TIMEOUT)])
         with target(options).open() as admin:
             return names_of(admin, kind)
     except (KconfError, argparse.ArgumentError):

@@ -101,15 +101,15 @@ def ends_of(parser: argparse.ArgumentParser) -> list[str]:
 def _codes(parser: argparse.ArgumentParser) -> str:
     if parser.prog in _SPECIAL:
         return _SPECIAL[parser.prog]
-    if not _answers(parser):
+    if not _has_result(parser):
         return "0 done; 1 not done; 2 asked for wrongly"
     differences = "3 there are differences; " if parser.prog in _DIFFER else ""
     return f"0 done; 1 something failed; 2 asked for wrongly; {differences}4 unreachable, or login refused"
 
 
-def _answers(parser: argparse.ArgumentParser) -> bool:
-    """Whether it, or what is below it, ends as output/result.py says."""
+def _has_result(parser: argparse.ArgumentParser) -> bool:
+    """Whether it, or a command below it, has the exit codes of output/result.py."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     verbs = [verb for each in below for verb in each.choices.values()]
     run = parser.get_default("run")
-    return any(map(_answers, verbs)) or getattr(run, "__module__", "") == "kconf.cli.output.result"
+    return any(map(_has_result, verbs)) or getattr(run, "__module__", "") == "kconf.cli.common.command"

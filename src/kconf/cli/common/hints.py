@@ -1,6 +1,6 @@
-"""What to try next where a command failed: our words behind the server's.
+"""What to try next after a command failed.
 
-An error says what happened, and stays as the server said it. What a person may have meant is told in a line of its own.
+An error message stays as the server sent it; a hint is a line of its own.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ NO_LOGIN = "does this listener expect a login? docs/how-to/contexts.md tells how
 NO_TLS = "does this listener speak TLS at all? without it security.protocol is PLAINTEXT or SASL_PLAINTEXT"
 
 
-def advice(options: argparse.Namespace, failed: Iterable[Item], trouble: KconfError | None) -> list[str]:
-    """Each piece once; of ten thousand topics with one mistake the mistake is looked at once."""
+def hints(options: argparse.Namespace, failed: Iterable[Item], error: KconfError | None) -> list[str]:
+    """Each hint once, also if thousands of topics failed for the same reason."""
     wrong = dict.fromkeys(each for item in failed for each in _mistakes(item))
     found = [each for word, key in wrong for each in (_for_key(word, key) if key else [TOPICS])]
-    if isinstance(trouble, ConnectionFailed | AuthenticationFailed):
-        found += _for_line(options, trouble)
+    if isinstance(error, ConnectionFailed | AuthenticationFailed):
+        found += _for_connection(options, error)
     return list(dict.fromkeys(found))
 
 
-def _for_line(options: argparse.Namespace, trouble: ConnectionFailed | AuthenticationFailed) -> Iterator[str]:
-    if isinstance(trouble, AuthenticationFailed):
-        if str(trouble).startswith("no TLS with"):
+def _for_connection(options: argparse.Namespace, error: ConnectionFailed | AuthenticationFailed) -> Iterator[str]:
+    if isinstance(error, AuthenticationFailed):
+        if str(error).startswith("no TLS with"):
             yield NO_TLS
     elif not _names_a_cluster(options):
         yield NO_CLUSTER
-    elif trouble.sent and not _has_login(options):
+    elif error.sent and not _has_login(options):
         yield NO_LOGIN
 
 
 def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
-    """A kind of resource with a key that was refused there; without a key: there is no such topic."""
+    """Resource types with a key that was refused; without a key: there is no such topic."""
     if item["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
         yield "topic", ""
     if item["error"] == "INVALID_CONFIG":
@@ -54,9 +54,8 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _for_key(word: str, key: str) -> Iterator[str]:
-    """The key that is meant, where one that nobody knows is almost it."""
-    from kconf.cli.common.catalog import known_key
-    from kconf.cli.common.units import keys_for
+    """A key with a similar name, if the key is unknown."""
+    from kconf.configdef.lookup import keys_for, known_key
     from kconf.operations.selectors import BROKERS, TYPES
 
     kind = TYPES.get("broker" if word == BROKERS else word)
@@ -76,7 +75,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _has_login(options: argparse.Namespace) -> bool:
-    """Whether anything was said of how to log in; also where a command has no such options."""
+    """Whether a login is configured; True also if the command has no such options."""
     from kconf.cli.common.target import targets
 
     if not hasattr(options, "command_config"):

@@ -1,4 +1,4 @@
-"""The files that declare a cluster: found, read, and written."""
+"""The files that declare a cluster: finding, reading and writing them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    import argparse
-
     from kconf.client.contexts.contexts import Context
     from kconf.engine.declarative.model import Declared, Scope, SecretSource
 
@@ -19,23 +17,9 @@ _ENDINGS = (".yaml", ".yml")
 _LARGEST = 64 << 20  # bytes
 
 
-def add_files(parser: argparse._ActionsContainer, *, required: bool) -> None:
-    parser.add_argument(
-        "-f", "--file", metavar="DIR|FILE", action="append", required=required, help="declarations; may be repeated"
-    )
-
-
-def add_prune(parser: argparse.ArgumentParser) -> None:
-    words = "topics, users, acls, quotas"
-    add = parser.add_argument_group("what no file names").add_argument
-    about = f"remove overrides that no file names, inside the selectors; with =WORD,… also {words}"
-    add("--prune", metavar="WORD,…", nargs="?", const="", help=about)
-    add("--max-deletes", metavar="N", type=int, default=10, help="refuse to remove more than this (default: 10)")
-
-
 def load_declared(paths: Sequence[str], context: Context) -> Declared:
-    """What the files say, with what the context ignores."""
-    from kconf.cli.common.units import keys_for
+    """The declarations of the files, and what the context ignores."""
+    from kconf.configdef.lookup import keys_for
     from kconf.engine.declarative.parser import read_declared
     from kconf.util.gc_tuning import gc_paused
 
@@ -86,23 +70,23 @@ def _text(path: str) -> str:
         raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
 
 
-def fetched_secret(source: SecretSource, what: str) -> str:
-    """The secret itself, from where a file says that it is."""
+def read_secret(source: SecretSource, what: str) -> str:
+    """The secret itself, from the variable or file that a declaration names."""
     if source.kind == "env":
         value = os.environ.get(source.name)
         if not value:
             raise ConfigurationError(f"{what} needs the variable {source.name}, which is not set")
         return value
-    from kconf.operations.assignments import from_file
+    from kconf.operations.assignments import read_value_file
 
-    value = from_file(what, os.path.expanduser(source.name))
+    value = read_value_file(what, os.path.expanduser(source.name))
     if not value:
         raise ConfigurationError(f"{what}: the file {source.name} is empty")
     return value
 
 
 def write_files(directory: str, files: Mapping[str, str], *, force: bool) -> Iterator[str]:
-    """Write each file in one step; what is there already is replaced only by force."""
+    """Write each file atomically; existing files are replaced only with `force`."""
     try:
         os.makedirs(directory, exist_ok=True)
         there = [name for name in files if os.path.lexists(os.path.join(directory, name))]
@@ -110,14 +94,14 @@ def write_files(directory: str, files: Mapping[str, str], *, force: bool) -> Ite
             raise ConfigurationError(f"{os.path.join(directory, there[0])} is there already; --force replaces it")
         for name, text in files.items():
             path = os.path.join(directory, name)
-            write_whole(path, text)
+            write_atomically(path, text)
             yield path
     except OSError as error:
         raise ConfigurationError(f"{error.filename or directory} cannot be written: {error.strerror}") from None
 
 
-def write_whole(path: str, text: str, *, private: bool = False) -> None:
-    """A file in one step: nobody ever sees half of it. OSError where it cannot be."""
+def write_atomically(path: str, text: str, *, private: bool = False) -> None:
+    """Write a file so that nobody sees half of it. Raises OSError."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         mode = 0o600 if private else 0o666

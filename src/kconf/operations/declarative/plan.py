@@ -1,30 +1,29 @@
-"""Files beside a cluster: what has to be read, what differs, and what may be removed."""
+"""Compares files with a cluster: what has to be read, what differs, and what may be pruned."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.cli.output.result import Aborted
 from kconf.client.cluster_reader import PARTS, read_cluster
 from kconf.engine.declarative.diff import Difference, differences
 from kconf.engine.declarative.model import SCOPES
 from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.errors import Aborted
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
     from kconf.engine.declarative.model import Declared
     from kconf.model.cluster_state import ClusterState
+    from kconf.operations.target import Target
 
-_WORDS: Final = {kind: part for part, kind in PARTS.items()}
+_PARTS: Final = {kind: part for part, kind in PARTS.items()}
 
 
-class Planned(NamedTuple):
-    """What would be changed on a cluster, and what is not known of it; `revision` is what kconf was read at."""
+class DifferencePlan(NamedTuple):
+    """What would be changed on a cluster, and what is unknown of it; `revision` is that of a kconf server."""
 
     cluster: str
     differences: list[Difference]
@@ -33,38 +32,43 @@ class Planned(NamedTuple):
     revision: int | None = None
 
 
-def prune_of(options: argparse.Namespace, target: Target, declared: Declared) -> Prune | None:
-    """What `--prune` allows to be removed, or None."""
-    if options.prune is None:
+def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | None:
+    """What `--prune=WORD,…` allows to be removed; None: nothing."""
+    if words is None:
         return None
-    words = [each.strip() for each in options.prune.split(",") if each.strip()]
-    for each in words:
+    parts = [each.strip() for each in words.split(",") if each.strip()]
+    for each in parts:
         if each not in PRUNABLE:
             raise ConfigurationError(f"--prune knows {', '.join(PRUNABLE)}, and not {each!r}")
-    if words and not declared.selectors:
-        raise ConfigurationError(f"--prune={options.prune} needs a selector in the files: what is theirs to remove")
-    return Prune(words, _own_users(target))
+    if parts and not declared.selectors:
+        raise ConfigurationError(f"--prune={words} needs a selector in the files: what is theirs to remove")
+    return Prune(parts, _own_users(target))
 
 
-def plan_files(target: Target, declared: Declared, prune: Prune | None) -> Planned:
-    from kconf.cli.common.units import keys_for
+def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) -> DifferencePlan:
+    """Read the files and the cluster, and compare them."""
+    from kconf.configdef.lookup import keys_for
+    from kconf.operations.declarative.files import load_declared
 
-    reading = asyncio.run(_read(target, declared, prune))
-    found, notes = differences(declared, reading, keys_for)
+    declared = load_declared(paths, target.context)
+    prune = prune_of(prune_words, target, declared)
+    state = asyncio.run(_read(target, declared, prune))
+    found, notes = differences(declared, state, keys_for)
     if prune is not None:
-        removed, more = pruned(declared, reading, keys_for, prune)
+        removed, more = pruned(declared, state, keys_for, prune)
         found, notes = found + removed, notes + more
-    return Planned(reading.cluster, found, _failures(reading, found), notes, reading.revision)
+    return DifferencePlan(state.cluster, found, _failures(state, found), notes, state.revision)
 
 
-def check_deletes(found: Iterable[Difference], options: argparse.Namespace) -> None:
+def check_deletes(found: Iterable[Difference], limit: int) -> None:
+    """Refuse to prune more than `limit` things."""
     count = sum(each.pruned for each in found)
-    if count > options.max_deletes:
-        raise Aborted(f"this would remove {count} things, and --max-deletes allows {options.max_deletes}")
+    if count > limit:
+        raise Aborted(f"this would remove {count} things, and --max-deletes allows {limit}")
 
 
 async def _read(target: Target, declared: Declared, prune: Prune | None) -> ClusterState:
-    """Only what the files are about is read: without pruning, the keys that they name."""
+    """Read only what the files are about: without pruning, the keys that they name."""
     owned = {SCOPES[each.word] for each in declared.selectors} if prune is not None else set()
     kinds = {each.type for each in declared.configs} | owned
     kinds |= {ResourceType.TOPIC} if declared.topics else set()
@@ -88,19 +92,19 @@ async def _read(target: Target, declared: Declared, prune: Prune | None) -> Clus
         )
 
 
-def _failures(reading: ClusterState, found: Sequence[Difference]) -> dict[Resource, ApiError]:
-    """Why something that differs, or seems to, is not known well enough to be changed."""
-    missing = {each.what: each.failure for each in reading.missing}
+def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource, ApiError]:
+    """Why a resource that seems to differ could not be read well enough to be changed."""
+    missing = {each.what: each.failure for each in state.missing}
     failures: dict[Resource, ApiError] = {}
     for resource in dict.fromkeys(each.resource for each in found):
-        failure = missing.get(str(resource)) or missing.get(_WORDS[resource.type])
+        failure = missing.get(str(resource)) or missing.get(_PARTS[resource.type])
         if failure is not None:
             failures[resource] = failure
     return failures
 
 
 def _own_users(target: Target) -> list[str]:
-    """Whom we log in as: to remove oneself is never meant."""
+    """The user that the client logs in as, who must not be pruned."""
     with target.open() as admin:
         user = getattr(admin.settings.sasl, "username", None)
     return [] if user is None else [str(user)]

@@ -1,6 +1,6 @@
-"""A plan as a file: what `plan --out` writes and `apply` does, if nothing has moved since.
+"""A plan as a file: `plan --out` writes it, `apply` executes it if nothing has changed since.
 
-JSON, for its owner's eyes only. There is no secret in it, only where each is to be found.
+JSON, readable by its owner only. It has no secrets, only where each is to be found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kconf.errors import ConfigurationError
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.declarative.plan import Planned
+from kconf.operations.declarative.plan import DifferencePlan
 from kconf.version import __version__
 
 if TYPE_CHECKING:
@@ -24,25 +24,25 @@ FORMAT: Final = 1
 _TYPES: Final = {each.word: each for each in ResourceType}
 
 
-def write_plan(path: str, planned: Planned, context: str) -> None:
-    from kconf.operations.declarative.files import write_whole
+def write_plan(path: str, plan: DifferencePlan, context: str) -> None:
+    from kconf.operations.declarative.files import write_atomically
 
     whole = {
         "kind": "plan",
         "format": FORMAT,
         "kconf": __version__,
         "context": context,
-        "cluster": planned.cluster,
-        "changes": [_change(each) for each in planned.differences],
+        "cluster": plan.cluster,
+        "changes": [_change(each) for each in plan.differences],
     }
     try:
-        write_whole(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n", private=True)
+        write_atomically(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n", private=True)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def read_plan(path: str) -> Planned:
-    """The plan in a file; its `revision` is not known: what has moved is seen by comparing."""
+def read_plan(path: str) -> DifferencePlan:
+    """The plan in a file. It has no `revision`: what has changed since is found by comparing."""
     try:
         with open(path, encoding="utf-8") as file:
             whole = json.load(file)
@@ -55,7 +55,7 @@ def read_plan(path: str) -> Planned:
     if whole.get("format") != FORMAT:
         raise ConfigurationError(f"{path} was written by another kconf: this one knows format {FORMAT} only")
     try:
-        return Planned(str(whole["cluster"]), [_difference(each) for each in whole["changes"]], {}, [])
+        return DifferencePlan(str(whole["cluster"]), [_difference(each) for each in whole["changes"]], {}, [])
     except (KeyError, TypeError, ValueError):
         raise ConfigurationError(f"{path} is no plan: a change in it is not whole") from None
 
@@ -79,22 +79,22 @@ def _change(each: Difference) -> dict[str, Any]:
     }
 
 
-def _difference(told: Mapping[str, Any]) -> Difference:
-    secret, place, source = told["from"], told["place"], told["source"]
+def _difference(fields: Mapping[str, Any]) -> Difference:
+    secret, place, source = fields["from"], fields["place"], fields["source"]
     return Difference(
-        ChangeKind(told["kind"]),
-        Resource(_TYPES[told["resource_type"]], _text(told["resource_name"])),
-        _text(told["op"]),
-        _text(told["key"]),
-        _text_or_none(told["before"]),
-        _text_or_none(told["after"]),
-        _text_or_none(told["old"]),
-        _text_or_none(told["new"]),
+        ChangeKind(fields["kind"]),
+        Resource(_TYPES[fields["resource_type"]], _text(fields["resource_name"])),
+        _text(fields["op"]),
+        _text(fields["key"]),
+        _text_or_none(fields["before"]),
+        _text_or_none(fields["after"]),
+        _text_or_none(fields["old"]),
+        _text_or_none(fields["new"]),
         None if source is None else Source[source],
         None if place is None else SourceLocation(*place),
-        bool(told["sensitive"]),
+        bool(fields["sensitive"]),
         None if secret is None else SecretSource(*next(iter(secret.items()))),
-        bool(told["pruned"]),
+        bool(fields["pruned"]),
     )
 
 

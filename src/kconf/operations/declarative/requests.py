@@ -1,4 +1,4 @@
-"""Differences, as the requests that a cluster is sent."""
+"""Differences as the requests that are sent to a cluster."""
 
 from __future__ import annotations
 
@@ -14,21 +14,37 @@ from kconf.model.journal import ChangeKind
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
-from kconf.operations.declarative.files import fetched_secret
-from kconf.operations.declarative.policy_check import creations
+from kconf.operations.declarative.changes import plan_of
+from kconf.operations.declarative.files import read_secret
+from kconf.operations.declarative.topics import check_topics, new_topics
+from kconf.operations.execute import ChangeRequest
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.operations.execute import Outcomes
+    from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.execute import SendResult
+    from kconf.operations.target import Target
 
 _MECHANISMS: Final = {each.word: each for each in Mechanism}
 _ITERATIONS: Final = 4096
 
 
-class Sender:
-    """Sends what was planned, to whichever API it belongs. Secrets are fetched at once, before anything is sent.
+def differences_request(
+    command: str, target: Target, admin: SyncAdminClient, plan: DifferencePlan, reason: str | None
+) -> ChangeRequest:
+    """A plan from files, or of a rollback, as a request that can be executed; it is always confirmed."""
+    checked = check_topics(target.context.policy, admin, plan_of(plan), plan.differences)
+    doable = [each for each in plan.differences if each.resource not in checked.failures]
+    count = len(checked.resources)
+    summary = f"change {count} resource{'' if count == 1 else 's'}"
+    send = DifferenceSender(admin, doable, plan.revision, reason)
+    return ChangeRequest(command, checked, send, summary, confirm=True, assignments=summary)
 
-    `revision` is what a kconf server was read at: there a resource that has changed since is left alone.
+
+class DifferenceSender:
+    """Sends each difference with the API that it belongs to. Secrets are read before anything is sent.
+
+    `revision` is that of the kconf server when it was read: a resource that has changed since is refused there.
     """
 
     def __init__(
@@ -36,7 +52,7 @@ class Sender:
     ) -> None:
         self._admin, self._revision, self._reason = admin, revision, reason
         self._secrets = {
-            _name(each): fetched_secret(each.secret, f"{str(each.resource).replace('scram:', 'user:')} {each.key}")
+            _name(each): read_secret(each.secret, f"{str(each.resource).replace('scram:', 'user:')} {each.key}")
             for each in found
             if each.secret is not None
         }
@@ -44,12 +60,12 @@ class Sender:
         for each in found:
             self._by_resource.setdefault(each.resource, []).append(each)
 
-    def __call__(self, resources: Sequence[Resource], validate_only: bool) -> Outcomes:
-        """By resource and key; None: granted, or of a kind that no cluster validates."""
+    def __call__(self, resources: Sequence[Resource], validate_only: bool) -> SendResult:
+        """By resource and key; None: accepted, or of a kind that no cluster validates."""
         some = [each for resource in resources for each in self._by_resource[resource]]
-        made = {each.resource for each in some if each.op == "create"}
+        created = {each.resource for each in some if each.op == "create"}
         outcomes: dict[Any, ApiError | None] = {}
-        rest = [each for each in some if each.kind is ChangeKind.CONFIG and each.resource not in made]
+        rest = [each for each in some if each.kind is ChangeKind.CONFIG and each.resource not in created]
         by_type: dict[ResourceType, list[Difference]] = {}
         for each in rest:
             by_type.setdefault(each.resource.type, []).append(each)
@@ -63,20 +79,20 @@ class Sender:
                     outcomes.update(dict.fromkeys(map(_name, found)) if validate_only else self._acls(found))
                 case _:
                     outcomes.update(self._configs(found, validate_only))
-        # Last, since to grow a topic is to change it: a revision that was expected of its configs would be gone.
+        # Last: new partitions are a new revision of the topic, and its config changes expect the present one.
         outcomes.update(self._topics([each for each in some if each.kind is ChangeKind.TOPIC], validate_only))
         return outcomes
 
-    def _topics(self, found: Sequence[Difference], validate_only: bool) -> Outcomes:
+    def _topics(self, found: Sequence[Difference], validate_only: bool) -> SendResult:
         outcomes: dict[Any, ApiError | None] = {}
-        wishes = creations([each for one in found for each in self._by_resource[one.resource]])
+        topics = new_topics([each for one in found for each in self._by_resource[one.resource]])
         counts = {
             each.resource.name: json.loads(each.after or "{}")["partitions"] for each in found if each.op == "grow"
         }
         gone = [each.resource.name for each in found if each.op == "delete"]
         failures: dict[Any, ApiError] = {}
-        if wishes:
-            failures.update(self._admin.create_topics(wishes, validate_only=validate_only).failures)
+        if topics:
+            failures.update(self._admin.create_topics(topics, validate_only=validate_only).failures)
         if counts:
             failures.update(self._admin.create_partitions(counts, validate_only=validate_only).failures)
         if gone and not validate_only:
@@ -84,7 +100,7 @@ class Sender:
         outcomes.update({_name(each): failures.get(each.resource.name) for each in found})
         return outcomes
 
-    def _configs(self, found: Sequence[Difference], validate_only: bool) -> Outcomes:
+    def _configs(self, found: Sequence[Difference], validate_only: bool) -> SendResult:
         alterations: dict[Resource, list[AlterConfigOp]] = {}
         for each in found:
             op = OpType.DELETE if each.op == "delete" else OpType.SET
@@ -99,31 +115,31 @@ class Sender:
     def _value(self, each: Difference) -> str:
         return self._secrets.get((each.resource, each.key), each.after or "")
 
-    def _quotas(self, found: Sequence[Difference], validate_only: bool) -> Outcomes:
-        wishes: dict[QuotaEntity, dict[str, float | None]] = {}
+    def _quotas(self, found: Sequence[Difference], validate_only: bool) -> SendResult:
+        alterations: dict[QuotaEntity, dict[str, float | None]] = {}
         for each in found:
             value = None if each.after is None else float(each.after)
-            wishes.setdefault(QuotaEntity.from_resource(each.resource), {})[each.key] = value
-        failures = self._admin.alter_client_quotas(wishes, validate_only=validate_only).failures
+            alterations.setdefault(QuotaEntity.from_resource(each.resource), {})[each.key] = value
+        failures = self._admin.alter_client_quotas(alterations, validate_only=validate_only).failures
         by_resource = {entity.resource: failure for entity, failure in failures.items()}
         return {_name(each): by_resource.get(each.resource) for each in found}
 
-    def _users(self, found: Sequence[Difference]) -> Outcomes:
+    def _users(self, found: Sequence[Difference]) -> SendResult:
         from kconf.client.calls.scram import scram_upsertion
 
-        wishes: list[UserScramCredentialUpsertion | UserScramCredentialDeletion] = []
+        alterations: list[UserScramCredentialUpsertion | UserScramCredentialDeletion] = []
         for each in found:
             mechanism = _MECHANISMS[each.key]
             if each.op == "delete":
-                wishes.append(UserScramCredentialDeletion(each.resource.name, mechanism))
+                alterations.append(UserScramCredentialDeletion(each.resource.name, mechanism))
             else:
                 iterations = int((each.after or "").rpartition("=")[2] or _ITERATIONS)
                 password = self._value(each)
-                wishes.append(scram_upsertion(each.resource.name, mechanism, password, iterations=iterations))
-        failures = self._admin.alter_user_scram_credentials(wishes).failures
+                alterations.append(scram_upsertion(each.resource.name, mechanism, password, iterations=iterations))
+        failures = self._admin.alter_user_scram_credentials(alterations).failures
         return {_name(each): failures.get(each.resource.name) for each in found}
 
-    def _acls(self, found: Sequence[Difference]) -> Outcomes:
+    def _acls(self, found: Sequence[Difference]) -> SendResult:
         bindings = {_name(each): binding_of(ResourcePattern.of(each.resource), each.key) for each in found}
         gone = {_name(each) for each in found if each.op == "delete"}
         failures: dict[Any, ApiError] = {}

@@ -1,4 +1,4 @@
-"""Whether a cluster still is what a plan was made for."""
+"""Whether a cluster has changed since a plan was made."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kconf.client.cluster_reader import PARTS, read_cluster
-from kconf.engine.access.acls import key_of, pattern_of
-from kconf.engine.declarative.diff import Difference, iterations_text, quota_value, shape_text
+from kconf.engine.declarative.diff import Difference
+from kconf.errors import ConfigurationError
 from kconf.model.cluster_state import ClusterState
-from kconf.model.entry import own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.errors import PlanOutOfDate
+from kconf.operations.state import SetValues, set_values
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
+    from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.target import Target
 
-State = dict[tuple[Resource, str], str | None]
-"""What is set under each resource and key, as a `before` tells it."""
+
+def check_current(path: str, target: Target, plan: DifferencePlan) -> DifferencePlan:
+    """The plan of a file, with the present revision, if nothing that it would change has changed since."""
+    if not plan.differences:
+        return plan
+    state = read_again(target, plan.differences)
+    if state.cluster != plan.cluster:
+        raise ConfigurationError(f"{path} is a plan for another cluster than {target.name}; nothing was done")
+    moved = moved_since_plan(plan.differences, state)
+    if moved:
+        raise PlanOutOfDate(f"{path} is out of date: {len(moved)} of its values have moved; nothing was done", moved)
+    return plan._replace(revision=state.revision)
 
 
 def read_again(target: Target, found: Sequence[Difference]) -> ClusterState:
-    """The cluster as it is now, as far as the differences are about it."""
+    """The present state of what the differences are about."""
     keys: dict[Resource, list[str]] = {}
     for each in found:
         if each.kind is ChangeKind.CONFIG:
@@ -46,33 +58,13 @@ def read_again(target: Target, found: Sequence[Difference]) -> ClusterState:
 _NAMED = (ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
-def state_of(reading: ClusterState) -> State:
-    """Everything that is set, by resource and key; a topic itself is under an empty key."""
-    state: State = {
-        (Resource.topic(name), ""): shape_text(shape.partitions, shape.replication)
-        for name, shape in reading.topics.items()
-    }
-    for resource, view in reading.configs.items():
-        own = own_source(resource)
-        for entry in view.entries:
-            if entry.source == own:
-                state[resource, entry.name] = entry.value
-    for entity, limits in reading.quotas.items():
-        state.update({(entity.resource, key): quota_value(key, value) for key, value in limits.items()})
-    for user, infos in reading.users.items():
-        resource = Resource(ResourceType.SCRAM, user)
-        state.update({(resource, each.mechanism.word): iterations_text(each.iterations) for each in infos})
-    state.update({(pattern_of(each).resource, key_of(each)): "" for each in reading.acls})
-    return state
-
-
 def moved_since_plan(found: Sequence[Difference], reading: ClusterState) -> list[Difference]:
-    """Those whose `before` no longer is what is there."""
-    state = state_of(reading)
+    """The differences whose `before` is no longer the present value."""
+    state = set_values(reading)
     return [each for each in found if _has_moved(each, state)]
 
 
-def _has_moved(each: Difference, state: State) -> bool:
+def _has_moved(each: Difference, state: SetValues) -> bool:
     name = each.resource, each.key
     if name not in state:
         return each.before is not None

@@ -1,24 +1,25 @@
-"""Where the past of a cluster is kept, and what it says: a kconf server's journal, a directory, or a lake.
+"""Where the history of a cluster comes from: the journal of a kconf server, a journal directory, or a lake.
 
-A kconf server is asked for its own journal. Elsewhere a context may have a `journal:` directory, in which clients
-record what they change, or a `lake:`. All of them are told as the same lines, oldest first.
+A kconf server has a journal itself (`feed`). For other clusters a context may have a `journal:` directory, in which
+clients record what they change, or a `lake:`. All of them give the same entries, oldest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ConfigurationError, JournalTrimmed, UnsupportedVersion
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.scopes import in_scope, types_of
 
 if TYPE_CHECKING:
-    from kconf.cli.common.target import Target
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.declarative.model import Scope
     from kconf.model.journal import Revision
+    from kconf.operations.target import Target
 
 FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
 _NEVER: Final = 2**63
@@ -26,7 +27,7 @@ _TYPES: Final = {each.word: each for each in ResourceType}
 
 
 class HistoryEntry(NamedTuple):
-    """A change as it is told; `outcome` is `done`, or `unknown` where it was begun and nobody saw its end."""
+    """A recorded change; `outcome` is `done`, or `unknown` if it was begun and its result is not recorded."""
 
     time: int
     revision: int
@@ -39,40 +40,40 @@ class HistoryEntry(NamedTuple):
 
 
 class RecordedHistory(NamedTuple):
-    """What is told, by whom; `notes` say what is not told. `trimmed`: the journal no longer has what was before it."""
+    """The entries of a source, with `notes` on what is missing. `trimmed`: where the journal begins, if not at 1."""
 
     source: str
     cluster: str
-    lines: list[HistoryEntry]
+    entries: list[HistoryEntry]
     notes: list[str]
-    trimmed: Trimmed | None = None
+    trimmed: JournalStart | None = None
 
-    def check_reaches(self, *, revision: int | None = None, moment: int | None = None) -> None:
-        """Refuse to speak of a time that the journal does not reach back to."""
+    def check_reaches(self, *, revision: int | None = None, time: int | None = None) -> None:
+        """Raise if the journal does not reach back to a revision, or to a time (milliseconds)."""
         if self.trimmed is None:
             return
-        oldest, time = self.trimmed
-        if (revision is not None and revision < oldest - 1) or (moment is not None and moment < time):
+        oldest, start = self.trimmed
+        if (revision is not None and revision < oldest - 1) or (time is not None and time < start):
             raise ConfigurationError(f"the journal begins at revision {oldest}; it does not reach back so far")
 
 
-class Trimmed(NamedTuple):
-    """Where a journal begins, and when that was (milliseconds)."""
+class JournalStart(NamedTuple):
+    """The first revision of a journal, and its time (milliseconds)."""
 
     oldest: int
     time: int
 
 
-def read_past(
+def read_history(
     target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None, since: int = 0
 ) -> RecordedHistory:
-    """What is known of some resources, or of all, from a time on (milliseconds)."""
+    """The changes of what the scopes cover, since a time (milliseconds), from one source or the first there is."""
     cluster = admin.describe_cluster().cluster_id or ""
     for source in SOURCES if which is None else (which,):
         found = _read(source, target, admin, cluster, scopes)
         if found is not None:
-            lines = [each for each in found.lines if each.time >= since and is_meant(each.change, scopes)]
-            return found._replace(lines=lines)
+            entries = [each for each in found.entries if each.time >= since and is_covered(each, scopes)]
+            return found._replace(entries=entries)
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
     raise ConfigurationError(
@@ -85,41 +86,28 @@ def _read(
     source: str, target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]
 ) -> RecordedHistory | None:
     if source == FEED:
-        return _of_feed(admin, cluster, scopes)
+        return _from_feed(admin, cluster, scopes)
     if source == JOURNAL:
-        return None if target.context.journal is None else _of_directory(target.context.journal, cluster)
-    return None if target.context.lake is None else _of_lake(target.context.lake, cluster)
+        return None if target.context.journal is None else _from_directory(target.context.journal, cluster)
+    return None if target.context.lake is None else _from_lake(target.context.lake, cluster)
 
 
-def is_meant(change: Change, scopes: Sequence[Scope]) -> bool:
-    if not scopes:
-        return True
-    names: Iterable[str] = (change.resource.name,)
-    if change.resource.type is ResourceType.QUOTA:
-        from kconf.model.quota import QuotaEntity
-
-        names = [name or "" for _, name in QuotaEntity.from_resource(change.resource).parts]
-    elif change.resource.type is ResourceType.ACL:
-        import json
-
-        names = [json.loads(change.key)[0]]
-    return any(each.covers(change.resource, names) for each in scopes)
+def is_covered(entry: HistoryEntry, scopes: Sequence[Scope]) -> bool:
+    return in_scope(scopes, entry.change.resource, entry.change.key)
 
 
-def told_of(revision: Revision, *, os_user: str | None = None) -> Iterator[HistoryEntry]:
+def entries_of(revision: Revision, *, os_user: str | None = None) -> Iterator[HistoryEntry]:
     for place, change in enumerate(revision.changes):
         yield HistoryEntry(revision.time, revision.number, place, change, revision.caller, revision.origin, os_user)
 
 
-def _of_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:
-    from kconf.engine.declarative.model import SCOPES
-
-    about = list(dict.fromkeys(SCOPES[each.word] for each in scopes))
-    lines: list[HistoryEntry] = []
+def _from_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:
+    about = types_of(scopes)
+    entries: list[HistoryEntry] = []
     notes: list[str] = []
     after = oldest = 0
-    reads = True
-    while reads:
+    more = True
+    while more:
         try:
             page = admin.list_changes(after, about=about)
         except UnsupportedVersion:
@@ -128,32 +116,31 @@ def _of_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> R
             notes.append(f"the journal begins at revision {trimmed.oldest}")
             oldest, after = trimmed.oldest, trimmed.oldest - 1
             continue
-        lines += [told for revision in page.revisions for told in told_of(revision)]
-        after, reads = page.next_after, page.next_after < page.current
-    return RecordedHistory(FEED, cluster, lines, notes, _begins(admin, oldest) if oldest else None)
+        entries += [each for revision in page.revisions for each in entries_of(revision)]
+        after, more = page.next_after, page.next_after < page.current
+    return RecordedHistory(FEED, cluster, entries, notes, _journal_start(admin, oldest) if oldest else None)
 
 
-def _begins(admin: SyncAdminClient, oldest: int) -> Trimmed:
+def _journal_start(admin: SyncAdminClient, oldest: int) -> JournalStart:
     first = admin.list_changes(oldest - 1, limit=1).revisions
-    return Trimmed(oldest, first[0].time if first else _NEVER)
+    return JournalStart(oldest, first[0].time if first else _NEVER)
 
 
-def _of_directory(directory: str, cluster: str) -> RecordedHistory:
+def _from_directory(directory: str, cluster: str) -> RecordedHistory:
     from kconf.client.journal.files import read_record
 
     recorded = read_record(directory, cluster)
-    lines = [_line(each) for each in recorded.changes]
-    unknown = [_line(each) for each in recorded.unknown]
+    done = [_entry(each) for each in recorded.changes]
+    unknown = [_entry(each) for each in recorded.unknown]
     notes = []
     if unknown:
         what = "change was" if len(unknown) == 1 else "changes were"
         notes.append(f"{len(unknown)} {what} begun, and nobody saw the end: they may have been made or not")
-    return RecordedHistory(
-        JOURNAL, cluster, sorted([*lines, *unknown], key=lambda each: (each.revision, each.line)), notes
-    )
+    entries = sorted([*done, *unknown], key=lambda each: (each.revision, each.line))
+    return RecordedHistory(JOURNAL, cluster, entries, notes)
 
 
-def _line(line: dict[str, Any]) -> HistoryEntry:
+def _entry(line: dict[str, Any]) -> HistoryEntry:
     from kconf.model.journal_json import read_change
 
     change = read_change(line)
@@ -162,20 +149,19 @@ def _line(line: dict[str, Any]) -> HistoryEntry:
     return HistoryEntry(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
 
 
-def _of_lake(uri: str, cluster: str) -> RecordedHistory:
+def _from_lake(uri: str, cluster: str) -> RecordedHistory:
     from kconf.lake.lookup import LakeTables, LookupFilter
 
     tables = LakeTables(uri)
-    lines: list[HistoryEntry] = []
+    entries: list[HistoryEntry] = []
     for row in tables.history(LookupFilter([cluster])):
-        lines.append(_began(row))
+        entries.append(_began(row))
         if row["ended"] in ("removed", "deleted"):
-            lines.append(_ended(row))
+            entries.append(_ended(row))
     finished = tables.run["finished"]
     note = f"the lake is as of {finished:%Y-%m-%d %H:%M:%S} UTC" if isinstance(finished, datetime) else ""
-    return RecordedHistory(
-        LAKE, cluster, sorted(lines, key=lambda each: (each.time, each.revision, each.line)), [note] * bool(note)
-    )
+    entries.sort(key=lambda each: (each.time, each.revision, each.line))
+    return RecordedHistory(LAKE, cluster, entries, [note] * bool(note))
 
 
 def _began(row: dict[str, Any]) -> HistoryEntry:
@@ -198,5 +184,5 @@ def _interval(row: dict[str, Any], before: str | None, after: str | None, op: st
     return Change(ChangeKind(row["kind"]), resource, row["key"], before, after, op, bool(row["sensitive"]))
 
 
-def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+def _milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)

@@ -14,7 +14,7 @@ from kconf.errors import ConfigurationError
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.declarative.plan import Planned
+from kconf.operations.declarative.plan import DifferencePlan
 from kconf.operations.declarative.plan_file import read_plan, write_plan
 
 DIFFERENCES = [
@@ -45,9 +45,9 @@ DIFFERENCES = [
 
 
 def test_a_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
-    write_plan(str(tmp_path / "p"), Planned("C", DIFFERENCES, {}, ["noted"]), "prod")
+    write_plan(str(tmp_path / "p"), DifferencePlan("C", DIFFERENCES, {}, ["noted"]), "prod")
 
-    assert read_plan(str(tmp_path / "p")) == Planned("C", DIFFERENCES, {}, [])
+    assert read_plan(str(tmp_path / "p")) == DifferencePlan("C", DIFFERENCES, {}, [])
     assert (tmp_path / "p").stat().st_mode & 0o777 == 0o600
 
 

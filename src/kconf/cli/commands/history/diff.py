@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kconf.cli.common.history_output import add_past, item_of, moment_of, names_of, scopes_of, subject, value_of
-from kconf.cli.common.target import Target, add_target, target
-from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn, command
+from kconf.cli.common.command import command
+from kconf.cli.common.declarative_options import add_files
+from kconf.cli.common.history_output import add_history, history_item, milliseconds, names_of, value_of
+from kconf.cli.common.target import add_target, target
+from kconf.cli.output.cells import resource_cell
+from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
-from kconf.model.entry import own_source
-from kconf.model.resource import ResourceType
-from kconf.operations.declarative.files import add_files
-
-if TYPE_CHECKING:
-    from kconf.engine.declarative.model import Scope
-    from kconf.model.cluster_state import ClusterState
-    from kconf.model.entry import Entry
-    from kconf.operations.history.point_in_time import Name
+from kconf.operations.scopes import parse_scopes
+from kconf.operations.target import Target
 
 EXAMPLES: Final = """\
 examples:
@@ -36,7 +31,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Tell what differs between two clusters, two times, or files and a cluster.",
         epilog=EXAMPLES,
     )
-    add_past(parser)
+    add_history(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")
     parser.add_argument("--from", dest="begin", metavar="TIME", help="the time to compare with")
     parser.add_argument("--to", dest="end", metavar="TIME", help="up to then (default: now)")
@@ -45,113 +40,78 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=command("diff", run))
 
 
-def run(options: argparse.Namespace, answer: CommandResult) -> None:
+def run(options: argparse.Namespace, result: CommandResult) -> None:
     ways = [options.against is not None, options.begin is not None, bool(options.file)]
     if sum(ways) != 1:
         raise ConfigurationError("compare with one thing: --against CONTEXT, --from TIME, or -f DIR")
     if options.end is not None and options.begin is None:
         raise ConfigurationError("--to ends what --from begins")
     if options.file:
-        _with_files(options, answer)
+        _with_files(options, result)
     elif options.begin is not None:
-        _between(options, answer)
+        _between_times(options, result)
     else:
-        _with_cluster(options, answer)
-    if answer.items and not answer.failed:
-        answer.status = DIFFERENT
-    if not answer.items:
-        answer.notes.append("there is no difference")
+        _with_cluster(options, result)
+    if result.items and not result.failed:
+        result.status = DIFFERENT
+    if not result.items:
+        result.notes.append("there is no difference")
 
 
-def _with_files(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.cli.commands.plan import tell_plan
+def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.cli.common.declarative_output import print_plan
+    from kconf.operations.declarative.plan import plan_files
 
     if options.selectors:
         raise ConfigurationError("files say themselves what they are about; leave the selectors out")
-    options.prune = None
-    tell_plan(answer, target(options), options)
+    cluster = target(options)
+    print_plan(result, cluster, plan_files(options.file, cluster, None))
 
 
-def _between(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.operations.history.point_in_time import spans
-    from kconf.operations.history.sources import read_past
+def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.history.diff import diff_times
+    from kconf.operations.history.point_in_time import entries_between
+    from kconf.operations.history.sources import read_history
 
-    chosen = target(options)
-    begin, end = moment_of(options.begin), None if options.end is None else moment_of(options.end)
+    cluster = target(options)
+    begin, end = milliseconds(options.begin), None if options.end is None else milliseconds(options.end)
     if end is not None and end < begin:
         raise ConfigurationError("--from is after --to")
-    with chosen.open() as admin:
-        past = read_past(chosen, admin, scopes_of(options, "diff"), which=options.source)
-    answer.facts.update(context=chosen.name, cluster=past.cluster, source=past.source)
-    answer.notes += past.notes
-    past.check_reaches(moment=begin)
-    answer.columns = _columns("before", "after")
-    within = [each for each in past.lines if each.time > begin and (end is None or each.time <= end)]
-    for _, (first, last) in sorted(spans(within).items()):
-        if first.change.before != last.change.after:
-            told = item_of(last)
-            told["before"] = value_of(first.change, first.change.before)
-            answer.add(**told)
+    with cluster.open() as admin:
+        history = read_history(cluster, admin, parse_scopes(options.selectors, "diff"), which=options.source)
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
+    result.notes += history.notes
+    entries = entries_between(history, begin, end)
+    result.columns = _columns("before", "after")
+    for first, last in diff_times(entries):
+        result.add(**{**history_item(last), "before": value_of(first.change, first.change.before)})
 
 
-def _with_cluster(options: argparse.Namespace, answer: CommandResult) -> None:
+def _with_cluster(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.client.contexts.contexts import load_contexts
-    from kconf.operations.history.point_in_time import read_state
+    from kconf.operations.history.diff import diff_clusters
+    from kconf.operations.state import read_state
 
     one = target(options)
     other = Target(load_contexts().named(options.against), timeout=options.timeout)
-    scopes: Sequence[Scope] = scopes_of(options, "diff")
-    first, second = read_state(one, scopes), read_state(other, scopes)
-    answer.facts.update(context=one.name, against=other.name)
-    answer.columns = _columns("here", "there", one.name, other.name)
-    for name, here, there in _differences(first, second):
-        answer.add(**name, here=here, there=there)
-    for each, reading in ((one, first), (other, second)):
-        answer.notes += [f"{each.name}: {missing.what} cannot be read" for missing in reading.missing]
-
-
-def _differences(first: ClusterState, second: ClusterState) -> Iterator[tuple[dict[str, Any], str | None, str | None]]:
-    """What is set on one side at least, and does not mean the same on both."""
-    from kconf.cli.common.units import keys_for
-    from kconf.engine.declarative.diff import same, type_of
-    from kconf.operations.declarative.staleness import state_of
-    from kconf.operations.history.point_in_time import change_of
-
-    one, other = state_of(first), state_of(second)
-    entries, others = _entries(first), _entries(second)
-    for name in sorted({*one, *other}):
-        resource, key = name
-        mine, theirs = entries.get(name), others.get(name)
-        if mine is not None and theirs is not None:
-            if same(type_of(resource, mine, keys_for), mine.value, theirs.value):
-                continue
-            here, there = mine.value, theirs.value
-        else:
-            here, there = one.get(name), other.get(name)
-            if (name in one) == (name in other) and here == there:
-                continue
-        change = change_of(resource, key, here if here is not None else there)
-        yield names_of(change), value_of(change, here), value_of(change, there)
-
-
-def _entries(reading: ClusterState) -> dict[Name, Entry]:
-    """What holds, under every name; of the cluster default only what is set there."""
-    return {
-        (resource, entry.name): entry
-        for resource, view in reading.configs.items()
-        for entry in view.entries
-        if resource.type is not ResourceType.BROKER or entry.source == own_source(resource)
-    }
+    scopes = parse_scopes(options.selectors, "diff")
+    states = read_state(one, scopes), read_state(other, scopes)
+    result.facts.update(context=one.name, against=other.name)
+    result.columns = _columns("here", "there", one.name, other.name)
+    for change, here, there in diff_clusters(*states):
+        result.add(**names_of(change), here=value_of(change, here), there=value_of(change, there))
+    for each, state in zip((one, other), states, strict=True):
+        result.notes += [f"{each.name}: {missing.what} cannot be read" for missing in state.missing]
 
 
 def _columns(left: str, right: str, one: str = "", other: str = "") -> list[ResultColumn]:
-    from kconf.cli.common.units import shown_value
+    from kconf.configdef.units import shown_value
 
     def shown(name: str) -> Any:
         return lambda item: shown_value(item["key"] or "", item[name]) if item[name] is not None else "(unset)"
 
     return [
-        ResultColumn("resource", show=subject),
+        ResultColumn("resource", show=resource_cell),
         ResultColumn("key"),
         ResultColumn(left, one.upper(), shown(left)),
         ResultColumn(right, other.upper(), shown(right)),

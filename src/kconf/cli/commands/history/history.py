@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.command import command
 from kconf.cli.common.history_output import (
-    add_past,
-    columns,
+    add_history,
+    history_columns,
+    history_item,
     iso,
-    item_of,
-    moment_of,
+    milliseconds,
     names_of,
-    scopes_of,
-    shown,
-    subject,
     value_of,
     who,
 )
 from kconf.cli.common.target import add_target, target
-from kconf.cli.output.result import CommandResult, ResultColumn, command
+from kconf.cli.output.cells import resource_cell, value_cell
+from kconf.cli.output.result import CommandResult, ResultColumn
 
 if TYPE_CHECKING:
-    from kconf.model.resource import Resource
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = {
     "history": """\
@@ -50,7 +47,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Tell what was changed, when, by whom and why; the oldest first.",
         epilog=EXAMPLES["history"],
     )
-    add_past(history)
+    add_history(history)
     history.add_argument("--since", metavar="TIME", help="from then on: 2026-11-15, 2026-11-15T09:30, 09:30, 2h")
     history.add_argument("--until", metavar="TIME", help="up to then")
     history.add_argument("--key", metavar="KEY", help="of one key only")
@@ -63,84 +60,69 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Tell of everything that is set now who set it, when and why.",
         epilog=EXAMPLES["blame"],
     )
-    add_past(blame)
+    add_history(blame)
     add_target(blame)
     blame.set_defaults(run=command("blame", run_blame))
 
 
-def run_history(options: argparse.Namespace, answer: CommandResult) -> None:
-    since = 0 if options.since is None else moment_of(options.since)
-    until = None if options.until is None else moment_of(options.until)
-    past = _past(options, answer, "history", since)
-    answer.columns = columns()
-    answer.hidden = frozenset({"revision"} if past.source != "feed" else ())
-    if not any(each.outcome != "done" for each in past.lines):
-        answer.hidden |= {"outcome"}
-    lines = [
-        each for each in past.lines if (until is None or each.time <= until) and options.key in (None, each.change.key)
+def run_history(options: argparse.Namespace, result: CommandResult) -> None:
+    since = 0 if options.since is None else milliseconds(options.since)
+    until = None if options.until is None else milliseconds(options.until)
+    history = _read(options, result, "history", since)
+    result.columns = history_columns()
+    result.hidden = frozenset({"revision"} if history.source != "feed" else ())
+    if not any(each.outcome != "done" for each in history.entries):
+        result.hidden |= {"outcome"}
+    entries = [
+        each
+        for each in history.entries
+        if (until is None or each.time <= until) and options.key in (None, each.change.key)
     ]
-    for each in lines[-options.last :] if options.last else lines:
-        answer.add(**item_of(each))
-    if not answer.items:
-        answer.notes.append("nothing is told of it")
+    for each in entries[-options.last :] if options.last else entries:
+        result.add(**history_item(each))
+    if not result.items:
+        result.notes.append("nothing is told of it")
 
 
-def run_blame(options: argparse.Namespace, answer: CommandResult) -> None:
-    """What is set now is known from the cluster, who set it from the past."""
-    from kconf.operations.declarative.staleness import state_of
-    from kconf.operations.history.point_in_time import read_state
+def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.history.blame import blame
+    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.state import read_state
 
-    past = _past(options, answer, "blame", 0)
-    reading = read_state(target(options), scopes_of(options, "blame"))
-    last = _last(past)
-    answer.columns = [
-        ResultColumn("resource", show=subject),
+    history = _read(options, result, "blame", 0)
+    state = read_state(target(options), parse_scopes(options.selectors, "blame"))
+    result.columns = [
+        ResultColumn("resource", show=resource_cell),
         ResultColumn("key"),
-        ResultColumn("value", show=lambda item: shown(item, "value")),
+        ResultColumn("value", show=lambda item: value_cell(item, "value")),
         ResultColumn("time", show=lambda item: str(item["time"] or "")[:19].replace("T", " ")),
         ResultColumn("principal", "WHO", lambda item: who(item) if item["time"] else ""),
         ResultColumn("reason"),
     ]
-    from kconf.operations.history.point_in_time import change_of
-
-    for (resource, key), value in sorted(state_of(reading).items()):
-        change = change_of(resource, key, value)
-        told = last.get((resource, key))
-        answer.add(
-            **names_of(change),
-            value=value_of(change, value),
-            time=None if told is None else iso(told.time),
-            revision=None if told is None else told.revision,
-            principal=None if told is None else told.caller.principal,
-            os_user=None if told is None else told.os_user,
-            reason=None if told is None else told.caller.reason,
-            origin=None if told is None else told.origin,
+    for each in blame(state, history):
+        last = each.last
+        result.add(
+            **names_of(each.change),
+            value=value_of(each.change, each.value),
+            time=None if last is None else iso(last.time),
+            revision=None if last is None else last.revision,
+            principal=None if last is None else last.caller.principal,
+            os_user=None if last is None else last.os_user,
+            reason=None if last is None else last.caller.reason,
+            origin=None if last is None else last.origin,
         )
-    if any(each["time"] is None for each in answer.items):
-        answer.notes.append("of what has no time nothing is told: it was set before the record begins, or elsewhere")
+    if any(each["time"] is None for each in result.items):
+        result.notes.append("of what has no time nothing is told: it was set before the record begins, or elsewhere")
 
 
-def _past(options: argparse.Namespace, answer: CommandResult, what: str, since: int) -> RecordedHistory:
-    from kconf.operations.history.sources import read_past
+def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
+    from kconf.operations.history.sources import read_history
+    from kconf.operations.scopes import parse_scopes
 
-    chosen = target(options)
-    scopes = scopes_of(options, what)
-    with chosen.open() as admin:
-        past = read_past(chosen, admin, scopes, which=options.source, since=since)
-    answer.facts.update(context=chosen.name, cluster=past.cluster, source=past.source)
-    answer.notes += past.notes
-    return past
-
-
-def _last(past: RecordedHistory) -> Mapping[tuple[Resource, str], HistoryEntry]:
-    """The last word on everything that is set; what was removed since has none."""
-    last: dict[tuple[Resource, str], HistoryEntry] = {}
-    for each in past.lines:
-        if each.outcome != "done":
-            continue
-        name = each.change.resource, each.change.key
-        if each.change.after is None:
-            last.pop(name, None)
-        else:
-            last[name] = each
-    return last
+    cluster = target(options)
+    scopes = parse_scopes(options.selectors, command)
+    with cluster.open() as admin:
+        history = read_history(cluster, admin, scopes, which=options.source, since=since)
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
+    result.notes += history.notes
+    return history

@@ -6,8 +6,9 @@ import argparse
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.command import Command, command
 from kconf.cli.common.target import add_output
-from kconf.cli.output.result import CommandResult, Verb, command
+from kconf.cli.output.result import CommandResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str)
     return word
 
 
-def _later(module: str, name: str) -> Verb:
+def _later(module: str, name: str) -> Command:
     """What does the work is imported when it is asked for."""
 
     def verb(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -125,7 +126,7 @@ def _add_backtest(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
-    from kconf.operations.selectors import add_quota_entity
+    from kconf.cli.common.quota_entity import add_quota_entity
 
     parser.add_argument(
         "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, …; without one: all"

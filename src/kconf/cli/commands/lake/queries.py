@@ -7,11 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kconf.cli.common.quota_entity import quota_entity
+from kconf.cli.common.terminal import read_stdin
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.cli.output.timestamps import format_time, parse_time, raw
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.selectors import parse_selector, quota_entity
+from kconf.operations.selectors import parse_selector
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -72,8 +74,8 @@ def _cluster(word: str, known: Sequence[str]) -> str:
 
 def _cluster_of_context(word: str, known: Sequence[str]) -> str:
     """A context names a cluster too; which one it is only the cluster itself knows."""
-    from kconf.cli.common.target import Target
     from kconf.client.contexts.contexts import load_contexts
+    from kconf.operations.target import Target
 
     contexts = load_contexts()
     if word not in contexts.contexts:
@@ -91,7 +93,7 @@ def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
     chosen = clusters(tables, getattr(options, "cluster", ()))
     resources: dict[Resource, None] = {}
     for word in options.resources:
-        selector = parse_selector(word)
+        selector = parse_selector(word, read_stdin)
         if selector.pattern is None:
             resources.update(dict.fromkeys(selector.resources))
             continue
@@ -234,7 +236,7 @@ def amount(name: str, title: str = "") -> ResultColumn:
     """A value with its unit."""
 
     def show(item: Item) -> str:
-        from kconf.cli.common.units import shown_value
+        from kconf.configdef.units import shown_value
 
         return shown_value(item["key"], item[name])
 
@@ -295,7 +297,8 @@ def _ending(row: Row) -> dict[str, Any]:
 
 
 def _wish(resource: str, assignment: str) -> tuple[str, str]:
-    from kconf.cli.common.units import keys_for, raw_value
+    from kconf.configdef.lookup import keys_for
+    from kconf.configdef.units import raw_value
 
     if resource not in ("broker:default", "brokers"):
         raise ConfigurationError(f"what-if tries values of broker:default, not of {resource!r}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kconf.cli.compat.kafka_configs.secrets import HIDDEN, is_secret
+from kconf.cli.compat.kafka_configs.secrets import is_secret
+from kconf.configdef.sensitive import HIDDEN
 from kconf.model.entry import SOURCE_NAMES, Source, own_source
 from kconf.model.resource import Resource
 

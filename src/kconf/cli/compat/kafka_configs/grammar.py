@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
-from kconf.cli.compat.kafka_configs.secrets import looks_secret
 
 _OUTSIDE = r"(?=[^\[\]]*(?:\[|\Z))"
 _COMMA = "," + _OUTSIDE
@@ -75,8 +74,14 @@ def _value(key: str, text: str, strict: bool) -> str:
         raise InvalidArguments(
             f"The value of {key} has brackets of its own, which would be lost here: use --add-config-file"
         )
-    if inner != plain and looks_secret(key):
+    if inner != plain and _looks_sensitive(key):
         raise InvalidArguments(
             f"The value of {key} begins or ends with blanks, which would be lost here: use --add-config-file"
         )
     return plain
+
+
+def _looks_sensitive(key: str) -> bool:
+    from kconf.configdef.sensitive import looks_sensitive
+
+    return looks_sensitive(key)

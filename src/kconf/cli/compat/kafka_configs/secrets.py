@@ -1,36 +1,18 @@
-"""What must not be shown: not in errors, not in dry runs, not where a command line is repeated.
-
-By its name alone, so that no table of keys is needed for it; a broker's key that we do not know is a secret.
-"""
+"""Hides the secrets of a command line: in errors, in dry runs, and where the command line itself is repeated."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
-HIDDEN = "[hidden]"
-_SECRET = (
-    r"(?i)SCRAM-.*|"
-    r".*(?:password|passwd|passphrase|secret|credential|token|jaas|keystore\.key|api\.?key|private).*"
-)
+from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
+from kconf.model.resource import ResourceType
+
 _WITH_VALUES = ("add-config",)
-
-
-def looks_secret(key: str) -> bool:
-    return re.fullmatch(_SECRET, key) is not None
 
 
 def is_secret(kind: str, key: str) -> bool:
     """Whether a value for this key of an entity type is to be hidden."""
-    if looks_secret(key):
-        return True
-    if kind != "brokers":
-        return False
-    from kconf.configdef.broker import BROKER
-    from kconf.configdef.dynamic import base_name
-
-    known = BROKER.get(base_name(key))
-    return known is None or known.sensitive
+    return is_sensitive_key(ResourceType.BROKER if kind == "brokers" else None, key)
 
 
 def shown(kind: str, key: str, value: str | None) -> str | None:
@@ -61,16 +43,16 @@ def _masked_pairs(text: str, kind: str) -> str:
     try:
         pairs = parse_pairs(text, strict=True)
     except ConfigurationError:
-        return HIDDEN  # who knows what it was meant to be
+        return HIDDEN  # it cannot be parsed, so any part of it may be a secret
     if text.count("[") != text.count("]"):
-        return HIDDEN  # nor where a secret ends
+        return HIDDEN  # it is unclear where a secret ends
     if not any(is_secret(kind, key) for key in pairs):
         return text
     return ",".join(f"{key}={shown(kind, key, value)}" for key, value in pairs.items())
 
 
 def scrubbed(message: str, kind: str, added: Mapping[str, str]) -> str:
-    """A server's words, less the secrets that we sent it."""
+    """A server's message without the secrets that were sent to it."""
     for key, value in added.items():
         if len(value) > 2 and value in message and is_secret(kind, key):
             message = message.replace(value, HIDDEN)

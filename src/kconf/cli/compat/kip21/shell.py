@@ -10,8 +10,9 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
+from kconf.cli.common.line_reader import read_lines
 from kconf.cli.compat.kip21 import entities as kip21
 from kconf.errors import ConfigurationError, KconfError
 
@@ -238,7 +239,7 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
     shell = Kip21Shell(admin)
     person = sys.stdin.isatty()
     status = 0
-    for line in lines(shell) if person else sys.stdin:
+    for line in read_lines(shell) if person else sys.stdin:
         try:
             for said in shell.do(line):
                 print(said)
@@ -253,33 +254,3 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
         print("what was staged and not applied is gone", file=sys.stderr)
         status = status if person else 1
     return status
-
-
-class Conversation(Protocol):
-    """What a terminal needs to know of a shell."""
-
-    @property
-    def prompt(self) -> str: ...
-
-    def suggestions(self, line: str) -> Iterator[str]: ...
-
-
-def lines(shell: Conversation) -> Iterator[str]:
-    """What a person types, until the end of the input."""
-    ask = _asker(shell)
-    while True:
-        try:
-            yield ask(shell.prompt)
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
-
-
-def _asker(shell: Conversation) -> Callable[[str], str]:
-    """prompt_toolkit is in the extra `shell`; without it there is no completion."""
-    try:
-        from kconf.cli.compat.kip21.prompt import asker
-    except ImportError:
-        return input
-    return asker(shell)

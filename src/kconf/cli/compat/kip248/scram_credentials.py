@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from kconf.errors import ConfigurationError, KafkaError
 
 if TYPE_CHECKING:
-    from kconf.cli.compat.kip248.scram_store import StoredCredentials
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.operations.scram_store import StoredCredentials
 
     Keeper = SyncAdminClient | StoredCredentials
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _keeper(options: argparse.Namespace) -> Keeper:
     if options.store is not None:
-        from kconf.cli.compat.kip248.scram_store import StoredCredentials, own_name
+        from kconf.operations.scram_store import StoredCredentials, own_name
 
         logging.getLogger("kconf").addHandler(logging.NullHandler())
         return StoredCredentials(options.store, principal=f"User:{own_name()}")

@@ -1,39 +1,47 @@
-"""Differences, as the edits that people are shown."""
+"""Differences as planned changes, in the form in which every plan is shown and executed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kconf.engine.access.acls import ResourcePattern, binding_of
+from kconf.configdef.sensitive import HIDDEN
 from kconf.engine.declarative.diff import Difference
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.journal import ChangeKind
-from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.data_loss import flag_data_loss
-from kconf.operations.planned_change import HIDDEN, SOURCES, TOPIC, PlannedChange
+from kconf.operations.display_names import display_names
+from kconf.operations.planned_change import SOURCES, TOPIC, ChangePlan, PlannedChange
+
+if TYPE_CHECKING:
+    from kconf.operations.declarative.plan import DifferencePlan
 
 
-def edits_of(found: Sequence[Difference]) -> list[PlannedChange]:
-    """One edit per difference; but a topic that is made is one with its configs."""
-    made = {each.resource for each in found if each.op == "create"}
+def changes_of(found: Sequence[Difference]) -> list[PlannedChange]:
+    """One change per difference; a topic that is created is one change with its configs."""
+    created = {each.resource for each in found if each.op == "create"}
     configs: dict[Resource, dict[str, str]] = {}
     for each in found:
-        if each.resource in made and each.kind is ChangeKind.CONFIG:
+        if each.resource in created and each.kind is ChangeKind.CONFIG:
             configs.setdefault(each.resource, {})[each.key] = each.after or HIDDEN
-    edits = []
+    changes = []
     for each in found:
         if each.kind is ChangeKind.TOPIC:
-            edits.append(_topic_edit(each, configs.get(each.resource, {})))
-        elif each.resource not in made:
-            edits.append(_edit(each))
-    return edits
+            changes.append(_topic_change(each, configs.get(each.resource, {})))
+        elif each.resource not in created:
+            changes.append(_change(each))
+    return changes
+
+
+def plan_of(plan: DifferencePlan) -> ChangePlan:
+    """The differences as changes, with the failures that are known before anything is sent."""
+    return ChangePlan(changes_of(plan.differences), {**failures_of(plan.differences), **plan.failures})
 
 
 def failures_of(found: Iterable[Difference]) -> dict[Resource, ApiError]:
-    """Of those that cannot be done, whatever the cluster says."""
+    """The differences that cannot be applied, whatever the cluster would say."""
     return {
         each.resource: ApiError(
             ErrorCode.INVALID_REQUEST, f"{each.place}: {each.trouble}" if each.place else each.trouble
@@ -43,7 +51,7 @@ def failures_of(found: Iterable[Difference]) -> dict[Resource, ApiError]:
     }
 
 
-def _topic_edit(each: Difference, configs: Mapping[str, str]) -> PlannedChange:
+def _topic_change(each: Difference, configs: Mapping[str, str]) -> PlannedChange:
     old, new = _shape(each.before), _shape(each.after)
     if configs:
         new = ", ".join([new or "", *(f"{key}={value}" for key, value in configs.items())])
@@ -57,30 +65,14 @@ def _topic_edit(each: Difference, configs: Mapping[str, str]) -> PlannedChange:
     )
 
 
-def _edit(each: Difference) -> PlannedChange:
+def _change(each: Difference) -> PlannedChange:
     source = "" if each.source is None else SOURCES[each.source]
     before, after, old, new = each.before, each.after, each.old, each.new
     if each.sensitive and each.resource.type is not ResourceType.SCRAM:
         before = old = None if each.before is None else HIDDEN
         after = new = None if each.op == "delete" else HIDDEN
-    edit = PlannedChange(each.resource, each.key, before, after, each.op, old, new, source, each.sensitive)
-    return flag_data_loss(edit._replace(shown=shown_names(each.resource, each.key)))
-
-
-def shown_names(resource: Resource, key: str) -> dict[str, Any]:
-    """What is told in place of the names under which quotas, users and ACLs are kept."""
-    if resource.type is ResourceType.QUOTA:
-        return {"entity": dict(QuotaEntity.from_resource(resource).parts)}
-    if resource.type is ResourceType.SCRAM:
-        return {"resource": f"user:{resource.name}"}
-    if resource.type is ResourceType.ACL:
-        from kconf.cli.commands.acl import fields_of
-
-        fields = fields_of(binding_of(ResourcePattern.of(resource), key))
-        who = f"{fields['permission']} {fields['principal']} {fields['operation']}"
-        where = "" if fields["host"] == "*" else f" from {fields['host']}"
-        return {"resource": f"acl:{fields['resource']}", "key": who + where, "acl": fields}
-    return {}
+    change = PlannedChange(each.resource, each.key, before, after, each.op, old, new, source, each.sensitive)
+    return flag_data_loss(change._replace(shown=display_names(each.resource, each.key)))
 
 
 def _shape(text: str | None) -> str | None:

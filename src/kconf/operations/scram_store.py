@@ -1,4 +1,4 @@
-"""Credentials in a store that no server has open, with the two methods that a client has for them."""
+"""Credentials in a store that no server has open, with the two calls that an admin client has for them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class StoredCredentials:
     def alter_user_scram_credentials(
         self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
     ) -> Results[str, None]:
-        wishes = list(alterations)
+        requested = list(alterations)
         plan = plan_alter_credentials(
             self._store.load(),
-            [each for each in wishes if isinstance(each, UserScramCredentialDeletion)],
-            [each for each in wishes if isinstance(each, UserScramCredentialUpsertion)],
+            [each for each in requested if isinstance(each, UserScramCredentialDeletion)],
+            [each for each in requested if isinstance(each, UserScramCredentialUpsertion)],
         )
         if plan.changes:
             caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials")
@@ -54,7 +54,7 @@ class StoredCredentials:
 
 
 def own_name() -> str:
-    """Who does it, as the operating system knows them."""
+    """The name of the user of the operating system."""
     from getpass import getuser
 
     try:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconf.cli.common.units import keys_for, raw_value, shown_value
-from kconf.configdef.units import NUMBERS
+from kconf.configdef.lookup import keys_for
+from kconf.configdef.units import NUMBERS, raw_value, shown_value
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
 

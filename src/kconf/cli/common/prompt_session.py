@@ -12,11 +12,11 @@ from prompt_toolkit.history import InMemoryHistory
 from kconf.errors import KconfError
 
 if TYPE_CHECKING:
-    from kconf.cli.compat.kip21.shell import Conversation
+    from kconf.cli.common.line_reader import InteractiveShell
 
 
 class _Completer(Completer):
-    def __init__(self, shell: Conversation) -> None:
+    def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
 
     def get_completions(self, document: Any, complete_event: Any) -> Iterator[Completion]:
@@ -26,11 +26,11 @@ class _Completer(Completer):
             for each in self._shell.suggestions(line):
                 yield Completion(each, start_position=-len(last))
         except KconfError:
-            return  # a cluster that does not answer makes no suggestions
+            return  # no suggestions if the cluster does not respond
 
 
-def asker(shell: Conversation) -> Callable[[str], str]:
-    """Asks for a line. Values are kept in memory only: they may be secrets."""
+def prompt_session(shell: InteractiveShell) -> Callable[[str], str]:
+    """Prompts for a line. The history is in memory only, as it may have secrets."""
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(), completer=_Completer(shell), complete_while_typing=False
     )

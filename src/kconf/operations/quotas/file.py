@@ -1,14 +1,13 @@
 """Quotas in files: what `kconf quota export` writes and `kconf quota load` reads.
 
-YAML is the section `quotas:` of declarative files, CSV has a line for each entity. Both say who is meant as the flags
+YAML is the section `quotas:` of declarative files, CSV has a line for each entity. Both name the entity as the options
 do: `user`, `client-id`, `ip`, or `user-default: true` and so on; then the quotas by name, in YAML under `limits:`.
-`none` removes a quota, an empty cell leaves it alone.
+`none` removes a quota, an empty cell does not change it.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,17 +29,23 @@ NONE: Final = "none"
 
 
 class QuotaFileRow(NamedTuple):
-    """What a file wants of one entity; None removes."""
+    """The quotas of one entity in a file; None removes."""
 
     line: int
     entity: QuotaEntity
     changes: Mapping[str, float | None]
 
 
-def read_quotas(path: str, kind: str | None) -> list[QuotaFileRow]:
+ReadText = Callable[[], str]
+"""Reads the file `-`: standard input."""
+
+
+def read_quotas(path: str, kind: str | None, stdin: ReadText | None = None) -> list[QuotaFileRow]:
     """All rows, or ConfigurationError with the first line that is wrong."""
+    text = _text(path, stdin)
+    rows: Iterable[tuple[int, Mapping[str, str | None]]]
     is_csv = file_kind(path, kind) == "csv"
-    rows: Iterable[tuple[int, Mapping[str, str | None]]] = csv_rows(path, (*WHO, *KEYS)) if is_csv else _yaml_rows(path)
+    rows = _csv_rows(path, text, (*WHO, *KEYS)) if is_csv else _yaml_rows(path, text)
     found: dict[QuotaEntity, QuotaFileRow] = {}
     for line, cells in rows:
         row = _row(path, line, cells)
@@ -57,7 +62,7 @@ def file_kind(path: str, kind: str | None) -> str:
 
 
 def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
-    from kconf.cli.commands.quota.changes import read_change
+    from kconf.operations.quotas.changes import parse_quota
 
     parts: dict[str, str | None] = {}
     try:
@@ -76,7 +81,7 @@ def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
         wanted = {key: NONE if text is None else text for key, text in cells.items() if key not in WHO and text != ""}
         if not wanted:
             raise ConfigurationError("a row needs a quota")
-        return QuotaFileRow(line, entity, {key: read_change(entity, key, text) for key, text in wanted.items()})
+        return QuotaFileRow(line, entity, {key: parse_quota(entity, key, text) for key, text in wanted.items()})
     except ConfigurationError as error:
         raise ConfigurationError(f"{path} line {line}: {error}") from None
 
@@ -91,10 +96,10 @@ def _is_true(name: str, text: str | None) -> bool:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _text(path: str) -> str:
+def _text(path: str, stdin: ReadText | None) -> str:
     try:
-        if path == "-":
-            return sys.stdin.read()
+        if path == "-" and stdin is not None:
+            return stdin()
         with open(path, encoding="utf-8-sig", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
@@ -102,12 +107,21 @@ def _text(path: str) -> str:
         raise ConfigurationError(f"{path} cannot be read: {reason}") from None
 
 
-def csv_rows(path: str, columns: Collection[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def read_pairs(path: str, stdin: ReadText | None = None) -> Iterator[tuple[str, str]]:
+    """Users with client ids from a CSV file, one of which may be empty."""
+    for line, row in _csv_rows(path, _text(path, stdin), ("user", "client-id")):
+        user, client_id = row.get("user", ""), row.get("client-id", "")
+        if not user and not client_id:
+            raise ConfigurationError(f"{path} line {line} names neither a user nor a client id")
+        yield user, client_id
+
+
+def _csv_rows(path: str, text: str, columns: Collection[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The cells of each line, with its number. The first line names the columns."""
     import csv
     from io import StringIO
 
-    lines = csv.reader(StringIO(_text(path), newline=""), strict=True)
+    lines = csv.reader(StringIO(text, newline=""), strict=True)
     try:
         header = [each.strip() for each in next(lines, [])]
         _check_header(path, header, columns)
@@ -115,8 +129,8 @@ def csv_rows(path: str, columns: Collection[str]) -> Iterator[tuple[int, dict[st
             if not cells:
                 continue
             if len(cells) != len(header):
-                told = f"{len(cells)} cells, and the first line {len(header)}"
-                raise ConfigurationError(f"{path} line {lines.line_num} has {told}")
+                counts = f"{len(cells)} cells, and the first line {len(header)}"
+                raise ConfigurationError(f"{path} line {lines.line_num} has {counts}")
             yield lines.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise ConfigurationError(f"{path} line {lines.line_num} is no CSV: {error}") from None
@@ -132,9 +146,9 @@ def _check_header(path: str, header: Sequence[str], columns: Collection[str]) ->
             raise ConfigurationError(f"{path} line 1 has the column {each!r} twice")
 
 
-def _yaml_rows(path: str) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Texts as they are written, so that a user called 007 stays that; None where nothing is."""
-    root = compose(_text(path), path)
+def _yaml_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Values as they are written, so that a user called 007 keeps the name; None: no value."""
+    root = compose(text, path)
     top = _pairs(path, root) if root is not None else {}
     if set(top) != {"quotas"} or top["quotas"].id != "sequence":
         raise ConfigurationError(f"{path} must hold a list under `quotas:`, and nothing else")
@@ -144,8 +158,8 @@ def _yaml_rows(path: str) -> Iterator[tuple[int, dict[str, str | None]]]:
         for name in cells:
             if name not in WHO:
                 raise ConfigurationError(f"{path} line {line}: {name!r} is not one of {', '.join(WHO)}, limits")
-        told = {**cells, **(_pairs(path, limits) if limits is not None else {})}
-        yield line, {key: _scalar(path, each) for key, each in told.items()}
+        whole = {**cells, **(_pairs(path, limits) if limits is not None else {})}
+        yield line, {key: _scalar(path, each) for key, each in whole.items()}
 
 
 def _pairs(path: str, node: YamlNode) -> dict[str, YamlNode]:
@@ -195,7 +209,7 @@ def as_csv(stored: Stored) -> str:
 
 
 def _rows(stored: Stored) -> Iterable[dict[str, str]]:
-    from kconf.cli.commands.quota.main import quota_number
+    from kconf.operations.quotas.entities import quota_number
 
     for entity, quotas in stored.items():
         parts = dict(entity.parts)
@@ -209,8 +223,8 @@ def _rows(stored: Stored) -> Iterable[dict[str, str]]:
             yield {**row, **limits}
 
 
-def unreal(stored: Stored) -> list[str]:
-    """What a real broker may hold and nobody can mean: NaN and Infinity."""
+def not_loadable(stored: Stored) -> list[str]:
+    """Quotas that a broker may have but that cannot be loaded: NaN and Infinity."""
     return [
         f"{key} of {entity} is {value}"
         for entity, quotas in stored.items()

@@ -1,0 +1,34 @@
+"""How a command runs: it fills a `CommandResult`, which is printed, also if the command fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kconf.cli.output.result import CommandResult, Interrupted
+from kconf.errors import KconfError
+
+if TYPE_CHECKING:
+    import argparse
+
+Command = Callable[["argparse.Namespace", CommandResult], None]
+
+
+def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
+    """The function that a parser runs, with the exit code as its result."""
+
+    def run_command(options: argparse.Namespace) -> int:
+        result = CommandResult(name, output=options.output)
+        try:
+            run(options, result)
+        except KconfError as error:
+            result.error = error
+        except KeyboardInterrupt:
+            result.error = Interrupted("interrupted")
+        if result.failed or result.error is not None:
+            from kconf.cli.common.hints import hints
+
+            result.hints = hints(options, result.failed, result.error)
+        return result.print()
+
+    return run_command

@@ -1,0 +1,45 @@
+"""Plans of differences, from files or of a rollback: how commands print and execute them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kconf.cli.common.execute import add_warnings, execute
+from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kconf.cli.output.result import CommandResult
+    from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.target import Target
+
+
+def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> None:
+    """The differences as items, checked by the policy of the context. Nothing is changed."""
+    from kconf.operations.declarative.changes import plan_of
+    from kconf.operations.declarative.topics import check_topics
+    from kconf.operations.policy_check import check_policy
+
+    result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
+    result.facts.update(context=target.name, cluster=plan.cluster)
+    checked, policy = plan_of(plan), target.context.policy
+    if policy is not None and checked.changes:
+        with target.open() as admin:
+            checked = check_policy(policy, admin, check_topics(policy, admin, checked, plan.differences))
+    add_warnings(result, checked.warnings)
+    for each in checked.changes:
+        failure = checked.failures.get(each.resource)
+        result.add(failure, **change_item(each, "failed" if failure else each.op))
+    result.notes += plan.notes
+
+
+def execute_differences(
+    result: CommandResult, options: argparse.Namespace, target: Target, plan: DifferencePlan
+) -> None:
+    """Show, confirm and execute a plan of differences."""
+    from kconf.operations.declarative.requests import differences_request
+
+    with target.open() as admin:
+        request = differences_request(result.command, target, admin, plan, options.reason)
+        execute(result, options, target, admin, request)

@@ -1,0 +1,35 @@
+"""The lines that a person types into a shell, with completion if prompt_toolkit is installed (extra `shell`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+
+class InteractiveShell(Protocol):
+    """What a terminal needs of a shell."""
+
+    @property
+    def prompt(self) -> str: ...
+
+    def suggestions(self, line: str) -> Iterator[str]: ...
+
+
+def read_lines(shell: InteractiveShell) -> Iterator[str]:
+    """Until the end of the input. Ctrl-C drops the line that was begun."""
+    read = _reader(shell)
+    while True:
+        try:
+            yield read(shell.prompt)
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _reader(shell: InteractiveShell) -> Callable[[str], str]:
+    try:
+        from kconf.cli.common.prompt_session import prompt_session
+    except ImportError:
+        return input
+    return prompt_session(shell)

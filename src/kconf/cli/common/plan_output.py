@@ -1,0 +1,70 @@
+"""Plans as the items and columns of a result, and as a table for the person who confirms them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.cli.output.cells import resource_cell, value_cell
+from kconf.cli.output.result import ResultColumn
+from kconf.operations.data_loss import MARK
+
+if TYPE_CHECKING:
+    from kconf.cli.output.result import Item
+    from kconf.operations.planned_change import PlannedChange
+
+NOT_IN_TABLES: Final = frozenset(["op", "data_loss"])
+"""The columns of a plan that a table shows within the others."""
+
+
+def plan_columns(*, keys: bool = True) -> list[ResultColumn]:
+    """The columns of a plan and of its outcome; without `keys`, of things that are there or not."""
+    return [
+        ResultColumn("resource", show=resource_cell),
+        *([ResultColumn("key")] if keys else []),
+        ResultColumn("old", show=lambda item: _value(item, "old")),
+        ResultColumn("new", show=lambda item: _value(item, "new")),
+        *([ResultColumn("source")] if keys else []),
+        ResultColumn("data_loss"),
+        ResultColumn("outcome", show=_outcome),
+    ]
+
+
+def _value(item: Item, name: str) -> str:
+    from kconf.configdef.units import shown_value
+
+    if item[name] is None or not item.get("configs"):
+        return value_cell(item, name)
+    text: str = item[name]
+    for key, value in item["configs"].items():  # of a topic that is created
+        text = text.replace(f", {key}={value}", f", {key}={shown_value(key, value)}")
+    return shown_value(item["key"] or "", text)
+
+
+def _outcome(item: Item) -> str:
+    return f"{item['outcome']} {MARK}: {item['data_loss']}".strip() if item["data_loss"] else item["outcome"]
+
+
+def change_item(change: PlannedChange, outcome: str) -> dict[str, Any]:
+    """A change as the fields of an item."""
+    return {
+        "resource": str(change.resource),
+        "key": change.key or None,
+        "op": change.op,
+        "old": change.old,
+        "new": change.new,
+        "source": change.source or None,
+        **change.shown,
+        "data_loss": change.loss or None,
+        "outcome": outcome,
+    }
+
+
+def plan_lines(changes: Iterable[PlannedChange], columns: Sequence[ResultColumn]) -> list[str]:
+    """The changes as a table, for the person who confirms them."""
+    from kconf.cli.output.tables import table, terminal_width
+
+    columns = [each for each in columns if each.name not in NOT_IN_TABLES]
+    items = [change_item(each, "") for each in changes]
+    rows = [[each.text(item) for each in columns] for item in items]
+    return table([each.heading for each in columns], rows, width=terminal_width()) if rows else []

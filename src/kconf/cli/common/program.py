@@ -1,0 +1,38 @@
+"""The program as its commands see it: the shell runs other commands, and completion reads their parsers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+
+class Program(NamedTuple):
+    """`commands` are those with a parser; `parser` has all of them, or one. Commands find it as `options.program`."""
+
+    commands: Collection[str]
+    kafka_tools: Collection[str]
+    parser: Callable[[str | None], argparse.ArgumentParser]
+    parse: Callable[[Sequence[str]], argparse.Namespace]
+
+
+class UsageError(Exception):
+    """Invalid arguments, and the parser that rejected them."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(message)
+        self.parser = parser
+
+    def print(self, arguments: Sequence[str]) -> int:
+        """The message and where to find help, or a JSON object if the arguments ask for JSON. Returns the exit code."""
+        if "json" in arguments or any(each.endswith("=json") for each in arguments):
+            from kconf.cli.output.result import CommandResult
+            from kconf.errors import ConfigurationError
+
+            result = CommandResult(self.parser.prog.removeprefix("kconf").strip(), output="json")
+            result.error = ConfigurationError(str(self))
+            return result.print()
+        more = "" if ";" in str(self) else f"; {self.parser.prog} --help tells what it takes"
+        print(f"{self.parser.prog}: {self}{more}", file=sys.stderr)
+        return 2

@@ -1,0 +1,46 @@
+"""The options that name a quota entity. Flags, as the names of users and client ids may hold any character."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.model.quota import QuotaEntity
+
+
+def add_quota_entity(parser: argparse.ArgumentParser) -> None:
+    """The options that name the entity of a quota."""
+    group = parser.add_argument_group("whom")
+    kinds = (("user", "a user", "users"), ("client-id", "a client id", "client ids"), ("ip", "an address", "addresses"))
+    for kind, one, many in kinds:
+        either = group.add_mutually_exclusive_group()
+        either.add_argument(f"--{kind}", metavar="NAME", help=f"{one}, by name")
+        either.add_argument(f"--{kind}-default", action="store_true", help=f"the default of {many}")
+
+
+def quota_entity(options: argparse.Namespace) -> QuotaEntity | None:
+    """The entity that the options name, or None if there are none."""
+    from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+
+    parts: dict[str, str | None] = {}
+    for kind in (USER, CLIENT_ID, IP):
+        name = getattr(options, kind.replace("-", "_"))
+        if name is not None:
+            parts[kind] = name
+        elif getattr(options, f"{kind.replace('-', '_')}_default"):
+            parts[kind] = None
+    if "" in parts.values():
+        raise ConfigurationError("a quota entity has a name; for the default there is a flag, such as --user-default")
+    if IP in parts and len(parts) > 1:
+        raise ConfigurationError("an address has quotas of its own: --ip goes with neither --user nor --client-id")
+    return QuotaEntity.of(parts) if parts else None
+
+
+def needed_entity(options: argparse.Namespace) -> QuotaEntity:
+    entity = quota_entity(options)
+    if entity is None:
+        raise ConfigurationError("say whose quota: --user, --client-id, both, --ip, or one of their defaults")
+    return entity

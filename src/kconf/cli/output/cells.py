@@ -1,0 +1,33 @@
+"""Texts of table cells that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kconf.cli.output.result import Item
+
+
+def resource_text(text: str) -> str:
+    """The resource of an item, for a table: a quota entity in words, anything else as it is."""
+    if not text.startswith("quota:"):
+        return text
+    from json import loads
+
+    from kconf.operations.quotas.entities import entity_text
+
+    return entity_text(loads(text.removeprefix("quota:")))
+
+
+def resource_cell(item: Item) -> str:
+    return resource_text(item["resource"])
+
+
+def value_cell(item: Item, name: str) -> str:
+    """A value of an item with its unit; `(unset)` if there is none."""
+    from kconf.configdef.units import shown_value
+
+    value = item[name]
+    if value is None:
+        return "(unset)" if item["key"] else "-"
+    return shown_value(item["key"] or "", value)

@@ -1,0 +1,36 @@
+"""A progress bar on stderr, if that is a terminal and there is much to do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_WIDTH: Final = 30
+_FEW: Final = 100  # resources, for which there is no bar
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[Callable[[int], None]]:
+    """Call what it gives with the number of steps that were done."""
+    if total <= _FEW or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    count = 0
+
+    def draw() -> None:
+        filled = _WIDTH * count // total
+        bar = "#" * filled + "." * (_WIDTH - filled)
+        print(f"\r[{bar}] {count}/{total}", end="", file=sys.stderr, flush=True)
+
+    def advance(steps: int) -> None:
+        nonlocal count
+        count += steps
+        draw()
+
+    draw()
+    try:
+        yield advance
+    finally:
+        print(file=sys.stderr)

@@ -1,0 +1,68 @@
+"""The definition of a key, from any supported release of Kafka, and how the key may be changed.
+
+Only the tables of the resource type in question are loaded: a command about topics does not load 300 broker keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.configdef.key import ConfigKey
+    from kconf.model.entry import Entry
+    from kconf.model.resource import Resource
+
+
+@cache
+def keys_for(kind: ResourceType) -> Mapping[str, ConfigKey]:
+    """The keys of a resource type, including those that only Kafka 3.9 has."""
+    match kind:
+        case ResourceType.TOPIC:
+            from kconf.configdef.topic import TOPIC, TOPIC_39
+
+            return {**TOPIC_39, **TOPIC}
+        case ResourceType.BROKER:
+            from kconf.configdef.broker import BROKER, BROKER_39
+
+            return {**BROKER_39, **BROKER}
+        case ResourceType.GROUP:
+            from kconf.configdef.group import GROUP
+
+            return GROUP
+        case ResourceType.CLIENT_METRICS:
+            from kconf.configdef.client_metrics import CLIENT_METRICS
+
+            return CLIENT_METRICS
+        case ResourceType.QUOTA:
+            from kconf.configdef.quota import IP_QUOTA, USER_QUOTA
+
+            return {**USER_QUOTA, **IP_QUOTA}
+        case _:
+            return {}
+
+
+def known_key(kind: ResourceType, name: str) -> ConfigKey | None:
+    """The definition of a key. A broker key may have a listener prefix, `listener.name.<listener>.`."""
+    keys = keys_for(kind)
+    if kind is ResourceType.BROKER and name.startswith("listener.name."):
+        from kconf.configdef.dynamic import base_name
+
+        return keys.get(base_name(name))
+    return keys.get(name)
+
+
+def update_mode(resource: Resource, entry: Entry) -> str:
+    """`read-only`, `per-broker`, `cluster-wide`, or `dynamic` where there is no such distinction.
+
+    Taken from the catalog: a broker reports every key of another broker as read-only, and some dynamic keys, too.
+    """
+    if resource.type is not ResourceType.BROKER:
+        return "read-only" if entry.read_only else "dynamic"
+    key = known_key(ResourceType.BROKER, entry.name)
+    if key is None or key.mode is None:
+        return "read-only" if entry.read_only else "dynamic"
+    return str(key.mode)

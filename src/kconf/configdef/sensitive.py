@@ -1,0 +1,36 @@
+"""Which values must not be shown: not in errors, dry runs, plans or repeated command lines.
+
+Most are recognized by the name of the key alone, without loading the catalog. A broker key that is unknown is
+sensitive, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kconf.model.resource import ResourceType
+
+HIDDEN: Final = "[hidden]"
+_SENSITIVE: Final = (
+    r"(?i)SCRAM-.*|"
+    r".*(?:password|passwd|passphrase|secret|credential|token|jaas|keystore\.key|api\.?key|private).*"
+)
+
+
+def looks_sensitive(name: str) -> bool:
+    """Whether the name of a key suggests a secret."""
+    return re.fullmatch(_SENSITIVE, name) is not None
+
+
+def is_sensitive_key(kind: ResourceType | None, name: str) -> bool:
+    """Whether the value of a key of a resource type (None: of anything else) is to be hidden."""
+    if looks_sensitive(name):
+        return True
+    if kind is not ResourceType.BROKER:
+        return False
+    from kconf.configdef.broker import BROKER
+    from kconf.configdef.dynamic import base_name
+
+    known = BROKER.get(base_name(name))
+    return known is None or known.sensitive

@@ -1,0 +1,124 @@
+"""ACLs: their parts as arguments and as fields of a result, and requests that add or delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.errors import ConfigurationError
+from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType
+from kconf.operations.execute import ChangeRequest
+from kconf.operations.planned_change import ChangePlan, PlannedChange
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.model.resource import Resource
+    from kconf.operations.execute import SendResult
+
+RESOURCE_TYPES: Final = {
+    "topic": AclType.TOPIC,
+    "group": AclType.GROUP,
+    "cluster": AclType.CLUSTER,
+    "transactional-id": AclType.TRANSACTIONAL_ID,
+    "delegation-token": AclType.DELEGATION_TOKEN,
+    "user": AclType.USER,
+}
+OPERATIONS: Final = {
+    each.name.lower().replace("_", "-"): each for each in Operation if each not in (Operation.UNKNOWN, Operation.ANY)
+}
+_WORDS: Final = {each: word for word, each in RESOURCE_TYPES.items()}
+
+
+# -- arguments and fields --------------------------------------------------------------------------------------------
+
+
+def parse_resource_pattern(argument: str) -> tuple[AclType, str, PatternType]:
+    """`topic:NAME`, `topic:PREFIX*`, `topic:*` or `cluster`."""
+    word, colon, name = argument.partition(":")
+    kind = RESOURCE_TYPES.get(word)
+    if kind is None or (not name and kind is not AclType.CLUSTER):
+        names = ", ".join(each if each == "cluster" else f"{each}:NAME" for each in RESOURCE_TYPES)
+        raise ConfigurationError(f"{argument!r} is nothing that ACLs are about; write {names}")
+    if kind is AclType.CLUSTER:
+        if colon and name != CLUSTER_NAME:
+            raise ConfigurationError("the cluster has no other name; write cluster")
+        return kind, CLUSTER_NAME, PatternType.LITERAL
+    if name != "*" and name.endswith("*"):
+        return kind, name[:-1], PatternType.PREFIXED
+    return kind, name, PatternType.LITERAL
+
+
+def parse_operations(text: str) -> list[Operation]:
+    names = [each.strip().lower().replace("_", "-") for each in text.split(",") if each.strip()]
+    for each in names:
+        if each not in OPERATIONS:
+            raise ConfigurationError(f"{each!r} is no operation; they are {', '.join(OPERATIONS)}")
+    if not names:
+        raise ConfigurationError("--operation names none")
+    return [OPERATIONS[each] for each in dict.fromkeys(names)]
+
+
+def parse_principal(text: str) -> str:
+    kind, colon, name = text.partition(":")
+    if not colon or not kind or not name:
+        raise ConfigurationError(f"{text!r} is no principal; write User:NAME")
+    return text
+
+
+def acl_fields(acl: AclBinding) -> dict[str, Any]:
+    name = f"{acl.name}*" if acl.pattern is PatternType.PREFIXED else acl.name
+    word = _WORDS.get(acl.resource_type, acl.resource_type.name.lower())
+    return {
+        "resource": word if acl.resource_type is AclType.CLUSTER else f"{word}:{name}",
+        "pattern": acl.pattern.name.lower(),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation.name.lower().replace("_", "-"),
+        "permission": acl.permission.name.lower(),
+    }
+
+
+# -- requests --------------------------------------------------------------------------------------------------------
+
+
+def find_acls(admin: SyncAdminClient, filters: Sequence[AclFilter]) -> list[AclBinding]:
+    """The ACLs that any of the filters matches, each once."""
+    return list(dict.fromkeys(acl for each in filters for acl in admin.describe_acls(each)))
+
+
+def add_request(admin: SyncAdminClient, bindings: Sequence[AclBinding], *, confirm: bool) -> ChangeRequest:
+    present = set(find_acls(admin, [each.filter() for each in bindings]))
+    changes = {each: _change(each, before=each in present, after=True) for each in bindings}
+
+    def send(resources: Sequence[Resource], _: bool) -> SendResult:
+        new = {acl: change for acl, change in changes.items() if change.resource in resources and acl not in present}
+        failures = admin.create_acls(new).failures
+        return {(change.resource, change.key): failures.get(acl) for acl, change in new.items()}
+
+    plan = ChangePlan(list(changes.values()), {})
+    return ChangeRequest("acl add", plan, send, _summary("add", plan), confirm, validates=False)
+
+
+def delete_request(admin: SyncAdminClient, bindings: Sequence[AclBinding]) -> ChangeRequest:
+    changes = {each: _change(each, before=True, after=False) for each in bindings}
+
+    def send(resources: Sequence[Resource], _: bool) -> SendResult:
+        some = {acl.filter(): change for acl, change in changes.items() if change.resource in resources}
+        failures = admin.delete_acls(some).failures
+        return {(change.resource, change.key): failures.get(each) for each, change in some.items()}
+
+    plan = ChangePlan(list(changes.values()), {})
+    return ChangeRequest("acl delete", plan, send, _summary("delete", plan), len(changes) > 1, validates=False)
+
+
+def _change(acl: AclBinding, *, before: bool, after: bool) -> PlannedChange:
+    from kconf.engine.access.acls import key_of, pattern_of
+
+    text = {True: "", False: None}
+    shown = {"key": None, **acl_fields(acl)}
+    op = "set" if after else "delete"
+    return PlannedChange(pattern_of(acl).resource, key_of(acl), text[before], text[after], op, shown=shown)
+
+
+def _summary(verb: str, plan: ChangePlan) -> str:
+    return f"{verb} {len(plan.changes)} ACL{'' if len(plan.changes) == 1 else 's'}"

@@ -1,0 +1,185 @@
+"""Changes of config keys, of one resource or of thousands: compared with the cluster, as a request to execute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
+from kconf.errors import ApiError, ErrorCode, InvalidConfig, KafkaError
+from kconf.model.alteration import AlterConfigOp, OpType
+from kconf.model.entry import Entry, Source, ValueType, own_source
+from kconf.model.resource import Resource
+from kconf.operations.data_loss import flag_data_loss
+from kconf.operations.execute import ChangeRequest
+from kconf.operations.planned_change import SOURCES, ChangePlan, PlannedChange
+from kconf.operations.selectors import is_one_resource, resolve
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.configdef.key import ConfigKey
+    from kconf.model.entry import View
+    from kconf.operations.execute import Send, SendResult
+    from kconf.operations.selectors import Selector
+
+Assignments = Mapping[Resource, Sequence[AlterConfigOp]]
+
+_NOT_ALLOWED: Final = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
+
+
+def alter_request(
+    command: str,
+    admin: SyncAdminClient,
+    selectors: Sequence[Selector],
+    ops: Sequence[AlterConfigOp],
+    reason: str | None = None,
+) -> ChangeRequest:
+    """The same alterations for all resources that the selectors match."""
+    resources = resolve(admin, selectors)
+    assignments = dict.fromkeys(resources, ops)
+    return ChangeRequest(
+        command=command,
+        plan=plan_configs(admin, assignments),
+        send=_send(admin, assignments, reason),
+        summary=f"change {_count(resources)}",
+        confirm=not is_one_resource(selectors),
+        assignments=repr([tuple(each) for each in ops]),
+    )
+
+
+def keys_not_set(plan: ChangePlan) -> list[str]:
+    """The keys to be deleted that are set at no resource: perhaps misspelled, but no server reports it."""
+    by_key: dict[str, list[PlannedChange]] = {}
+    for change in plan.changes:
+        by_key.setdefault(change.key, []).append(change)
+    return [key for key, changes in by_key.items() if all(each.op == "delete" and each.unchanged for each in changes)]
+
+
+def _send(admin: SyncAdminClient, assignments: Assignments, reason: str | None) -> Send:
+    """IncrementalAlterConfigs, pipelined. A kconf server records the reason in its journal."""
+
+    def send(resources: Sequence[Resource], validate_only: bool) -> SendResult:
+        failures = admin.incremental_alter_configs(
+            {each: assignments[each] for each in resources}, validate_only=validate_only, reason=reason
+        ).failures
+        return {each: _redacted(failures.get(each), each, assignments[each]) for each in resources}
+
+    return send
+
+
+def _redacted(failure: ApiError | None, resource: Resource, ops: Sequence[AlterConfigOp]) -> ApiError | None:
+    """A server's message without the secrets that were sent to it."""
+    if failure is None or not failure.message:
+        return failure
+    from kconf.configdef.lookup import known_key
+
+    message = failure.message
+    for each in ops:
+        if each.value and is_sensitive(resource, each.key, known_key(resource.type, each.key), None):
+            message = message.replace(each.value, HIDDEN)
+    return failure._replace(message=message)
+
+
+def _count(resources: Sequence[Resource]) -> str:
+    if len(resources) == 1:
+        return str(resources[0])
+    return f"{len(resources)} {resources[0].type.word}s"
+
+
+# -- plan ------------------------------------------------------------------------------------------------------------
+
+
+def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan:
+    """Compare assignments with the configuration of a cluster."""
+    views, failures = _views(admin, assignments)
+    changes = []
+    for resource, ops in assignments.items():
+        if resource not in views:
+            continue
+        entries = {entry.name: entry for entry in views[resource].entries}
+        try:
+            changes += [flag_data_loss(_change(resource, each, entries.get(each.key))) for each in ops]
+        except KafkaError as error:
+            failures[resource] = error.failure()
+    return ChangePlan(changes, failures)
+
+
+def _views(admin: SyncAdminClient, assignments: Assignments) -> tuple[dict[Resource, View], dict[Resource, ApiError]]:
+    """The keys in question. A principal that may alter but not describe gets a plan without the old values."""
+    from kconf.model.entry import View
+
+    keys = {resource: [each.key for each in ops] for resource, ops in assignments.items()}
+    described = admin.describe_configs(assignments, keys=keys, synonyms=True)
+    failures = described.failures
+    unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
+    views = {each: described[each] for each in assignments if each not in failures}
+    views.update(dict.fromkeys(unseen, View(())))
+    return views, {each: failure for each, failure in failures.items() if each not in unseen}
+
+
+def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None) -> PlannedChange:
+    from kconf.configdef.lookup import known_key
+
+    key = known_key(resource.type, op.key)
+    own = own_source(resource)
+    is_own = entry is not None and entry.source == own
+    word = OpType(op.op).name.lower()
+    if is_sensitive(resource, op.key, key, entry):
+        before = HIDDEN if is_own else None
+        after = None if op.op == OpType.DELETE else HIDDEN
+        return PlannedChange(resource, op.key, before, after, word, before, after, _source(entry), True)
+    before = entry.value if entry is not None and is_own else None
+    after = _after(op, key, entry, before)
+    old = entry.value if entry is not None else None
+    new = after if after is not None else inherited(entry, own, key)
+    return PlannedChange(resource, op.key, before, after, word, old, new, _source(entry))
+
+
+def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before: str | None) -> str | None:
+    if op.op == OpType.DELETE:
+        return None
+    if op.op == OpType.SET:
+        return op.value
+    from kconf.configdef.key import ConfigKey
+    from kconf.engine.configs.list_ops import combined
+
+    if key is None and entry is not None and entry.type is ValueType.LIST:
+        key = ConfigKey(name=op.key, type=ValueType.LIST)
+    if key is None:
+        raise InvalidConfig(f"{op.key} is no key that kconf knows here, so it is for set and unset only")
+    return combined(op.op, key, op.key, before, op.value or "")
+
+
+def inherited(entry: Entry | None, own: Source, key: ConfigKey | None = None) -> str | None:
+    """The effective value without the resource's own, as far as it is known from the cluster and the catalog.
+
+    A synonym in another unit (log.retention.hours for retention.ms) is converted.
+    """
+    if entry is None:
+        return None
+    if entry.source != own:
+        return entry.value
+    below = next((each for each in entry.synonyms if each.source != own), None)
+    if below is None:
+        return key.default if key is not None and entry.synonyms else None
+    factor = next((each.factor for each in key.rungs if each.name == below.name), 1) if key is not None else 1
+    if factor == 1 or below.value is None:
+        return below.value
+    return str(int(below.value) * factor) if int(below.value) > 0 else below.value
+
+
+def is_sensitive(resource: Resource, name: str, key: ConfigKey | None, entry: Entry | None) -> bool:
+    """Whether a value is to be hidden: the cluster, the catalog or the name of the key decides."""
+    if entry is not None and entry.sensitive:
+        return True
+    if key is not None:
+        return key.sensitive
+    return is_sensitive_key(resource.type, name)
+
+
+def _source(entry: Entry | None) -> str:
+    return "" if entry is None else SOURCES[entry.source]

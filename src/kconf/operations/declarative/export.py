@@ -1,0 +1,37 @@
+"""A cluster, or a part of it, as files that declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kconf.configdef.units import shown_value
+from kconf.operations.state import read_scopes
+
+if TYPE_CHECKING:
+    from kconf.engine.declarative.model import Scope
+    from kconf.model.cluster_state import ClusterState
+    from kconf.operations.target import Target
+
+
+class Export(NamedTuple):
+    """The files by name, and the state that they were made from."""
+
+    files: dict[str, str]
+    state: ClusterState
+
+
+def export_files(target: Target, scopes: Sequence[Scope]) -> Export:
+    """The files that declare what the scopes cover; without scopes, the whole cluster."""
+    from kconf.engine.declarative.export import declared_files
+    from kconf.engine.declarative.model import Declared
+    from kconf.operations.declarative.files import ignored_by
+
+    state = read_scopes(target, scopes)
+    declared = Declared(selectors=tuple(scopes), ignored=ignored_by(target.context))
+    return Export(declared_files(state, declared, _value), state)
+
+
+def _value(name: str, raw: str) -> str:
+    """A value with its unit, if it reads back as the same."""
+    return shown_value(name, raw) if raw.isdigit() and raw != "0" else raw

@@ -1,0 +1,28 @@
+"""Why an operation stopped before it changed anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kconf.errors import KconfError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kconf.engine.declarative.diff import Difference
+
+
+class Aborted(KconfError):
+    """Not confirmed, or not permitted without another option. Nothing was done."""
+
+
+class PlanRejected(Aborted):
+    """A plan that cannot be executed, or not be written, as it is."""
+
+
+class PlanOutOfDate(PlanRejected):
+    """A plan whose cluster has changed since; `moved` are the differences that no longer hold."""
+
+    def __init__(self, message: str, moved: Sequence[Difference]) -> None:
+        super().__init__(message)
+        self.moved = moved

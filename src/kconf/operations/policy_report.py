@@ -1,0 +1,82 @@
+"""A policy evaluated on everything that a cluster has now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from kconf.errors import ApiError, UnsupportedVersion
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.policy_check import NO_COUNTS, subject_of
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.engine.policy.rules import Finding, Rules
+    from kconf.operations.policy_check import TopicCounts
+
+T = TypeVar("T")
+_BATCH: Final = 200  # resources per request
+
+
+class Evaluation(NamedTuple):
+    """The findings on a resource, or why it cannot be read."""
+
+    resource: Resource
+    findings: Sequence[Finding] = ()
+    failure: ApiError | None = None
+
+
+class NotListed(NamedTuple):
+    """Resource types that the cluster cannot list (KIP-1142), so that they are not evaluated."""
+
+    types: Sequence[ResourceType]
+
+
+def evaluate_cluster(admin: SyncAdminClient, rules: Rules) -> Iterator[Evaluation | NotListed]:
+    """Evaluate the rules on the resources of the types that they are about."""
+    kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
+    if ResourceType.TOPIC in kinds:
+        for names in _batches(sorted(admin.list_topics(internal=True))):
+            yield from _evaluate(admin, rules, [Resource.topic(name) for name in names], _shapes(admin, names))
+    if ResourceType.BROKER in kinds:
+        nodes = [Resource.broker(number) for number in sorted(admin.describe_cluster().nodes)]
+        yield from _evaluate(admin, rules, [Resource.brokers(), *nodes])
+    others = sorted(kinds & {ResourceType.GROUP, ResourceType.CLIENT_METRICS})
+    if others:
+        try:
+            found = sorted(admin.list_config_resources(others))
+        except UnsupportedVersion:
+            yield NotListed(others)
+            return
+        for resources in _batches(found):
+            yield from _evaluate(admin, rules, resources)
+
+
+def _shapes(admin: SyncAdminClient, names: Sequence[str]) -> dict[Resource, TopicCounts]:
+    described = admin.describe_topics(names)
+    topics = {name: described[name] for name in names if name not in described.failures}
+    return {
+        Resource.topic(name): (len(topic.partitions), len(topic.partitions[0].replicas))
+        for name, topic in topics.items()
+        if topic.partitions
+    }
+
+
+def _evaluate(
+    admin: SyncAdminClient,
+    rules: Rules,
+    resources: Sequence[Resource],
+    shapes: Mapping[Resource, TopicCounts] | None = None,
+) -> Iterator[Evaluation]:
+    described = admin.describe_configs(resources)
+    for resource in resources:
+        failure = described.failures.get(resource)
+        if failure is not None:
+            yield Evaluation(resource, failure=failure)
+        else:
+            shape = (shapes or {}).get(resource, NO_COUNTS)
+            yield Evaluation(resource, rules.judge(subject_of(resource, described[resource], shape)))
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[first : first + _BATCH] for first in range(0, len(items), _BATCH))

@@ -1,0 +1,101 @@
+"""SCRAM credentials: requests that set or delete those of a user, on a cluster or in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kconf.configdef.sensitive import HIDDEN
+from kconf.errors import ApiError, ErrorCode
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
+from kconf.operations.execute import ChangeRequest
+from kconf.operations.planned_change import ChangePlan, PlannedChange
+
+if TYPE_CHECKING:
+    from kconf.errors import Results
+    from kconf.model.scram import CredentialInfo
+    from kconf.operations.execute import SendResult
+
+MECHANISMS: Final[dict[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
+
+Alterations = Sequence[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+
+
+class CredentialAdmin(Protocol):
+    """The two calls of an admin client that are about credentials. A store has them, too."""
+
+    def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None
+    ) -> Results[str, tuple[CredentialInfo, ...]]: ...
+
+    def alter_user_scram_credentials(
+        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+    ) -> Results[str, None]: ...
+
+
+def set_request(
+    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], password: str, iterations: int
+) -> ChangeRequest:
+    """The password stays here: only what is derived from it is sent."""
+    from kconf.client.calls.scram import scram_upsertion
+
+    alterations = [scram_upsertion(user, each, password, iterations=iterations) for each in mechanisms]
+    present = _iterations(credentials, user)
+    changes = [_change(user, each, present, iterations=iterations) for each in mechanisms]
+    plan = ChangePlan(changes, {})
+    return _request("scram set", credentials, plan, alterations, f"set the password of {user}")
+
+
+def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism]) -> ChangeRequest:
+    """Without mechanisms, all credentials of the user."""
+    present = _iterations(credentials, user)
+    named = list(mechanisms) or list(present)
+    plan = ChangePlan([_change(user, each, present) for each in named], {})
+    if any(each not in present for each in named) or not named:
+        plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
+    alterations = [UserScramCredentialDeletion(user, each) for each in named]
+    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}")
+
+
+def _request(
+    command: str, credentials: CredentialAdmin, plan: ChangePlan, alterations: Alterations, summary: str
+) -> ChangeRequest:
+    def send(resources: Sequence[Resource], _: bool) -> SendResult:
+        failures = credentials.alter_user_scram_credentials(alterations).failures
+        return {each: failures.get(each.name) for each in resources}
+
+    return ChangeRequest(command, plan, send, summary, confirm=False, validates=False)
+
+
+def _change(
+    user: str, mechanism: Mechanism, present: dict[Mechanism, int], *, iterations: int | None = None
+) -> PlannedChange:
+    old = f"{HIDDEN}, iterations={present[mechanism]}" if mechanism in present else None
+    new = None if iterations is None else f"{HIDDEN}, iterations={iterations}"
+    return PlannedChange(
+        _resource(user),
+        mechanism.word,
+        before=None if old is None else HIDDEN,
+        after=None if new is None else HIDDEN,
+        op="delete" if iterations is None else "set",
+        old=old,
+        new=new,
+        sensitive=True,
+        shown={"resource": f"user:{user}"},
+    )
+
+
+def _resource(user: str) -> Resource:
+    return Resource(ResourceType.SCRAM, user)
+
+
+def _iterations(credentials: CredentialAdmin, user: str) -> dict[Mechanism, int]:
+    """The user's credentials: their iterations by mechanism."""
+    found = credentials.describe_user_scram_credentials([user])
+    failure = found.failures.get(user)
+    if failure is None:
+        return {each.mechanism: each.iterations for each in found[user]}
+    if failure.code == ErrorCode.RESOURCE_NOT_FOUND:
+        return {}
+    raise failure.error()

@@ -1,0 +1,70 @@
+"""The cluster that an operation is about, and how to open a client for it.
+
+Nothing is connected to and no secret is looked up before `open`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kconf.client.contexts.contexts import Context
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.client.admin import AdminClient
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.client.journal.files import ClientJournal
+
+
+class Target(NamedTuple):
+    """A context and the options that override it. `name` is that of the context, or the address of the cluster."""
+
+    context: Context
+    command_config: str | None = None
+    timeout: float | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.context.name or self.context.bootstrap
+
+    def open(self) -> SyncAdminClient:
+        """A client; use it in a `with` block."""
+        from kconf.client.admin_sync import SyncAdminClient
+
+        return SyncAdminClient.from_properties(*self._client(), journal=self._journal())
+
+    def open_async(self) -> AdminClient:
+        """A client for an event loop; use it in an `async with` block."""
+        from kconf.client.admin import AdminClient
+
+        return AdminClient.from_properties(*self._client())
+
+    def _client(self) -> tuple[dict[str, str], str]:
+        """The properties of a client, and its bootstrap servers."""
+        from kconf.client.contexts.config_providers import bootstrap, client_properties
+
+        properties = client_properties(self.context)
+        if self.command_config is not None:
+            from kconf.client.properties import read_file
+
+            properties.update(read_file(self.command_config))
+        if self.timeout is not None:
+            properties["default.api.timeout.ms"] = str(max(1, int(self.timeout * 1000)))
+        return properties, bootstrap(self.context)
+
+    def _journal(self) -> ClientJournal | None:
+        """Where changes are recorded, for clusters that have no journal themselves."""
+        directory = self.context.journal
+        if directory is None:
+            return None
+        if "://" in directory:
+            raise ConfigurationError(f"the journal of {self.name} must be a directory, and not {directory}")
+        from kconf.client.journal.files import ClientJournal
+
+        return ClientJournal(directory, reason=self.reason)
+
+    def check_writable(self) -> None:
+        """Raise before anything is connected to, if the context is read-only."""
+        if self.context.read_only:
+            raise ConfigurationError(f"the context {self.context.name!r} is read-only; nothing was sent")
