@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.client.contexts.contexts import is_glob
+from kconf.client.contexts.context import is_glob
 from kconf.errors import ConfigurationError, UnsupportedVersion
 from kconf.model.resource import INTERNAL_TOPICS, Resource, ResourceType
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import add_output, add_target
 from kconf.cli.output.result import CommandResult, ResultColumn, command
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
 
 EXAMPLES: Final = """\

@@ -16,7 +16,8 @@ from kconf.cli.common.confirm import add_change
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import Target, add_target, target
 from kconf.cli.output.result import CommandResult, ResultColumn, command
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion

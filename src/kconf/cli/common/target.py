@@ -10,7 +10,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError, KafkaError
 
 if TYPE_CHECKING:

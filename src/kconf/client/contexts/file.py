@@ -1,4 +1,4 @@
-"""The file of contexts, read and written. Everything that is wrong with it is told at once, with line and column."""
+"""Reads and writes the file of contexts. All errors in it are reported together, with line and column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.client.contexts.contexts import Context, Contexts
+from kconf.client.contexts.context import Context, Contexts
 from kconf.errors import ConfigurationError
 from kconf.util.yaml_tree import ParseErrors, Wrong, YamlTree
 
@@ -38,14 +38,14 @@ def read_contexts(data: bytes, path: str) -> Contexts:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is no UTF-8") from None
-    reader = _Reader(os.path.dirname(os.path.abspath(path)))
+    reader = _ContextsReader(os.path.dirname(os.path.abspath(path)))
     found = reader.read(text, path)
     if reader.mistakes:
         raise ParseErrors(path, dict.fromkeys(reader.mistakes))
     return found
 
 
-class _Reader(YamlTree):
+class _ContextsReader(YamlTree):
     def __init__(self, directory: str) -> None:
         super().__init__()
         self.directory = directory

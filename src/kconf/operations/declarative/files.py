@@ -12,7 +12,7 @@ from kconf.errors import ConfigurationError
 if TYPE_CHECKING:
     import argparse
 
-    from kconf.client.contexts.contexts import Context
+    from kconf.client.contexts.context import Context
     from kconf.engine.declarative.model import Declared, Scope, SecretSource
 
 _ENDINGS = (".yaml", ".yml")

@@ -102,5 +102,5 @@ def _failures(reading: ClusterState, found: Sequence[Difference]) -> dict[Resour
 def _own_users(target: Target) -> list[str]:
     """Whom we log in as: to remove oneself is never meant."""
     with target.open() as admin:
-        user = getattr(admin.settings.sasl, "username", None)
-    return [] if user is None else [str(user)]
+        user = admin.settings.security.username
+    return [] if user is None else [user]

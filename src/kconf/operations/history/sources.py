@@ -139,9 +139,9 @@ def _begins(admin: SyncAdminClient, oldest: int) -> Trimmed:
 
 
 def _of_directory(directory: str, cluster: str) -> RecordedHistory:
-    from kconf.client.journal.files import read_record
+    from kconf.client.journal.files import read_journal
 
-    recorded = read_record(directory, cluster)
+    recorded = read_journal(directory, cluster)
     lines = [_line(each) for each in recorded.changes]
     unknown = [_line(each) for each in recorded.unknown]
     notes = []

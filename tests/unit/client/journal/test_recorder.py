@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from kconf.client.journal.topics import LOOKS
 
 from kconf import ClientJournal, NewTopic
-from kconf.client.journal.files import read_record
-from kconf.client.journal.topics import LOOKS
+from kconf.client.journal.files import read_journal
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
@@ -67,7 +67,7 @@ def told(kind: str, broker: FakeBroker, directory: Path, change: str) -> Any:
             admin.create_topics([NewTopic("orders", 2, 1)]).raise_for_failures()
         else:
             admin.create_partitions({"orders": 3}).raise_for_failures()
-    (line,) = read_record(directory, "fake").changes
+    (line,) = read_journal(directory, "fake").changes
     return json.loads(line["after"])
 
 

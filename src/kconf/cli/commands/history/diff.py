@@ -95,7 +95,7 @@ def _between(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def _with_cluster(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
     from kconf.operations.history.point_in_time import read_state
 
     one = target(options)

@@ -23,7 +23,7 @@ SENSITIVE: Final = "(sensitive)"
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
     """The lake that is meant: by --lake, or by the context."""
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
     from kconf.lake.lookup import LakeTables
 
     if options.lake is not None:
@@ -73,7 +73,7 @@ def _cluster(word: str, known: Sequence[str]) -> str:
 def _cluster_of_context(word: str, known: Sequence[str]) -> str:
     """A context names a cluster too; which one it is only the cluster itself knows."""
     from kconf.cli.common.target import Target
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
 
     contexts = load_contexts()
     if word not in contexts.contexts:
