@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from kconf.client.journal.topics import LOOKS
+from kconf.client.journal.record_topics import MAX_READS
 
 from kconf import ClientJournal, NewTopic
 from kconf.client.journal.files import read_journal
@@ -95,4 +95,4 @@ def test_what_a_broker_never_shows_is_told_as_it_was_wished(
 
     assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
     looks = [each for each in broker.requests if isinstance(each, MetadataRequest) and each.topics]
-    assert len(looks) == LOOKS
+    assert len(looks) == MAX_READS
