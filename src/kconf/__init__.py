@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from kconf.client.auth.oauth import ClientCredentials, MskIam
     from kconf.client.auth.sasl import OAuthBearer, Plain, Sasl, Scram, Token
     from kconf.client.calls.changes import ChangePage, DescribedAt, OverridesAt
-    from kconf.client.calls.configs import DescribeConfigsResult
+    from kconf.client.calls.configs import DescribedConfigs
     from kconf.client.calls.scram import scram_upsertion
     from kconf.client.journal.files import ClientJournal
     from kconf.errors import (
@@ -104,8 +104,8 @@ __all__ = [
     "ConnectionFailed",
     "CreatedTopic",
     "CredentialInfo",
-    "DescribeConfigsResult",
     "DescribedAt",
+    "DescribedConfigs",
     "DuplicateResource",
     "EffectiveQuota",
     "Entry",
@@ -183,7 +183,7 @@ __all__ = [
 _MODULES = {
     "client.admin": "AdminClient",
     "client.calls.changes": "ChangePage DescribedAt OverridesAt",
-    "client.calls.configs": "DescribeConfigsResult",
+    "client.calls.configs": "DescribedConfigs",
     "client.calls.scram": "scram_upsertion",
     "client.auth.oauth": "ClientCredentials MskIam",
     "client.auth.sasl": "OAuthBearer Plain Sasl Scram Token",

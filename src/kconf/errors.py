@@ -215,7 +215,10 @@ class UnknownTopic(KafkaError):
 
 
 class RequestTimedOut(KafkaError):
+    """7. In a client, `sent` is false if the request never left: then nothing can have been done."""
+
     code = ErrorCode.REQUEST_TIMED_OUT
+    sent: bool = True
 
 
 class InvalidTopic(KafkaError):
@@ -294,7 +297,7 @@ class UnknownTopicId(KafkaError):
 
 
 class ConnectionFailed(KafkaError):
-    """13, in a client: no line to a broker, or it broke. `sent`: what was asked may have been done all the same."""
+    """13. In a client: no connection to a broker, or it was lost. `sent`: the request may have been carried out."""
 
     code = ErrorCode.NETWORK_EXCEPTION
     sent: bool = False

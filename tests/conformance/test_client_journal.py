@@ -34,7 +34,7 @@ from kconf import (
     UserScramCredentialDeletion,
     scram_upsertion,
 )
-from kconf.client.journal.files import Recorded, read_record
+from kconf.client.journal.files import JournalContents, read_journal
 from kconf.errors import StoreUnavailable
 from kconf.model.journal_json import read_revisions
 from lab.broker import KafkaBroker
@@ -62,8 +62,8 @@ def admin(broker: KafkaBroker, journal: ClientJournal) -> Iterator[SyncAdminClie
         yield client
 
 
-def recorded(broker: KafkaBroker, journal: ClientJournal) -> Recorded:
-    return read_record(journal.directory, broker.cluster_id)
+def recorded(broker: KafkaBroker, journal: ClientJournal) -> JournalContents:
+    return read_journal(journal.directory, broker.cluster_id)
 
 
 def told(lines: list[dict[str, Any]]) -> list[tuple[str, str, str | None, str | None]]:
@@ -250,7 +250,7 @@ def test_a_crash_before_the_answer_is_seen_and_not_taken_for_a_change(broker: Ka
             process.kill()
             process.wait()
 
-    found = read_record(tmp_path, broker.cluster_id)
+    found = read_journal(tmp_path, broker.cluster_id)
     assert found.changes == []
     (begun,) = found.unknown
     assert (begun["key"], begun["after"], begun["outcome"]) == ("retention.ms", "7200000", "unknown")

@@ -658,7 +658,7 @@ def test_a_login_from_java_properties(secured: KafkaBroker, certificates: Certif
 
     with SyncAdminClient.from_properties(properties) as admin:
         assert admin.describe_user_scram_credentials()[SCRAM_USER]
-        assert admin.settings.timeout == 20
+        assert admin.settings.timeouts.call == 20
 
 
 def test_oidc_client_credentials_from_java_properties(secured: KafkaBroker, certificates: Certificates) -> None:

@@ -1,6 +1,6 @@
-"""The SyncAdminClient: every method waits for its answer. Same methods as the AdminClient in aio.py, without `async`.
+"""The SyncAdminClient: every method blocks. It has the same methods as the AdminClient in admin.py, without `async`.
 
-Threads may share one: their calls take turns. A call that was interrupted (Ctrl-C) leaves nothing broken behind.
+Threads may share a client: their calls take turns. A call that is interrupted (Ctrl-C) leaves the client usable.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kconf.client.base import BaseAdminClient, jitter, milliseconds
-from kconf.client.transport.call_runner import Backoff, run_call
+from kconf.client.base import BaseAdminClient
+from kconf.client.retries import random_jitter
+from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
+from kconf.client.transport.requests import Backoff
 from kconf.client.transport.selector_pool import SyncConnectionPool
 from kconf.errors import KconfError, UnsupportedVersion
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from kconf.client.calls.base import Call
     from kconf.client.calls.changes import ChangePage, DescribedAt
-    from kconf.client.calls.configs import DescribeConfigsResult
-    from kconf.client.journal.configs import Script
+    from kconf.client.calls.configs import DescribedConfigs
+    from kconf.client.journal.base import CallSequence
     from kconf.client.watch_sync import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -40,9 +42,9 @@ T = TypeVar("T")
 class SyncAdminClient(BaseAdminClient):
     """Administers a Kafka or kconf cluster. Close it, or use it in a `with` block."""
 
-    def _start(self) -> None:
+    def _create_pool(self) -> None:
         self._cluster = ClusterMetadata(self._settings)
-        self._wires = SyncConnectionPool(self._settings)
+        self._pool = SyncConnectionPool(self._settings)
         self._lock = RLock()
 
     def __enter__(self) -> Self:
@@ -52,46 +54,46 @@ class SyncAdminClient(BaseAdminClient):
         self.close()
 
     def close(self) -> None:
-        """Close all lines; harmless when repeated. A later call would open new ones."""
+        """Close all connections; may be repeated. A later call opens new ones."""
         with self._lock:
-            self._wires.close()
+            self._pool.close()
 
     def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call; where there is a journal, with a record of what it changes."""
+        """Make a call, and record what it changes if there is a journal."""
         if self._journal is not None:
-            from kconf.client.journal.recorder import changes_something, recorded
+            from kconf.client.journal.recorder import is_recorded, record_call
 
-            if changes_something(call):
-                return self._play(recorded(call, self._journal, self._settings), timeout)
-        return self._bring(call, timeout)
+            if is_recorded(call):
+                return self._run_all(record_call(call, self._journal, self._settings), timeout)
+        return self._run(call, timeout)
 
-    def _play(self, script: Script[T], timeout: float | None) -> T:
+    def _run_all(self, calls: CallSequence[T], timeout: float | None) -> T:
         try:
-            step = next(script)
+            call = next(calls)
             while True:
                 try:
-                    result = self._bring(step, timeout)
+                    result = self._run(call, timeout)
                 except KconfError as error:
-                    step = script.throw(error)
+                    call = calls.throw(error)
                 else:
-                    step = script.send(result)
+                    call = calls.send(result)
         except StopIteration as done:
             found: T = done.value
             return found
 
-    def _bring(self, call: Call[Any, Any, T], timeout: float | None) -> T:
-        """Bring a call to its end: the one method that matters."""
+    def _run(self, call: Call[Any, Any, T], timeout: float | None) -> T:
+        """Run a call, with its retries."""
         with self._lock:
-            deadline = time.monotonic() + (self._settings.timeout if timeout is None else timeout)
-            script = run_call(call, self._cluster, deadline, time.monotonic, jitter)
+            deadline = time.monotonic() + self._settings.timeouts.call_limit(timeout)
+            steps = run_call(call, self._cluster, deadline, time.monotonic, random_jitter)
             try:
-                step = next(script)
+                step = next(steps)
                 while True:
                     if isinstance(step, Backoff):
                         time.sleep(step.seconds)
-                        step = script.send(())
+                        step = steps.send(())
                     else:
-                        step = script.send(self._wires.exchange(step.asks, deadline))
+                        step = steps.send(self._pool.send_batch(step.requests, deadline))
             except StopIteration as done:
                 result: T = done.value
                 return result
@@ -106,7 +108,7 @@ class SyncAdminClient(BaseAdminClient):
         synonyms: bool = False,
         documentation: bool = False,
         timeout: float | None = None,
-    ) -> DescribeConfigsResult:
+    ) -> DescribedConfigs:
         """The entries of each resource: all, or those of `keys`."""
         from kconf.client.calls.configs import DescribeConfigs
 
@@ -121,10 +123,10 @@ class SyncAdminClient(BaseAdminClient):
         incremental_update: bool = False,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Replace all values of each resource; with `incremental_update` (KIP-248) only what is mentioned."""
-        from kconf.client.calls.configs import alter
+        """Replace all values of each resource; with `incremental_update` (KIP-248) only the given keys."""
+        from kconf.client.calls.configs import alter_configs_call
 
-        return self._send(alter(configs, validate_only, incremental_update), timeout)
+        return self._send(alter_configs_call(configs, validate_only, incremental_update), timeout)
 
     def incremental_alter_configs(
         self,
@@ -144,7 +146,7 @@ class SyncAdminClient(BaseAdminClient):
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[Resource]:
-        """What can carry configuration, of all types or of some."""
+        """The resources that have configs, of all types or of some."""
         from kconf.client.calls.configs import ListConfigResources
 
         return self._send(ListConfigResources(types), timeout)
@@ -154,17 +156,19 @@ class SyncAdminClient(BaseAdminClient):
     def create_topics(
         self, topics: Iterable[NewTopic | str], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatedTopic]:
-        """Make topics; each result has the topic as it was made (KIP-525)."""
+        """Create topics; each result has the topic as it was created (KIP-525)."""
         from kconf.client.calls.topics import CreateTopics
 
-        call = CreateTopics(topics, timeout_ms=milliseconds(self._settings, timeout), validate_only=validate_only)
+        call = CreateTopics(
+            topics, timeout_ms=self._settings.timeouts.request_limit_ms(timeout), validate_only=validate_only
+        )
         return self._send(call, timeout)
 
     def delete_topics(self, topics: Iterable[str | UUID], *, timeout: float | None = None) -> Results[str | UUID, None]:
         """Delete topics, by name or by id."""
         from kconf.client.calls.topics import DeleteTopics
 
-        return self._send(DeleteTopics(topics, timeout_ms=milliseconds(self._settings, timeout)), timeout)
+        return self._send(DeleteTopics(topics, timeout_ms=self._settings.timeouts.request_limit_ms(timeout)), timeout)
 
     def create_partitions(
         self,
@@ -174,12 +178,12 @@ class SyncAdminClient(BaseAdminClient):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Grow topics to so many partitions; `assignments` has the brokers of each new one."""
+        """Increase topics to these partition counts; `assignments` has the brokers of each new partition."""
         from kconf.client.calls.topics import CreatePartitions
 
         call = CreatePartitions(
             counts,
-            timeout_ms=milliseconds(self._settings, timeout),
+            timeout_ms=self._settings.timeouts.request_limit_ms(timeout),
             assignments=assignments,
             validate_only=validate_only,
         )
@@ -203,16 +207,16 @@ class SyncAdminClient(BaseAdminClient):
     def describe_cluster(
         self, *, authorized_operations: bool = False, fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
-        """The nodes and the controller; `fenced` brokers too."""
+        """The nodes and the controller, on request also `fenced` brokers."""
         from kconf.client.calls.cluster import DescribeCluster
 
         call = DescribeCluster(
-            authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.controllers
+            authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.bootstrap.controllers
         )
         return self._send(call, timeout)
 
     def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
-        """The groups that any broker coordinates."""
+        """The groups of all brokers."""
         from kconf.client.calls.cluster import ListGroups
 
         return self._send(ListGroups(), timeout)
@@ -222,7 +226,7 @@ class SyncAdminClient(BaseAdminClient):
     def describe_client_quotas(
         self, wanted: QuotaFilter | None = None, *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Quotas as they are stored, of the entities that are wanted, or of all."""
+        """Stored quotas of the entities that a filter matches, or of all."""
         from kconf.client.calls.client_quotas import DescribeClientQuotas
 
         return self._send(DescribeClientQuotas(wanted), timeout)
@@ -234,7 +238,7 @@ class SyncAdminClient(BaseAdminClient):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others stay."""
+        """Set quotas, or remove those whose value is None; others are unchanged."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
         return self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
@@ -242,7 +246,7 @@ class SyncAdminClient(BaseAdminClient):
     def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
     ) -> Results[QuotaEntity, dict[str, EffectiveQuota]]:
-        """Quotas as they hold for a user, a client id or both (KIP-248), each with its level and what loses."""
+        """Effective quotas of a user, a client id or both (KIP-248), with the level of each and what it overrides."""
         from kconf.client.calls.effective_quotas import DescribeQuotas
 
         call = DescribeQuotas(entities, keys)
@@ -272,10 +276,10 @@ class SyncAdminClient(BaseAdminClient):
         pairs: Iterable[tuple[str, str]] | None = None,
         timeout: float | None = None,
     ) -> list[QuotaDifference]:
-        """Who would get another quota if these were set, or removed where the value is None. Changes nothing.
+        """Who would get a different quota if these were set, or removed if the value is None. Changes nothing.
 
-        Out of these (user, client id) pairs, "" for neither; or of those whom a kconf server has seen lately; or, of a
-        real Kafka, of those whom quotas name.
+        Considers these (user, client id) pairs, "" for neither; without `pairs`, the clients that a kconf server has
+        seen recently, or with Kafka those that have quotas.
         """
         from kconf.client.calls.client_quotas import DescribeClientQuotas
         from kconf.client.calls.effective_quotas import WhatIf
@@ -292,10 +296,10 @@ class SyncAdminClient(BaseAdminClient):
     def describe_user_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, tuple[CredentialInfo, ...]]:
-        """Who has which credential: the named users, or everyone who has one."""
-        from kconf.client.calls.scram import describe
+        """The credentials of these users, or of all users that have one."""
+        from kconf.client.calls.scram import describe_scram_call
 
-        return self._send(describe(users), timeout)
+        return self._send(describe_scram_call(users), timeout)
 
     def alter_user_scram_credentials(
         self,
@@ -315,7 +319,7 @@ class SyncAdminClient(BaseAdminClient):
         return self._send(DescribeAcls(wanted), timeout)
 
     def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> Results[AclBinding, None]:
-        """Make ACLs; one that is there already is no error."""
+        """Create ACLs; one that exists is not an error."""
         from kconf.client.calls.acls import CreateAcls
 
         return self._send(CreateAcls(bindings), timeout)
@@ -323,7 +327,7 @@ class SyncAdminClient(BaseAdminClient):
     def delete_acls(
         self, filters: Iterable[AclFilter], *, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete what the filters match; each result has what was deleted."""
+        """Delete the ACLs that the filters match; each result has what was deleted."""
         from kconf.client.calls.acls import DeleteAcls
 
         return self._send(DeleteAcls(filters), timeout)
@@ -339,24 +343,22 @@ class SyncAdminClient(BaseAdminClient):
         limit: int = 1000,
         timeout: float | None = None,
     ) -> ChangePage:
-        """Revisions after this one, up to `limit` lines, of all or of some resources or types.
+        """Revisions after this one, up to `limit` changes, of all or of some resources or types.
 
-        Where there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
+        If there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
         """
-        from kconf.client.calls.changes import ListChanges, longest_wait
+        from kconf.client.calls.changes import ListChanges
 
-        patience = longest_wait(self._settings, timeout, wait)
-        return self._send(ListChanges(after, patience, about, limit), timeout)
+        wait = self._settings.timeouts.long_poll(wait, timeout)
+        return self._send(ListChanges(after, wait, about, limit), timeout)
 
     def watch_changes(self, after: int | None = None, *, about: Iterable[Resource | ResourceType] = ()) -> Watch:
-        """Every revision after this one, or from now on, as it comes; over a line of its own."""
+        """Every revision after this one, or from now on, as it is committed; uses a connection of its own."""
         from kconf.client.calls.changes import FeedPosition
         from kconf.client.watch_sync import Watch
 
-        twin = self.__class__.__new__(self.__class__)
-        twin._settings, twin._journal = self._settings, None
-        twin._start()
-        return Watch(twin, FeedPosition(after, about, self._settings))
+        client = self._from_settings(self._settings)
+        return Watch(FeedPosition(after, about, self._settings), client._send, client.close)
 
     def describe_configs_at(
         self,
@@ -366,13 +368,13 @@ class SyncAdminClient(BaseAdminClient):
         time: datetime | int | None = None,
         timeout: float | None = None,
     ) -> DescribedAt:
-        """What resources set themselves at a revision, or at a time (milliseconds, where it is a number)."""
+        """The overrides of resources at a revision, or at a time (a datetime, or milliseconds)."""
         from kconf.client.calls.changes import DescribeConfigsAt
 
         return self._send(DescribeConfigsAt(resources, revision, time), timeout)
 
     def list_attempts(self, after: int = 0, *, limit: int = 1000, timeout: float | None = None) -> list[AuditEntry]:
-        """What was refused or only tried, with a greater number than this."""
+        """Audit entries of refused and validate-only requests, with a greater number than this."""
         from kconf.client.calls.changes import ListAttempts
 
         return self._send(ListAttempts(after, limit), timeout)

@@ -1,6 +1,6 @@
-"""A whole cluster read through one AdminClient: all at once, and each part only as far as the cluster allows.
+"""Reads the state of a cluster through an AdminClient, all parts concurrently.
 
-What a cluster refuses or does not have is noted in the reading's `missing`; the rest is there all the same.
+A part that the cluster refuses or does not support is listed in `ClusterState.missing`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PARTS: Final = {
     "users": ResourceType.SCRAM,
     "acls": ResourceType.ACL,
 }
-"""What can be read; a part that is refused as a whole is missing by this word."""
+"""The parts that can be read, by the names used in `missing`."""
 
 
 async def read_cluster(
@@ -51,12 +51,12 @@ async def read_cluster(
     keys: Mapping[Resource, Sequence[str]] | None = None,
     synonyms: bool = False,
 ) -> ClusterState:
-    """What a cluster has.
+    """The state of a cluster.
 
-    `wanted` says whose configs, of all that are listed; `named` are those that may not be listed and are wanted too
-    (never topics); `keys` are the ones that are wanted of a resource.
+    `wanted` selects among the listed resources those whose configs are read; `named` are read in addition, even if they
+    are not listed (never topics); `keys` limits the keys of a resource.
     """
-    reader = _Reader(admin, wanted, list(named), keys or {}, synonyms)
+    reader = _ClusterReader(admin, wanted, list(named), keys or {}, synonyms)
     started = _now()
     cluster = await admin.describe_cluster()
     readers = reader.parts(sorted(cluster.nodes))
@@ -79,7 +79,7 @@ def _now() -> int:
     return int(time() * 1000)
 
 
-class _Reader:
+class _ClusterReader:
     def __init__(
         self,
         admin: AdminClient,
@@ -101,48 +101,48 @@ class _Reader:
         brokers = [Resource.brokers(), *map(Resource.broker, nodes)]
         return {
             "topics": self._read_topics,
-            "brokers": lambda: self._described("brokers", brokers),
-            "groups": lambda: self._listed("groups"),
-            "client-metrics": lambda: self._listed("client-metrics"),
+            "brokers": lambda: self._read_configs("brokers", brokers),
+            "groups": lambda: self._read_listed("groups"),
+            "client-metrics": lambda: self._read_listed("client-metrics"),
             "quotas": self._read_quotas,
             "users": self._read_users,
             "acls": self._read_acls,
         }
 
     async def _read_topics(self) -> None:
-        listed = await self._tried("topics", self._admin.list_topics(internal=True))
+        listed = await self._try("topics", self._admin.list_topics(internal=True))
         if listed is None:
             return
         self.topics = {
             name: TopicShape(each.topic_id, each.partitions, each.replication, each.internal)
             for name, each in listed.items()
         }
-        await self._described("topics", [Resource.topic(name) for name in listed])
+        await self._read_configs("topics", [Resource.topic(name) for name in listed])
 
     async def _read_quotas(self) -> None:
-        self.quotas = await self._tried("quotas", self._admin.describe_client_quotas()) or self.quotas
+        self.quotas = await self._try("quotas", self._admin.describe_client_quotas()) or self.quotas
 
     async def _read_users(self) -> None:
-        found = await self._tried("users", self._admin.describe_user_scram_credentials())
+        found = await self._try("users", self._admin.describe_user_scram_credentials())
         if found is not None:
             self.users = {user: found[user] for user in found if user not in found.failures}
             self._note({f"user:{user}": failure for user, failure in found.failures.items()})
 
     async def _read_acls(self) -> None:
-        self.acls = await self._tried("acls", self._admin.describe_acls()) or ()
+        self.acls = await self._try("acls", self._admin.describe_acls()) or ()
 
-    async def _listed(self, part: str) -> None:
-        found = await self._tried(part, self._admin.list_config_resources([PARTS[part]]))
-        await self._described(part, found or ())
+    async def _read_listed(self, part: str) -> None:
+        found = await self._try(part, self._admin.list_config_resources([PARTS[part]]))
+        await self._read_configs(part, found or ())
 
-    async def _described(self, part: str, listed: Sequence[Resource]) -> None:
+    async def _read_configs(self, part: str, listed: Sequence[Resource]) -> None:
         chosen = [each for each in listed if self._wanted is None or self._wanted(each)]
         resources = list(dict.fromkeys([*chosen, *(each for each in self._named if each.type is PARTS[part])]))
         if not resources:
             return
         keys = {each: self._keys[each] for each in resources if each in self._keys} if self._keys else None
         call = self._admin.describe_configs(resources, keys=keys, synonyms=self._synonyms)
-        described = await self._tried(part, call)
+        described = await self._try(part, call)
         if described is None:
             return
         failures = described.failures
@@ -151,12 +151,12 @@ class _Reader:
         if described.revision is not None:
             self.revisions.append(described.revision)
 
-    async def _tried(self, what: str, call: Awaitable[T]) -> T | None:
-        """What a cluster answers, or None where it refuses; a cluster that does not answer at all is an error."""
+    async def _try(self, what: str, call: Awaitable[T]) -> T | None:
+        """The result, or None if the cluster refuses; raises if it does not respond at all."""
         try:
             return await call
         except KafkaError as error:
-            if isinstance(error, _SILENT):
+            if isinstance(error, _UNREACHABLE):
                 raise
             self._note({what: error.failure()})
             return None
@@ -165,4 +165,4 @@ class _Reader:
         self.missing += [MissingPart(what, failure) for what, failure in failures.items()]
 
 
-_SILENT: Final = (ConnectionFailed, RequestTimedOut, AuthenticationFailed, BrokerNotAvailable)
+_UNREACHABLE: Final = (ConnectionFailed, RequestTimedOut, AuthenticationFailed, BrokerNotAvailable)

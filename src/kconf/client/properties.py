@@ -1,7 +1,7 @@
-"""Java's client properties, as settings. What Kafka's own tools read from `--command-config` works as it is.
+"""Java client properties as settings. What Kafka's own tools read from `--command-config` works unchanged.
 
-A key that is not about the connection is ignored, as Java ignores what it does not know. No value of a secret key is
-ever part of an error.
+A key that does not concern the connection is ignored, as Java ignores unknown keys. No value of a secret key is ever
+part of an error.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from kconf.client.base import client_settings
-from kconf.client.settings import ClientSettings
+from kconf.client.retries import RetryPolicy
+from kconf.client.settings import Bootstrap, ClientSettings, SecuritySettings, Timeouts
 from kconf.errors import ConfigurationError
 from kconf.util.java_properties import read_properties
 
@@ -22,34 +22,48 @@ if TYPE_CHECKING:
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
-def settings_from(
+def settings_from_properties(
     properties: str | PathLike[str] | Mapping[str, str],
     bootstrap: str | Iterable[str] = (),
     controllers: str | Iterable[str] = (),
 ) -> ClientSettings:
-    """Settings from a file or a mapping. Addresses given here win over those of the properties."""
+    """Settings from a file or a mapping. Addresses given here override those of the properties."""
     given = dict(properties) if isinstance(properties, Mapping) else read_file(properties)
     if not bootstrap and not controllers:
         bootstrap = given.get("bootstrap.servers", "")
         controllers = "" if bootstrap else given.get("bootstrap.controllers", "")
+    return ClientSettings(
+        Bootstrap.parse(bootstrap, controllers),
+        given.get("client.id", "").strip() or "kconf",
+        _timeouts(given),
+        _retries(given),
+        security=_security(given),
+    )
+
+
+def _timeouts(given: Mapping[str, str]) -> Timeouts:
+    default = Timeouts()
+    return Timeouts(
+        call=_seconds(given, "default.api.timeout.ms", default.call),
+        request=_seconds(given, "request.timeout.ms", default.request),
+        connect=_seconds(given, "socket.connection.setup.timeout.ms", default.connect),
+    )
+
+
+def _retries(given: Mapping[str, str]) -> RetryPolicy:
+    default = RetryPolicy()
+    return default._replace(
+        backoff=_seconds(given, "retry.backoff.ms", default.backoff),
+        backoff_max=_seconds(given, "retry.backoff.max.ms", default.backoff_max),
+    )
+
+
+def _security(given: Mapping[str, str]) -> SecuritySettings:
     protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
-        raise ConfigurationError(f"security.protocol is {protocol!r}; it may be {', '.join(_PROTOCOLS)}")
-    more: dict[str, object] = {
-        "client_id": given.get("client.id", "").strip() or "kconf",
-        "tls": _tls(given) if protocol.endswith("SSL") else None,
-        "sasl": _sasl(given) if protocol.startswith("SASL") else None,
-    }
-    for name, key in (
-        ("request_timeout", "request.timeout.ms"),
-        ("timeout", "default.api.timeout.ms"),
-        ("connect_timeout", "socket.connection.setup.timeout.ms"),
-        ("backoff", "retry.backoff.ms"),
-        ("backoff_max", "retry.backoff.max.ms"),
-    ):
-        if key in given:
-            more[name] = _seconds(key, given[key])
-    return client_settings(bootstrap, controllers, **more)
+        raise ConfigurationError(f"security.protocol is {protocol!r}; it must be one of {', '.join(_PROTOCOLS)}")
+    tls = _tls(given) if protocol.endswith("SSL") else None
+    return SecuritySettings(tls, _sasl(given) if protocol.startswith("SASL") else None)
 
 
 def read_file(path: str | PathLike[str]) -> dict[str, str]:
@@ -60,9 +74,9 @@ def read_file(path: str | PathLike[str]) -> dict[str, str]:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _seconds(key: str, text: str) -> float:
+def _seconds(given: Mapping[str, str], key: str, default: float) -> float:
     try:
-        return max(int(text.strip()), 0) / 1000
+        return max(int(given[key].strip()), 0) / 1000 if key in given else default
     except ValueError:
         raise ConfigurationError(f"{key} must be a number of milliseconds") from None
 
@@ -78,6 +92,6 @@ def _tls(given: Mapping[str, str]) -> Tls:
 
 
 def _sasl(given: Mapping[str, str]) -> Sasl:
-    from kconf.client.auth.jaas_login import login
+    from kconf.client.auth.jaas_login import sasl_from_properties
 
-    return login(given)
+    return sasl_from_properties(given)

@@ -1,4 +1,4 @@
-"""What a client was told at its start: where to begin, how patient to be, how to log in."""
+"""The settings of a client: bootstrap addresses, timeouts, retries, request limits, security. Times are in seconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kconf.client.retries import RetryPolicy
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from kconf.security.tls import Tls
 
 _ADDRESS = re.compile(r"(?:[A-Za-z_]+://)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:/\s]+)):(?P<port>\d{1,5})/?")
+_MAX_INT32 = 2**31 - 1
 
 
 class Address(NamedTuple):
@@ -30,30 +32,87 @@ class Address(NamedTuple):
         return cls(match["v6"] or match["host"], int(match["port"]))
 
 
-class ClientSettings(NamedTuple):
-    """Times are in seconds. Where `controllers` is true, `bootstrap` names KRaft controllers in place of brokers."""
+def addresses(given: str | Iterable[str]) -> tuple[Address, ...]:
+    """Parse `host:port`, a comma-separated list of these, or an iterable of such strings."""
+    texts = given.split(",") if isinstance(given, str) else given
+    return tuple(dict.fromkeys(Address.parse(each) for text in texts for each in text.split(",") if each.strip()))
 
-    bootstrap: tuple[Address, ...]
+
+class Bootstrap(NamedTuple):
+    """The addresses that a client connects to first: brokers, or KRaft controllers (KIP-919)."""
+
+    addresses: tuple[Address, ...]
     controllers: bool = False
-    client_id: str = "kconf"
-    timeout: float = 60.0
-    request_timeout: float = 30.0
-    connect_timeout: float = 10.0
-    connect_attempts: int = 3
-    backoff: float = 0.1
-    backoff_max: float = 1.0
+
+    @classmethod
+    def parse(cls, brokers: str | Iterable[str], controllers: str | Iterable[str] = ()) -> Bootstrap:
+        """Exactly one of the two must be given."""
+        servers, quorum = addresses(brokers), addresses(controllers)
+        if bool(servers) == bool(quorum):
+            raise ConfigurationError("a client needs bootstrap brokers or bootstrap_controllers, one of the two")
+        return cls(servers or quorum, bool(quorum))
+
+
+class Timeouts(NamedTuple):
+    """`call` limits a whole call with its retries, `request` one request, `connect` TCP and TLS."""
+
+    call: float = 60.0
+    request: float = 30.0
+    connect: float = 10.0
+
+    def call_limit(self, timeout: float | None) -> float:
+        """The limit of one call, which may have a timeout of its own."""
+        return self.call if timeout is None else timeout
+
+    def request_limit(self, timeout: float | None) -> float:
+        """The limit of one request within such a call."""
+        return min(self.request, self.call_limit(timeout))
+
+    def request_limit_ms(self, timeout: float | None) -> int:
+        """The same as the `timeout_ms` field of a request."""
+        return max(1, min(int(self.request_limit(timeout) * 1000), _MAX_INT32))
+
+    def long_poll(self, wait: float, timeout: float | None) -> float:
+        """How long a server may hold a request back: less than the request may take."""
+        return max(0.0, min(wait, 0.8 * self.request_limit(timeout)))
+
+
+class RequestLimits(NamedTuple):
+    """`batch` items per request, `in_flight` requests per connection, `max_frame` bytes per response."""
+
     batch: int = 250
     in_flight: int = 4
     max_frame: int = 256 * 1024 * 1024
+
+
+class SecuritySettings(NamedTuple):
     tls: Tls | None = None
     sasl: Sasl | None = None
 
+    @property
+    def username(self) -> str | None:
+        """The user of a SASL mechanism that has one (PLAIN and SCRAM)."""
+        return getattr(self.sasl, "username", None)
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether the client presents no identity at all."""
+        return self.sasl is None and (self.tls is None or self.tls.certificate is None)
+
+
+class ClientSettings(NamedTuple):
+    bootstrap: Bootstrap
+    client_id: str = "kconf"
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    limits: RequestLimits = RequestLimits()
+    security: SecuritySettings = SecuritySettings()
+
     def __repr__(self) -> str:
-        """Without what logs in."""
-        return f"Settings({', '.join(map(str, self.bootstrap))}, client_id={self.client_id!r})"
+        """Shows no credentials."""
+        addresses = ", ".join(map(str, self.bootstrap.addresses))
+        return f"ClientSettings({addresses}, client_id={self.client_id!r})"
 
-
-def addresses(given: str | Iterable[str]) -> tuple[Address, ...]:
-    """`host:port`, several with commas between, or a list of such."""
-    texts = given.split(",") if isinstance(given, str) else given
-    return tuple(dict.fromkeys(Address.parse(each) for text in texts for each in text.split(",") if each.strip()))
+    def validate(self) -> None:
+        if min(self.limits.batch, self.limits.in_flight, self.retries.connect_attempts) < 1:
+            raise ConfigurationError("batch, in_flight and connect_attempts must be at least 1")

@@ -1,57 +1,62 @@
-"""A watch for the AdminClient: every change from a revision on, over a line of its own, as long as one likes."""
+"""A watch of the AdminClient: every change from a revision on."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Self
 
-from kconf.client.base import jitter
-from kconf.client.calls.changes import FeedPosition
+from kconf.client.calls.changes import ChangePage, FeedPosition, ListChanges
+from kconf.client.retries import random_jitter
 from kconf.errors import BrokerNotAvailable, ConnectionFailed, RequestTimedOut
 
 if TYPE_CHECKING:
-    from kconf.client.admin import AdminClient
     from kconf.model.journal import Revision
 
 
 class Watch:
-    """`async for revision in watch`. A line that breaks is opened again; nothing is lost by that, nothing repeated.
+    """`async for revision in watch`. A lost connection is opened again; no revision is skipped or repeated.
 
-    Raises JournalTrimmed where the journal no longer reaches back, and what no new try could mend. `async with` fixes
-    where "from now on" begins, and closes the line at the end.
+    Raises JournalTrimmed if the journal does not reach back to the position, and errors that a retry cannot resolve.
+    Entering `async with` fixes where "from now on" begins; leaving it closes the connection.
     """
 
-    def __init__(self, client: AdminClient, progress: FeedPosition) -> None:
-        self._client, self._progress = client, progress
+    def __init__(
+        self,
+        position: FeedPosition,
+        send: Callable[[ListChanges], Awaitable[ChangePage]],
+        close: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._position, self._send, self._close = position, send, close
 
     @property
     def after(self) -> int | None:
-        """The revision to go on from, another time; None: nothing was asked yet."""
-        return self._progress.after
+        """The revision to continue from another time; None before the first response."""
+        return self._position.after
 
     async def __aenter__(self) -> Self:
-        if self._progress.after is None:
-            await self._ask(wait=False)
+        if self._position.after is None:
+            await self._fetch(wait=False)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._close()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Revision:
-        while not self._progress.ready:
-            await self._ask(wait=True)
-        return self._progress.hand_out()
+        while not self._position.ready:
+            await self._fetch(wait=True)
+        return self._position.pop()
 
-    async def _ask(self, *, wait: bool) -> None:
+    async def _fetch(self, *, wait: bool) -> None:
         while True:
             try:
-                self._progress.take(await self._client._send(self._progress.ask(wait=wait)))
+                self._position.receive(await self._send(self._position.next_call(wait=wait)))
                 return
             except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable):
-                await asyncio.sleep(self._progress.pause(jitter()))
+                await asyncio.sleep(self._position.backoff(random_jitter()))

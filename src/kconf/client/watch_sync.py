@@ -1,57 +1,60 @@
-"""A watch for the SyncAdminClient: every change from a revision on, over a line of its own, as long as one likes."""
+"""A watch of the SyncAdminClient: every change from a revision on."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from kconf.client.base import jitter
-from kconf.client.calls.changes import FeedPosition
+from kconf.client.calls.changes import ChangePage, FeedPosition, ListChanges
+from kconf.client.retries import random_jitter
 from kconf.errors import BrokerNotAvailable, ConnectionFailed, RequestTimedOut
 
 if TYPE_CHECKING:
-    from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.journal import Revision
 
 
 class Watch:
-    """`for revision in watch`. A line that breaks is opened again; nothing is lost by that, nothing repeated.
+    """`for revision in watch`. A lost connection is opened again; no revision is skipped or repeated.
 
-    Raises JournalTrimmed where the journal no longer reaches back, and what no new try could mend. `with` fixes where
-    "from now on" begins, and closes the line at the end. Other calls of the client do not wait for it.
+    Raises JournalTrimmed if the journal does not reach back to the position, and errors that a retry cannot resolve.
+    Entering `with` fixes where "from now on" begins; leaving it closes the connection. Other calls of the client do
+    not wait for a watch.
     """
 
-    def __init__(self, client: SyncAdminClient, progress: FeedPosition) -> None:
-        self._client, self._progress = client, progress
+    def __init__(
+        self, position: FeedPosition, send: Callable[[ListChanges], ChangePage], close: Callable[[], None]
+    ) -> None:
+        self._position, self._send, self._close = position, send, close
 
     @property
     def after(self) -> int | None:
-        """The revision to go on from, another time; None: nothing was asked yet."""
-        return self._progress.after
+        """The revision to continue from another time; None before the first response."""
+        return self._position.after
 
     def __enter__(self) -> Self:
-        if self._progress.after is None:
-            self._ask(wait=False)
+        if self._position.after is None:
+            self._fetch(wait=False)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        self._client.close()
+        self._close()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Revision:
-        while not self._progress.ready:
-            self._ask(wait=True)
-        return self._progress.hand_out()
+        while not self._position.ready:
+            self._fetch(wait=True)
+        return self._position.pop()
 
-    def _ask(self, *, wait: bool) -> None:
+    def _fetch(self, *, wait: bool) -> None:
         while True:
             try:
-                self._progress.take(self._client._send(self._progress.ask(wait=wait)))
+                self._position.receive(self._send(self._position.next_call(wait=wait)))
                 return
             except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable):
-                time.sleep(self._progress.pause(jitter()))
+                time.sleep(self._position.backoff(random_jitter()))

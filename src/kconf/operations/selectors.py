@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.client.contexts.contexts import is_glob
+from kconf.client.contexts.context import is_glob
 from kconf.errors import ConfigurationError, UnsupportedVersion
 from kconf.model.resource import INTERNAL_TOPICS, Resource, ResourceType
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.contexts.contexts import Context
+from kconf.client.contexts.context import Context
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ class SourceOptions:
             return door
         if door.bootstrap is not None or door.properties is not None:
             raise ConfigurationError("a context names the cluster: leave out bootstrap.servers and properties")
-        from kconf.client.contexts.contexts import config_path
+        from kconf.client.contexts.load import config_path
 
         return cls(context=door.context, config=os.path.abspath(door.config or config_path()))
 
@@ -85,7 +85,7 @@ class SourceOptions:
         """A door per cluster: a context may stand for several."""
         if self.context is None:
             return [self]
-        from kconf.client.contexts.contexts import load_contexts
+        from kconf.client.contexts.load import load_contexts
 
         contexts = load_contexts(self.config)
         words = [each.strip() for each in self.context.split(",") if each.strip()]
@@ -98,7 +98,7 @@ class SourceOptions:
         if self.context is None:
             return SyncAdminClient.from_properties(self.properties or {}, self.bootstrap or ())
         from kconf.client.contexts.config_providers import bootstrap, client_properties
-        from kconf.client.contexts.contexts import load_contexts
+        from kconf.client.contexts.load import load_contexts
 
         context = load_contexts(self.config).named(self.context)  # a worker may have another home
         return SyncAdminClient.from_properties(client_properties(context), bootstrap(context))

@@ -18,7 +18,7 @@ import yaml
 from kconf import NewTopic, Resource, SyncAdminClient
 from kconf.cli.main import main
 from kconf.client.contexts.config_providers import client_properties
-from kconf.client.contexts.contexts import Context
+from kconf.client.contexts.context import Context
 from tests.cli.conftest import Ran, run_in_process
 
 

@@ -249,5 +249,5 @@ def test_a_real_broker_has_no_journal(kind: str) -> None:
             lambda: admin.list_attempts(),
             lambda: some(admin, admin.watch_changes(), 1),
         ):
-            with pytest.raises(UnsupportedVersion, match="only kconf servers keep a journal"):
+            with pytest.raises(UnsupportedVersion, match="only kconf servers have a journal"):
                 ask()

@@ -176,7 +176,7 @@ def test_an_idle_line_that_was_closed_is_replaced_even_for_what_must_not_be_repe
 
 def test_what_may_have_been_done_is_not_done_twice(kind: str, broker: FakeBroker) -> None:
     broker.handlers["CreateTopics"] = lambda asked, version: CLOSE
-    with driver(kind, broker.address) as admin, pytest.raises(ConnectionFailed, match="before the answer"):
+    with driver(kind, broker.address) as admin, pytest.raises(ConnectionFailed, match="before the response"):
         admin.create_topics(["t"])
     assert [name for name, _ in broker.asked].count("CreateTopics") == 1
 
@@ -198,6 +198,34 @@ def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -
 
         broker.handlers["DescribeConfigs"] = described
         assert retention(admin) == "5"
+
+
+def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
+    """The kernel accepts the connection, and nobody answers ApiVersions."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            driver(kind, address) as admin,
+            pytest.raises(RequestTimedOut, match=f"DescribeConfigs was not sent: no connection to {address}") as raised,
+        ):
+            retention(admin, timeout=0.2)
+
+    assert not raised.value.sent
+
+
+def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
+    """One request at a time: the first is answered, the second is not, and the third is never sent."""
+    resources = [Resource.topic(f"t{number}") for number in range(3)]
+    broker.handlers["DescribeConfigs"] = in_turn(described, SILENCE)
+    with driver(kind, broker.address, batch=1, in_flight=1) as admin:
+        found = admin.describe_configs(resources, timeout=0.5)
+
+    assert {each.name: failure.code for each, failure in found.failures.items()} == {
+        "t1": ErrorCode.REQUEST_TIMED_OUT,
+        "t2": ErrorCode.REQUEST_TIMED_OUT,
+    }
+    assert "was not sent" in str(found.failures[resources[2]].message)
+    assert [name for name, _ in broker.asked].count("DescribeConfigs") == 2
 
 
 def test_a_slow_broker_is_no_silent_one(kind: str, broker: FakeBroker) -> None:
@@ -351,7 +379,7 @@ def test_a_call_cancelled_while_connecting_leaves_the_next_one_free() -> None:
         async with AdminClient([silent, broker.address], connect_timeout=5) as admin:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(admin.describe_configs([ORDERS]), 0.2)
-            admin._cluster.blame(admin.settings.bootstrap[0])
+            admin._cluster.mark_failed(admin.settings.bootstrap.addresses[0])
             assert not (await admin.describe_configs([ORDERS])).failures
 
     with socket.create_server(("127.0.0.1", 0)) as silent, FakeBroker() as broker:
@@ -366,7 +394,7 @@ def test_a_deadline_holds_while_others_keep_the_line_busy(broker: FakeBroker) ->
             first = asyncio.create_task(admin.describe_configs([ORDERS]))
             await asyncio.sleep(0.1)
             began = time.monotonic()
-            with pytest.raises(ConnectionFailed, match="in time"):
+            with pytest.raises(RequestTimedOut, match="DescribeConfigs was not sent"):
                 await admin.describe_configs([ORDERS], timeout=0.2)
             assert time.monotonic() - began < 20  # as above
             first.cancel()

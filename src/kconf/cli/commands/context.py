@@ -10,7 +10,8 @@ from kconf.cli.common.command import command
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import add_output, add_target, on_each, targets
 from kconf.cli.output.result import CommandResult, ResultColumn, sentence
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -192,7 +192,7 @@ def _cluster(text: str) -> dict[str, str]:
     """The options of the live source; a context is looked up now, so that a wrong name costs nothing."""
     if re.fullmatch(r"[\w.\-\[\]:]+:\d+(,[\w.\-\[\]:]+:\d+)*", text):
         return {"bootstrap.servers": text}
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
 
     load_contexts().named(text)
     return {"context": text}

@@ -18,7 +18,8 @@ from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.result import CommandResult, ResultColumn
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
 from kconf.operations.scram import MECHANISMS, delete_request, set_request
 from kconf.operations.target import Target

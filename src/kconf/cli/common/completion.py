@@ -81,7 +81,7 @@ def _option_values(action: argparse.Action) -> Iterable[str]:
 
 
 def _contexts() -> list[str]:
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
 
     try:
         return list(load_contexts().contexts)

@@ -69,7 +69,7 @@ def _for_key(word: str, key: str) -> Iterator[str]:
 def _names_a_cluster(options: argparse.Namespace) -> bool:
     if getattr(options, "bootstrap_server", None) or getattr(options, "context", None):
         return True
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
 
     return bool(os.environ.get("KCONF_CONTEXT") or load_contexts().current)
 

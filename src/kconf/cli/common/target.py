@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING
 
 from kconf.cli.output.formats import FORMATS
-from kconf.client.contexts.contexts import Context, load_contexts
+from kconf.client.contexts.context import Context
+from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError, KafkaError
 from kconf.operations.target import Target
 

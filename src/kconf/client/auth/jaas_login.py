@@ -1,4 +1,4 @@
-"""The SASL login that a client's Java properties name: `sasl.mechanism`, `sasl.jaas.config`, `sasl.oauthbearer.*`."""
+"""The SASL mechanism of Java client properties: `sasl.mechanism`, `sasl.jaas.config`, `sasl.oauthbearer.*`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kconf.errors import ConfigurationError
 from kconf.security.jaas import LoginModule, parse
 
 
-def login(given: Mapping[str, str]) -> Sasl:
-    """The way to log in that the properties of a client name."""
+def sasl_from_properties(given: Mapping[str, str]) -> Sasl:
+    """The mechanism and credentials that client properties configure."""
     mechanism = given.get("sasl.mechanism", "GSSAPI").strip()
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"):
         raise ConfigurationError(
-            f"sasl.mechanism is {mechanism}; this client has PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and "
+            f"sasl.mechanism is {mechanism}; this client supports PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and "
             "AWS_MSK_IAM"
         )
     text = given.get("sasl.jaas.config", "")
@@ -34,7 +34,7 @@ def login(given: Mapping[str, str]) -> Sasl:
 
 
 def _oauth(module: LoginModule, given: Mapping[str, str]) -> OAuthBearer:
-    """Client credentials where a token endpoint is named, else Kafka's unsecured tokens for development."""
+    """Client credentials if a token endpoint is configured, else Kafka's unsecured tokens for development."""
     from kconf.client.auth.oauth import ClientCredentials, unsecured
 
     extensions = {

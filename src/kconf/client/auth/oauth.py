@@ -1,4 +1,4 @@
-"""Where bearer tokens come from: an OIDC provider's token endpoint, AWS's signer, or nowhere (unsecured, for tests)."""
+"""Sources of bearer tokens: an OIDC token endpoint, AWS's signer, or unsecured tokens for tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import time
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from math import isnan, nan
 from threading import Lock
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote_plus, urlencode, urlsplit
@@ -16,11 +17,12 @@ from urllib.request import Request, urlopen
 from kconf.client.auth.sasl import OAuthBearer, Token
 from kconf.errors import AuthenticationFailed, ConfigurationError
 
-_USED = 0.8  # of a token's life; then another is fetched
+_REFRESH_AFTER = 0.8  # of a token's lifetime
+_DEFAULT_LIFETIME = 300.0  # seconds, if the endpoint gives none: RFC 6749 only recommends expires_in
 
 
 class ClientCredentials:
-    """OIDC client credentials (KIP-768): a callable that fetches a token, and keeps it for most of its life."""
+    """OIDC client credentials (KIP-768): a callable that fetches a token and caches it for most of its lifetime."""
 
     def __init__(
         self,
@@ -45,8 +47,8 @@ class ClientCredentials:
     def __call__(self) -> str:
         with self._lock:
             if self._clock() >= self._until:
-                self._token, life = self._fetch()
-                self._until = self._clock() + _USED * life
+                self._token, lifetime = self._fetch()
+                self._until = self._clock() + _REFRESH_AFTER * lifetime
             return self._token
 
     def _fetch(self) -> tuple[str, float]:
@@ -55,21 +57,33 @@ class ClientCredentials:
         basic = b64encode(f"{quote_plus(self._client_id)}:{quote_plus(self._secret)}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}", "Accept": "application/json"}
         try:
-            with urlopen(Request(self._url, urlencode(form).encode(), headers), timeout=self._timeout) as answer:
-                told = json.loads(answer.read(1 << 20))
+            with urlopen(Request(self._url, urlencode(form).encode(), headers), timeout=self._timeout) as response:
+                body = json.loads(response.read(1 << 20))
         except HTTPError as error:
-            raise AuthenticationFailed(f"{self._url} gives no token: HTTP {error.code}{_detail(error)}") from None
+            raise AuthenticationFailed(f"{self._url} returned no token: HTTP {error.code}{_detail(error)}") from None
         except (URLError, OSError) as error:
-            raise AuthenticationFailed(f"{self._url} gives no token: {getattr(error, 'reason', error)}") from None
+            raise AuthenticationFailed(f"{self._url} returned no token: {getattr(error, 'reason', error)}") from None
         except ValueError:
-            raise AuthenticationFailed(f"{self._url} gives something that is no JSON") from None
-        if not isinstance(told, dict) or not isinstance(told.get("access_token"), str):
-            raise AuthenticationFailed(f"{self._url} gives an answer without an access_token")
-        return told["access_token"], float(told.get("expires_in", 300))
+            raise AuthenticationFailed(f"{self._url} did not return JSON") from None
+        if not isinstance(body, dict) or not isinstance(body.get("access_token"), str):
+            raise AuthenticationFailed(f"{self._url} returned no access_token")
+        return body["access_token"], self._lifetime(body.get("expires_in"))
+
+    def _lifetime(self, expires_in: object) -> float:
+        """Seconds. Some providers send a number as a string, and null where there is none."""
+        if expires_in is None:
+            return _DEFAULT_LIFETIME
+        try:
+            lifetime = float(expires_in) if isinstance(expires_in, int | float | str) else nan
+        except (ValueError, OverflowError):
+            lifetime = nan
+        if isnan(lifetime) or isinstance(expires_in, bool):
+            raise AuthenticationFailed(f"{self._url} returned an expires_in that is not a number of seconds")
+        return lifetime
 
 
 def _detail(error: HTTPError) -> str:
-    """RFC 6749 5.2: an error's code; nothing else of the answer is shown."""
+    """RFC 6749 5.2: the error code; nothing else of the response is shown."""
     try:
         with error:
             code = json.loads(error.read(1 << 16)).get("error")
@@ -92,7 +106,7 @@ class MskIam(OAuthBearer):
         try:
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider as Signer  # type: ignore[import-not-found, unused-ignore]
         except ImportError:
-            raise ConfigurationError("AWS MSK IAM needs one package more: pip install 'kconf[msk]'") from None
+            raise ConfigurationError("AWS MSK IAM needs another package: pip install 'kconf[msk]'") from None
         region = self._region or msk_region(host)
         try:
             if self._role:
@@ -101,15 +115,15 @@ class MskIam(OAuthBearer):
                 token, _ = Signer.generate_auth_token_from_profile(region, self._profile)
             else:
                 token, _ = Signer.generate_auth_token(region)
-        except Exception as error:  # whatever botocore has: it becomes a failed login
+        except Exception as error:  # botocore's errors have no common base that could be imported here
             raise AuthenticationFailed(
-                f"AWS gives no token ({type(error).__name__}): are there credentials?"
+                f"AWS returned no token ({type(error).__name__}): are there credentials?"
             ) from error
         return Token(token)
 
 
 def msk_region(host: str) -> str:
-    """`b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com` tells its region."""
+    """`b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com` contains the region."""
     found = re.search(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com", host)
     region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:
@@ -118,7 +132,7 @@ def msk_region(host: str) -> str:
 
 
 def unsecured(subject: str, lifetime: float = 3600.0) -> str:
-    """A token that nobody signed (Kafka's unsecured JWS): a broker without a validator takes it."""
+    """An unsigned token (Kafka's unsecured JWS), which a broker without a validator accepts."""
     now = time.time()
     parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + lifetime})
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."

@@ -1,34 +1,34 @@
-"""Logging in: PLAIN, SCRAM, OAUTHBEARER. Each makes a talk of tokens (see line.py) and shows no secret in its repr."""
+"""SASL mechanisms of a client: PLAIN, SCRAM, OAUTHBEARER. None shows a secret in its repr."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from os import urandom
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kconf.errors import AuthenticationFailed, ConfigurationError
 
-if TYPE_CHECKING:
-    from kconf.client.transport.in_flight import Tokens
-
 _NONCE_BYTES = 24
+
+SaslExchange = Generator[bytes, bytes, None]
+"""Yields the client's messages, is sent the broker's, and returns once the client accepts the login."""
 
 
 class Sasl(ABC):
-    """A way to log in. One that `blocks` may ask others for a token; asyncio starts it in a thread."""
+    """A mechanism with its credentials. One that `blocks` may fetch a token; AdminClient starts it in a thread."""
 
     mechanism: str
     blocks = False
 
     @abstractmethod
-    def talk(self, host: str) -> Tokens:
-        """What is said to a broker on this host, and heard from it."""
+    def exchange(self, host: str) -> SaslExchange:
+        """The messages of one login on a broker of this host."""
 
 
 class Plain(Sasl):
-    """The password itself: only for lines that TLS protects."""
+    """Sends the password itself: use it with TLS only."""
 
     mechanism = "PLAIN"
 
@@ -40,18 +40,18 @@ class Plain(Sasl):
     def __repr__(self) -> str:
         return f"Plain({self.username!r})"
 
-    def talk(self, host: str) -> Tokens:
+    def exchange(self, host: str) -> SaslExchange:
         yield b"\0".join((b"", self.username.encode(), self._password.encode()))
 
 
 class Scram(Sasl):
-    """A proof of the password, both ways. `mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512."""
+    """Both sides prove that they know the password. `mechanism` is SCRAM-SHA-256 or SCRAM-SHA-512."""
 
     def __init__(
         self, username: str, password: str, mechanism: str = "SCRAM-SHA-512", *, token_auth: bool = False
     ) -> None:
         if mechanism not in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-            raise ConfigurationError(f"there is no SCRAM mechanism {mechanism}")
+            raise ConfigurationError(f"{mechanism} is not a SCRAM mechanism")
         if not username or not password:
             raise ConfigurationError(f"{mechanism} needs a username and a password")
         self.mechanism = mechanism
@@ -60,7 +60,7 @@ class Scram(Sasl):
     def __repr__(self) -> str:
         return f"Scram({self.username!r}, mechanism={self.mechanism!r})"
 
-    def talk(self, host: str) -> Tokens:
+    def exchange(self, host: str) -> SaslExchange:
         from kconf.model.scram import Mechanism
         from kconf.security.scram import ScramClient, ScramError
 
@@ -88,7 +88,7 @@ class Token(NamedTuple):
 
 
 class OAuthBearer(Sasl):
-    """A token from a callable, which is asked on every new connection and may keep what it has. See also oauth.py."""
+    """A token from a callable, which is called for every new connection and may cache its token. See also oauth.py."""
 
     mechanism = "OAUTHBEARER"
     blocks = True
@@ -99,17 +99,17 @@ class OAuthBearer(Sasl):
     def __repr__(self) -> str:
         return "OAuthBearer()"
 
-    def talk(self, host: str) -> Tokens:
-        return self._talk(self.fetch(host))
+    def exchange(self, host: str) -> SaslExchange:
+        return self._exchange(self.fetch(host))
 
     def fetch(self, host: str) -> Token:
         """The token for a broker on this host."""
         given = self._token()
         return Token(given, self._extensions) if isinstance(given, str) else given
 
-    def _talk(self, token: Token) -> Tokens:
+    def _exchange(self, token: Token) -> SaslExchange:
         pairs = {"auth": f"Bearer {token.value}", **token.extensions}
         refusal = yield ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
-        if refusal:  # RFC 7628: the server gives its reason, and fails the login once we have said that we heard
+        if refusal:  # RFC 7628: the server fails the login once the client has acknowledged the reason
             yield b"\x01"
             raise AuthenticationFailed(f"OAUTHBEARER: the token was refused: {refusal.decode(errors='replace')}")

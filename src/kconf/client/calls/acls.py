@@ -1,17 +1,17 @@
-"""ACLs: describe, create, delete. Answers to the last two are by position."""
+"""ACLs: describe, create, delete. Responses to the last two are matched by position."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, distinct, failure
+from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 
-_PATTERNS = "before Kafka 2.0 ACLs are for literal names only"
+_PATTERNS = "before Kafka 2.0, ACLs support literal names only"
 
 
-def _least(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
+def _min_version(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
     """Version 0 has no patterns, and USER came with version 3."""
     if AclType.USER in types:
         return 3
@@ -20,14 +20,14 @@ def _least(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
 
 class DescribeAcls(ClusterCall[list[AclBinding]]):
     name = "DescribeAcls"
-    advice = _PATTERNS
+    hint = _PATTERNS
 
     def __init__(self, wanted: AclFilter | None) -> None:
         super().__init__()
         self._filter = wanted = wanted or AclFilter()
-        self.least = _least([wanted.pattern], [wanted.resource_type])
+        self.min_version = _min_version([wanted.pattern], [wanted.resource_type])
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.acls import DescribeAclsRequest
 
         return DescribeAclsRequest(*_filter_fields(self._filter))
@@ -35,22 +35,24 @@ class DescribeAcls(ClusterCall[list[AclBinding]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         found = [_binding(resource, resource.pattern_type, acl) for resource in body.resources for acl in resource.acls]
         return CallResult({None: sorted(found)}, body.throttle_time_ms)
 
 
 class CreateAcls(PerItemCall[AclBinding, None]):
-    """Creating one that is there already is no error."""
+    """Creating an ACL that exists is not an error."""
 
     name = "CreateAcls"
-    advice = _PATTERNS
+    hint = _PATTERNS
 
     def __init__(self, bindings: Iterable[AclBinding]) -> None:
         super().__init__(distinct(bindings, "an ACL"))
-        self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
+        self.min_version = _min_version(
+            (each.pattern for each in self.items), {each.resource_type for each in self.items}
+        )
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[AclBinding]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[AclBinding]) -> object:
         from kconf.protocol.messages.acls import AclCreation, CreateAclsRequest
 
         return CreateAclsRequest(
@@ -71,24 +73,26 @@ class CreateAcls(PerItemCall[AclBinding, None]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[AclBinding]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            item: failure(each.error_code, each.error_message) if each.error_code else None
+            item: api_error(each.error_code, each.error_message) if each.error_code else None
             for item, each in zip(items, body.results, strict=False)
         }
         return CallResult(outcomes, body.throttle_time_ms)
 
 
 class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
-    """What was deleted, by filter. One that matches nothing is no error."""
+    """Returns what was deleted, by filter. A filter without matches is not an error."""
 
     name = "DeleteAcls"
-    advice = _PATTERNS
-    repeatable = False  # a second answer would not tell what the first try deleted
+    hint = _PATTERNS
+    repeatable = False  # a second response would not contain what the first request deleted
 
     def __init__(self, filters: Iterable[AclFilter]) -> None:
         super().__init__(distinct(filters, "a filter"))
-        self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
+        self.min_version = _min_version(
+            (each.pattern for each in self.items), {each.resource_type for each in self.items}
+        )
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
         from kconf.protocol.messages.acls import DeleteAclsFilter, DeleteAclsRequest
 
         return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items])
@@ -99,7 +103,7 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
         for item, each in zip(items, body.filter_results, strict=False):
             bad = next((acl for acl in [each, *each.matching_acls] if acl.error_code), None)
             if bad is not None:
-                outcomes[item] = failure(bad.error_code, bad.error_message)
+                outcomes[item] = api_error(bad.error_code, bad.error_message)
             else:
                 outcomes[item] = sorted(_binding(acl, acl.pattern_type, acl) for acl in each.matching_acls)
         return CallResult(outcomes, body.throttle_time_ms)
@@ -118,7 +122,7 @@ def _filter_fields(wanted: AclFilter) -> tuple[int, str | None, int, str | None,
 
 
 def _binding(resource: Any, pattern: int, acl: Any) -> AclBinding:
-    """A number that we do not know is UNKNOWN."""
+    """An unknown number becomes UNKNOWN."""
     return AclBinding(
         _TYPES.get(resource.resource_type, AclType.UNKNOWN),
         resource.resource_name,

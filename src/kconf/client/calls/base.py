@@ -1,8 +1,8 @@
-"""A call: one method of the AdminClient as a value, with no I/O in it.
+"""A call: one method of the AdminClient as a value, without I/O.
 
-A call is about items (resources, topics, entities; a call about nothing in particular has one, None). It knows which
-broker each item is for, how a request about some of them is written in a version, and how an answer is read into one
-outcome per item. Splitting, spreading, retrying and merging are the same for all of them (`conduct.py`).
+A call has items (resources, topics, entities; a call for the whole cluster has one, None). It knows which broker each
+item is for, how to write a request for some of them in a version, and how to read a response into one outcome per
+item. Batching, routing, retries and merging are the same for all calls (transport/call_runner.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 ANY: Final = -1
 CONTROLLER: Final = -2
 EVERY: Final = -3
-"""Where an item goes; a number of zero or more is a broker's id."""
+"""Routes of an item. A route of zero or more is a broker id."""
 
 RETRIABLE: Final = frozenset(
     {
@@ -36,36 +36,36 @@ RETRIABLE: Final = frozenset(
 
 
 class NodeVersions(NamedTuple):
-    """What is known of the other end of a line: what it calls itself, and the versions that it speaks."""
+    """The name of a node, and the range of versions that it supports per API key."""
 
     name: str
     versions: Mapping[int, tuple[int, int]]
 
     @property
     def is_kconf(self) -> bool:
-        """Whether it has our extensions: tags that a real broker would ignore are sent to no other."""
+        """Whether it has kconf's extensions. Other brokers would ignore the tagged fields, and do not get them."""
         return LIST_CONFIG_CHANGES in self.versions
 
 
 class CallResult(NamedTuple):
-    """An outcome per item, and how long the broker will not listen to us."""
+    """An outcome per item, and how long the broker throttles the connection."""
 
     outcomes: Mapping[Any, Any]
     throttle_ms: int = 0
 
 
 class Call(ABC, Generic[K, V, T]):
-    """`least` is the oldest version that can say what is meant, `advice` what to tell where a broker has it not.
+    """`min_version` is the oldest version that can express the call, `hint` is added to the error if a broker is older.
 
-    A call that is not `repeatable` is not sent again where its request may have arrived and its answer was lost.
+    A call that is not `repeatable` is not retried if its request may have arrived and the response was lost.
     """
 
     name: ClassVar[str]
     route: ClassVar[int] = ANY
-    least: int = 0
-    advice: str = ""
+    min_version: int = 0
+    hint: str = ""
     repeatable: bool = True
-    bulk: int = 1  # times what the settings say may be in a request
+    batch_factor: int = 1  # multiplies the batch size of the settings
 
     def __init__(self, items: Iterable[K]) -> None:
         self.items: Sequence[K] = tuple(items)
@@ -75,34 +75,34 @@ class Call(ABC, Generic[K, V, T]):
         return BY_NAME[self.name]
 
     @abstractmethod
-    def write(self, peer: NodeVersions, version: int, items: Sequence[K]) -> object:
-        """The request about some of the items."""
+    def write(self, node: NodeVersions, version: int, items: Sequence[K]) -> object:
+        """The request for some of the items."""
 
     @abstractmethod
     def read(self, version: int, frame: bytes, start: int, items: Sequence[K]) -> CallResult:
-        """The outcomes in an answer whose body begins at `start`."""
+        """The outcomes in a response whose body starts at `start`."""
 
     @abstractmethod
     def finish(self, outcomes: dict[K, V | ApiError]) -> T:
-        """What the caller gets, once every item has its outcome."""
+        """The result for the caller, from the outcomes of all items."""
 
     def route_of(self, item: K) -> int:
         return self.route
 
-    def apart(self, item: K) -> Hashable:
-        """Items with the same mark may not share a request; None: this one may share with any."""
+    def conflict_key(self, item: K) -> Hashable:
+        """Items with the same key must not be in one request; None never conflicts."""
         return None
 
     def group(self, item: K) -> Hashable:
-        """Only items of one group may share a request."""
+        """Only items of the same group may be in one request."""
         return None
 
-    def otherwise(self) -> Call[K, V, T] | None:
-        """Another way to ask, for brokers that do not have this API."""
+    def fallback(self) -> Call[K, V, T] | None:
+        """Another call for the same, for brokers without this API."""
         return None
 
     def body(self, version: int, frame: bytes, start: int) -> Any:
-        """The answer, decoded."""
+        """The decoded response."""
         api = self.api
         return decode(api.response, version, api.is_flexible(version), frame, start, most=len(frame))
 
@@ -115,7 +115,7 @@ class PerItemCall(Call[K, V, Results[K, V]]):
 
 
 class ClusterCall(Call[None, T, T]):
-    """A call about nothing in particular: what fails, fails as a whole."""
+    """A call for the whole cluster, which succeeds or fails as a whole."""
 
     def __init__(self) -> None:
         super().__init__((None,))
@@ -127,8 +127,8 @@ class ClusterCall(Call[None, T, T]):
         return outcome
 
 
-def failure(code: int, message: str | None) -> ApiError:
-    """What an error code in an answer means; one that we do not know is -1, with its number in the message."""
+def api_error(code: int, message: str | None) -> ApiError:
+    """The error of a response; an unknown code becomes -1, with its number in the message."""
     try:
         return ApiError(ErrorCode(code), message or None)
     except ValueError:
@@ -136,7 +136,7 @@ def failure(code: int, message: str | None) -> ApiError:
 
 
 def distinct(names: Iterable[K], what: str) -> list[K]:
-    """The items of a call that may name each but once."""
+    """The items of a call, each of which may be given only once."""
     listed = list(names)
     if len(set(listed)) < len(listed):
         twice = sorted({str(each) for each in listed if listed.count(each) > 1})

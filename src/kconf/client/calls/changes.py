@@ -1,7 +1,7 @@
-"""The journal of a kconf cluster: changes, how resources were, what was refused. Kafka has none of it.
+"""The journal of a kconf cluster: changes, configs at a revision, and the audit log. Kafka has no such APIs.
 
-`FeedPosition` is how a watch goes on: it asks from where it is, and moves only by an answer, so that a line that breaks
-costs nothing and repeats nothing.
+`FeedPosition` is the position of a watch. It moves only with a response, so a lost connection neither skips nor
+repeats a change.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from kconf.client.calls.base import RETRIABLE, Call, CallResult, ClusterCall, NodeVersions, failure
+from kconf.client.calls.base import RETRIABLE, Call, CallResult, ClusterCall, NodeVersions, api_error
 from kconf.client.settings import ClientSettings
 from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError, Results
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource, ResourceType
 
-ADVICE: Final = "only kconf servers keep a journal"
-MOST_RESOURCES: Final = 10_000
+_HINT: Final = "only kconf servers have a journal"
 NOW: Final = -1
 
 _TYPES = {int(each): each for each in ResourceType}
@@ -26,7 +25,7 @@ _KINDS = {each.value: each for each in ChangeKind}
 
 
 class ChangePage(NamedTuple):
-    """Some revisions, in order. Ask on with `next_after`; `current` is the last there is, `oldest` the first left."""
+    """Revisions in order. The next page is after `next_after`; `current` is the newest, `oldest` the first retained."""
 
     revisions: Sequence[Revision]
     next_after: int
@@ -35,7 +34,7 @@ class ChangePage(NamedTuple):
 
 
 class OverridesAt(NamedTuple):
-    """What a resource set itself. A sensitive value is None; whether it existed is known of topics only."""
+    """The overrides of a resource. A sensitive value is None; whether it existed is known for topics only."""
 
     overrides: Mapping[str, str | None]
     existed: bool
@@ -53,7 +52,7 @@ class DescribedAt(Results[Resource, OverridesAt]):
 
 class ListChanges(ClusterCall[ChangePage]):
     name = "ListConfigChanges"
-    advice = ADVICE
+    hint = _HINT
 
     def __init__(self, after: int, wait: float, about: Iterable[Resource | ResourceType], limit: int) -> None:
         super().__init__()
@@ -61,7 +60,7 @@ class ListChanges(ClusterCall[ChangePage]):
         self._about = tuple(about)
         self._trimmed: JournalTrimmed | None = None
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_config_changes import ChangeFilter, ListConfigChangesRequest
 
         filters = [
@@ -75,7 +74,7 @@ class ListChanges(ClusterCall[ChangePage]):
         if body.error_code:
             if body.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self._after + 1 < body.oldest:
                 self._trimmed = JournalTrimmed(body.oldest)
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         revisions = tuple(map(_revision, body.revisions))
         page = ChangePage(revisions, body.next_after, body.current, body.oldest)
         return CallResult({None: page}, body.throttle_time_ms)
@@ -88,8 +87,7 @@ class ListChanges(ClusterCall[ChangePage]):
 
 class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
     name = "DescribeConfigsAt"
-    advice = ADVICE
-    most = MOST_RESOURCES
+    hint = _HINT
 
     def __init__(self, resources: Iterable[Resource], revision: int | None, time: datetime | int | None) -> None:
         super().__init__(dict.fromkeys(resources))
@@ -100,7 +98,7 @@ class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
         self._found: list[int] = []
         self._error: KconfError | None = None
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[Resource]) -> object:
         from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
 
         wanted = [ResourceAt(each.type, each.name) for each in items]
@@ -109,16 +107,16 @@ class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            whole = failure(body.error_code, body.error_message)
+            whole = api_error(body.error_code, body.error_message)
             if body.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._error = JournalTrimmed(body.oldest)
             elif body.error_code not in RETRIABLE:
-                self._error = whole.error()  # of no resource in particular
+                self._error = whole.error()  # not specific to a resource
             return CallResult(dict.fromkeys(items, whole), body.throttle_time_ms)
         self._found.append(body.revision)
         outcomes = {
             _resource(each.resource_type, each.resource_name): (
-                failure(each.error_code, each.error_message)
+                api_error(each.error_code, each.error_message)
                 if each.error_code
                 else OverridesAt({one.name: one.value for one in each.overrides}, each.existed)
             )
@@ -134,13 +132,13 @@ class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
 
 class ListAttempts(ClusterCall[list[AuditEntry]]):
     name = "ListAttempts"
-    advice = ADVICE
+    hint = _HINT
 
     def __init__(self, after: int, limit: int) -> None:
         super().__init__()
         self._after, self._limit = after, limit
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_attempts import ListAttemptsRequest
 
         return ListAttemptsRequest(self._after, self._limit)
@@ -148,12 +146,12 @@ class ListAttempts(ClusterCall[list[AuditEntry]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         return CallResult({None: [_attempt(each) for each in body.attempts]}, body.throttle_time_ms)
 
 
 class FeedPosition:
-    """Where a watch is: what it has and did not hand out yet, and from where it asks on."""
+    """The position of a watch, and the revisions that it received and did not return yet."""
 
     def __init__(self, after: int | None, about: Iterable[Resource | ResourceType], settings: ClientSettings) -> None:
         self.after: int | None = after
@@ -161,36 +159,28 @@ class FeedPosition:
         self._next = NOW if after is None else after
         self._about = tuple(about)
         self._settings = settings
-        self._failed = 0
+        self._failures = 0
 
-    def ask(self, *, wait: bool) -> ListChanges:
-        seconds = longest_wait(self._settings, None, 20.0) if wait and self._next != NOW else 0.0
+    def next_call(self, *, wait: bool) -> ListChanges:
+        seconds = self._settings.timeouts.long_poll(20.0, None) if wait and self._next != NOW else 0.0
         return ListChanges(self._next, seconds, self._about, 1000)
 
-    def take(self, page: ChangePage) -> None:
-        self._failed = 0
+    def receive(self, page: ChangePage) -> None:
+        self._failures = 0
         self._next = page.next_after
         self.ready.extend(page.revisions)
         if not page.revisions:
             self.after = self._next
 
-    def hand_out(self) -> Revision:
+    def pop(self) -> Revision:
         revision = self.ready.popleft()
         self.after = revision.number
         return revision
 
-    def pause(self, jitter: float) -> float:
-        """Seconds until the next try, after one more failed."""
-        self._failed += 1
-        settings = self._settings
-        longer: int = 2 ** min(self._failed - 1, 20)
-        return min(settings.backoff * longer, settings.backoff_max) * (0.8 + 0.4 * jitter)
-
-
-def longest_wait(settings: ClientSettings, timeout: float | None, wanted: float) -> float:
-    """How long a server may keep us waiting: less than it takes us to give it up."""
-    patience = min(settings.request_timeout, settings.timeout if timeout is None else timeout)
-    return max(0.0, min(wanted, 0.8 * patience))
+    def backoff(self, jitter: float) -> float:
+        """Seconds until the next attempt, after another one failed."""
+        self._failures += 1
+        return self._settings.retries.delay(self._failures, jitter)
 
 
 def _revision(listed: Any) -> Revision:

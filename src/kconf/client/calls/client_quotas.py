@@ -1,26 +1,26 @@
-"""Client quotas (KIP-546): as they are stored, not as they are resolved."""
+"""Client quotas as they are stored (KIP-546). effective_quotas.py resolves them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, failure
+from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.model.quota import QuotaEntity, QuotaFilter
 
 Quotas = dict[QuotaEntity, dict[str, float]]
-_ADVICE = "before Kafka 2.6 brokers do not have quotas in their protocol"
+_HINT = "before Kafka 2.6, the protocol has no quota APIs"
 
 
 class DescribeClientQuotas(ClusterCall[Quotas]):
     name = "DescribeClientQuotas"
-    advice = _ADVICE
+    hint = _HINT
 
     def __init__(self, wanted: QuotaFilter | None) -> None:
         super().__init__()
         self._filter = wanted or QuotaFilter()
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, QuotaFilterComponent
 
         return DescribeClientQuotasRequest(
@@ -30,7 +30,7 @@ class DescribeClientQuotas(ClusterCall[Quotas]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         found = {
             _entity(each): {value.key: value.value for value in sorted(each.values, key=lambda value: value.key)}
             for each in body.entries or ()
@@ -39,11 +39,11 @@ class DescribeClientQuotas(ClusterCall[Quotas]):
 
 
 class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
-    """`alterations` has the keys to set, or to remove where the value is None; others stay."""
+    """`alterations` has the keys to set, or to remove if the value is None; other keys are unchanged."""
 
     name = "AlterClientQuotas"
-    advice = _ADVICE
-    bulk = 4  # a request is one commit of the controller, whatever is in it
+    hint = _HINT
+    batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
     def __init__(
         self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
@@ -52,7 +52,7 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
         super().__init__(self.alterations)
         self.validate_only = validate_only
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
         from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 
@@ -71,11 +71,11 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            _entity(each): (failure(each.error_code, each.error_message) if each.error_code else None)
+            _entity(each): (api_error(each.error_code, each.error_message) if each.error_code else None)
             for each in body.entries
         }
         return CallResult(outcomes, body.throttle_time_ms)
 
 
-def _entity(told: Any) -> QuotaEntity:
-    return QuotaEntity.of({part.entity_type: part.entity_name for part in told.entity})
+def _entity(entry: Any) -> QuotaEntity:
+    return QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity})

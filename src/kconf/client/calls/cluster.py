@@ -1,30 +1,30 @@
-"""The cluster itself: who is who, for routing (`Nodes`, `Controllers`) and for callers (`DescribeCluster`); groups."""
+"""The nodes of a cluster, for routing (`ListNodes`, `ListControllers`) and for callers (`DescribeCluster`); groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kconf.client.calls.base import EVERY, Call, CallResult, ClusterCall, NodeVersions, failure
+from kconf.client.calls.base import EVERY, Call, CallResult, ClusterCall, NodeVersions, api_error
 from kconf.errors import ApiError
 from kconf.model.acl import Operation
 from kconf.model.cluster import ClusterDescription, GroupListing, Node
 
 CONTROLLERS = 2
-_NOT_ASKED = -(2**31)
+_NOT_REQUESTED = -(2**31)
 
 
-class Who(NamedTuple):
+class ClusterNodes(NamedTuple):
     nodes: Mapping[int, Node]
     controller: int
 
 
-class Nodes(ClusterCall[Who]):
+class ListNodes(ClusterCall[ClusterNodes]):
     """Metadata without topics."""
 
     name = "Metadata"
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.metadata import MetadataRequest
 
         return MetadataRequest([], allow_auto_topic_creation=False)
@@ -32,19 +32,19 @@ class Nodes(ClusterCall[Who]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, None)})
+            return CallResult({None: api_error(body.error_code, None)})
         nodes = {each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in body.brokers}
-        return CallResult({None: Who(nodes, body.controller_id)}, body.throttle_time_ms)
+        return CallResult({None: ClusterNodes(nodes, body.controller_id)}, body.throttle_time_ms)
 
 
-class Controllers(ClusterCall[Who]):
-    """The same of KRaft controllers, which do not answer Metadata (KIP-919)."""
+class ListControllers(ClusterCall[ClusterNodes]):
+    """The same for KRaft controllers, which do not support Metadata (KIP-919)."""
 
     name = "DescribeCluster"
-    least = 1
-    advice = "controllers can be asked from Kafka 3.7 on"
+    min_version = 1
+    hint = "controllers accept clients from Kafka 3.7 on"
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 
         return DescribeClusterRequest(False, CONTROLLERS)
@@ -52,9 +52,9 @@ class Controllers(ClusterCall[Who]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)})
+            return CallResult({None: api_error(body.error_code, body.error_message)})
         nodes = {each.broker_id: Node(each.broker_id, each.host, each.port, each.rack) for each in body.brokers}
-        return CallResult({None: Who(nodes, body.controller_id)}, body.throttle_time_ms)
+        return CallResult({None: ClusterNodes(nodes, body.controller_id)}, body.throttle_time_ms)
 
 
 class DescribeCluster(ClusterCall[ClusterDescription]):
@@ -63,10 +63,10 @@ class DescribeCluster(ClusterCall[ClusterDescription]):
     def __init__(self, *, authorized_operations: bool, fenced: bool, controllers: bool) -> None:
         super().__init__()
         self._operations, self._fenced, self._controllers = authorized_operations, fenced, controllers
-        self.least = 2 if fenced else 1 if controllers else 0
-        self.advice = "fenced brokers are told from Kafka 4.0 on" if fenced else ""
+        self.min_version = 2 if fenced else 1 if controllers else 0
+        self.hint = "fenced brokers are listed from Kafka 4.0 on" if fenced else ""
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 
         return DescribeClusterRequest(self._operations, CONTROLLERS if self._controllers else 1, self._fenced)
@@ -74,17 +74,17 @@ class DescribeCluster(ClusterCall[ClusterDescription]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         nodes = {
             each.broker_id: Node(each.broker_id, each.host, each.port, each.rack, each.is_fenced)
             for each in body.brokers
         }
         operations = operations_of(body.cluster_authorized_operations)
-        told = ClusterDescription(body.cluster_id, nodes.get(body.controller_id), nodes, operations)
-        return CallResult({None: told}, body.throttle_time_ms)
+        description = ClusterDescription(body.cluster_id, nodes.get(body.controller_id), nodes, operations)
+        return CallResult({None: description}, body.throttle_time_ms)
 
-    def otherwise(self) -> Call[None, ClusterDescription, ClusterDescription] | None:
-        return None if self.least else _ClusterByMetadata(authorized_operations=self._operations)
+    def fallback(self) -> Call[None, ClusterDescription, ClusterDescription] | None:
+        return None if self.min_version else _ClusterByMetadata(authorized_operations=self._operations)
 
 
 class _ClusterByMetadata(ClusterCall[ClusterDescription]):
@@ -96,7 +96,7 @@ class _ClusterByMetadata(ClusterCall[ClusterDescription]):
         super().__init__()
         self._operations = authorized_operations
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.metadata import MetadataRequest
 
         return MetadataRequest([], False, self._operations)
@@ -105,13 +105,13 @@ class _ClusterByMetadata(ClusterCall[ClusterDescription]):
         body = self.body(version, frame, start)
         nodes = {each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in body.brokers}
         operations = operations_of(body.cluster_authorized_operations)
-        told = ClusterDescription(body.cluster_id, nodes.get(body.controller_id), nodes, operations)
-        return CallResult({None: told}, body.throttle_time_ms)
+        description = ClusterDescription(body.cluster_id, nodes.get(body.controller_id), nodes, operations)
+        return CallResult({None: description}, body.throttle_time_ms)
 
 
 def operations_of(bits: int) -> frozenset[Operation] | None:
-    """Bit n stands for operation n; one that we do not know is left out."""
-    if bits == _NOT_ASKED:
+    """Bit n is operation n; an unknown one is left out."""
+    if bits == _NOT_REQUESTED:
         return None
     return frozenset(each for each in Operation if bits >> each & 1)
 
@@ -128,7 +128,7 @@ class ListGroups(Call[int, list[GroupListing], list[GroupListing]]):
     def route_of(self, item: int) -> int:
         return item
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[int]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[int]) -> object:
         from kconf.protocol.messages.list_groups import ListGroupsRequest
 
         return ListGroupsRequest()
@@ -136,7 +136,7 @@ class ListGroups(Call[int, list[GroupListing], list[GroupListing]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[int]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult(dict.fromkeys(items, failure(body.error_code, None)), body.throttle_time_ms)
+            return CallResult(dict.fromkeys(items, api_error(body.error_code, None)), body.throttle_time_ms)
         groups = [
             GroupListing(each.group_id, each.protocol_type, each.group_state, each.group_type) for each in body.groups
         ]

@@ -1,4 +1,4 @@
-"""Configs: describe, replace, alter, list. A broker's own values and loggers are asked of that broker."""
+"""Configs: describe, replace, alter, list. Requests for the configs and loggers of one broker go to that broker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
-from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, failure
+from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
 from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
 from kconf.model.alteration import AlterConfigOp, OpType
@@ -23,11 +23,11 @@ _I32 = struct.Struct(">i")
 _I64 = struct.Struct(">q")
 _REVISION_TAG: Final = 40003
 
-NO_INCREMENTAL = "before Kafka 2.3 only alter_configs is there, which replaces all values of a resource"
+NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces all values of a resource"
 
 
-class DescribeConfigsResult(Results[Resource, View]):
-    """The entries of each resource. A kconf server tells the revision that they were read at; else it is None."""
+class DescribedConfigs(Results[Resource, View]):
+    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it."""
 
     __slots__ = ("revision",)
 
@@ -37,14 +37,14 @@ class DescribeConfigsResult(Results[Resource, View]):
 
 
 def node_of(resource: Resource) -> int:
-    """The broker that alone can speak of a resource, or ANY."""
+    """The only broker that can answer for a resource, or ANY."""
     if resource.type in _OF_ONE_BROKER and _INTEGER.fullmatch(resource.name):
         number = int(resource.name)
         return number if number >= 0 else ANY
     return ANY
 
 
-class DescribeConfigs(Call[Resource, View, DescribeConfigsResult]):
+class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
     name = "DescribeConfigs"
 
     def __init__(
@@ -65,10 +65,10 @@ class DescribeConfigs(Call[Resource, View, DescribeConfigsResult]):
         return node_of(item)
 
     def group(self, item: Resource) -> Hashable:
-        """A broker that does not know a type fails the whole request: newer types keep to themselves."""
+        """A broker that does not know a type fails the whole request, so newer types have requests of their own."""
         return None if item.type in (ResourceType.TOPIC, ResourceType.BROKER) else item.type
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[Resource]) -> object:
         from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
         keys = self._keys
@@ -105,7 +105,7 @@ class DescribeConfigs(Call[Resource, View, DescribeConfigsResult]):
             if flexible:
                 p = skip_tags(data, p) if data[p] else p + 1
             resource = Resource(_TYPES.get(kind, ResourceType.UNKNOWN), name or "")
-            outcomes[resource] = failure(code, message) if code else view
+            outcomes[resource] = api_error(code, message) if code else view
         if flexible:
             self._tags(data, p)
         elif p > len(data):
@@ -130,9 +130,9 @@ class DescribeConfigs(Call[Resource, View, DescribeConfigsResult]):
         if p > len(data):
             raise Malformed("is cut off")
 
-    def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribeConfigsResult:
-        # Answers may stem from several snapshots. The oldest is the one that compare-and-set can be trusted with.
-        return DescribeConfigsResult(outcomes, min(self._revisions, default=None))
+    def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
+        # Responses may come from several snapshots. Compare-and-set is only safe with the oldest.
+        return DescribedConfigs(outcomes, min(self._revisions, default=None))
 
 
 _TYPES = {int(each): each for each in ResourceType}
@@ -151,10 +151,10 @@ def _text(data: bytes, p: int, flexible: bool) -> tuple[str | None, int]:
 
 
 class AlterConfigs(PerItemCall[Resource, None]):
-    """Replaces all values of a resource: what is not mentioned is removed."""
+    """Replaces all values of a resource: keys that are not given are removed."""
 
     name = "AlterConfigs"
-    bulk = 4  # a request is one commit of the controller, whatever is in it
+    batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(configs)
@@ -163,27 +163,27 @@ class AlterConfigs(PerItemCall[Resource, None]):
     def route_of(self, item: Resource) -> int:
         return node_of(item)
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[Resource]) -> object:
         from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 
-        wishes = [
+        resources = [
             AlterConfigsResource(
                 each.type, each.name, [AlterableConfig(key, value) for key, value in self.configs[each].items()]
             )
             for each in items
         ]
-        return AlterConfigsRequest(wishes, self.validate_only)
+        return AlterConfigsRequest(resources, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
         return _altered(self, version, frame, start)
 
 
 class IncrementalAlterConfigs(PerItemCall[Resource, None]):
-    """KIP-339. With an expected revision (kconf only) a resource that has changed since is left alone."""
+    """KIP-339. With an expected revision (kconf only) a resource that has changed since is not altered."""
 
     name = "IncrementalAlterConfigs"
-    bulk = 4
-    advice = NO_INCREMENTAL
+    batch_factor = 4
+    hint = NO_INCREMENTAL
 
     def __init__(
         self,
@@ -198,26 +198,26 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         self._expected, self.reason = expected or {}, reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
-            raise InvalidRequest(f"a revision is expected of what is not altered: {', '.join(sorted(stray))}")
-        # A second try of what was done already would be refused, although it was done.
+            raise InvalidRequest(f"expected has resources that are not altered: {', '.join(sorted(stray))}")
+        # A retry of a request that was carried out would fail, since it changed the revision.
         self.repeatable = not self._expected
-        self.least = 1 if self._expected else 0
+        self.min_version = 1 if self._expected else 0
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[Resource]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[Resource]) -> object:
         from kconf.protocol.messages.incremental_alter_configs import (
             IncrementalAlterableConfig,
             IncrementalAlterConfigsRequest,
             IncrementalAlterConfigsResource,
         )
 
-        if self._expected and not peer.is_kconf:
+        if self._expected and not node.is_kconf:
             raise UnsupportedVersion(
-                f"{peer.name} cannot compare revisions: it is no kconf server, and would alter in any case"
+                f"{node.name} cannot compare revisions: it is no kconf server, and would ignore the expected revision"
             )
-        wishes = [
+        resources = [
             IncrementalAlterConfigsResource(
                 each.type,
                 each.name,
@@ -226,15 +226,15 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
             )
             for each in items
         ]
-        reason = self.reason if peer.is_kconf and version >= 1 else None
-        return IncrementalAlterConfigsRequest(wishes, self.validate_only, reason)
+        reason = self.reason if node.is_kconf and version >= 1 else None
+        return IncrementalAlterConfigsRequest(resources, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[Resource]) -> CallResult:
         return _altered(self, version, frame, start)
 
 
 def updates(configs: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, list[AlterConfigOp]]:
-    """KIP-248's incremental update: what is not mentioned stays, an empty value removes."""
+    """KIP-248's incremental update: an empty value removes a key, keys that are not given are unchanged."""
     return {
         resource: [
             AlterConfigOp(OpType.SET, key, value) if value else AlterConfigOp(OpType.DELETE, key)
@@ -248,7 +248,7 @@ def _altered(call: PerItemCall[Resource, None], version: int, frame: bytes, star
     body = call.body(version, frame, start)
     outcomes = {
         Resource(_TYPES.get(each.resource_type, ResourceType.UNKNOWN), each.resource_name): (
-            failure(each.error_code, each.error_message) if each.error_code else None
+            api_error(each.error_code, each.error_message) if each.error_code else None
         )
         for each in body.responses
     }
@@ -256,17 +256,17 @@ def _altered(call: PerItemCall[Resource, None], version: int, frame: bytes, star
 
 
 class ListConfigResources(ClusterCall[list[Resource]]):
-    """Names of what can carry configuration. Before Kafka 4.1 brokers list client-metrics subscriptions alone."""
+    """Resources that have configs. Before Kafka 4.1, brokers list client-metrics subscriptions only."""
 
     name = "ListConfigResources"
 
     def __init__(self, types: Iterable[ResourceType] = ()) -> None:
         super().__init__()
         self._types = [int(each) for each in types]
-        self.least = 0 if self._types == [ResourceType.CLIENT_METRICS] else 1
-        self.advice = "before Kafka 4.1 only client metrics are listed, before 3.7 nothing is"
+        self.min_version = 0 if self._types == [ResourceType.CLIENT_METRICS] else 1
+        self.hint = "before Kafka 4.1, only client metrics can be listed, and nothing before 3.7"
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
 
         return ListConfigResourcesRequest(self._types)
@@ -274,7 +274,7 @@ class ListConfigResources(ClusterCall[list[Resource]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, None)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, None)}, body.throttle_time_ms)
         found = [
             Resource(_TYPES.get(each.resource_type, ResourceType.UNKNOWN), each.resource_name)
             for each in body.config_resources
@@ -282,10 +282,10 @@ class ListConfigResources(ClusterCall[list[Resource]]):
         return CallResult({None: sorted(found)}, body.throttle_time_ms)
 
 
-def alter(
+def alter_configs_call(
     configs: Mapping[Resource, Mapping[str, str]], validate_only: bool, incremental_update: bool
 ) -> PerItemCall[Resource, None]:
-    """AlterConfigs. Its incremental form is IncrementalAlterConfigs by another name: Kafka never had KIP-248's flag."""
+    """AlterConfigs. With `incremental_update` it is IncrementalAlterConfigs, since Kafka never had KIP-248's flag."""
     if incremental_update:
         return IncrementalAlterConfigs(updates(configs), validate_only=validate_only)
     return AlterConfigs(configs, validate_only=validate_only)

@@ -1,9 +1,9 @@
-"""Entries out of DescribeConfigs answers, quickly.
+"""Decodes the entries of DescribeConfigs responses, with a cache.
 
-Topics differ little: the same bytes come again and again. An encoded struct tells where it ends, so bytes that begin
-with the bytes of something that was read before mean the same thing, and are compared in place of being read. That is
-done for all entries of a resource together, and for each entry, which usually follows the one that it followed before.
-What is remembered is bounded, and lives as long as the call.
+Most topics have the same entries, so the same bytes occur again and again. An encoded struct ends at a known position:
+bytes that start with the bytes of a struct that was decoded before have the same meaning, and comparing them is faster
+than decoding them. This is done for all entries of a resource together and for each entry, which usually follows the
+same one as before. The cache is bounded and lives as long as the call.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _TYPES = {int(each): each for each in ValueType}
 _by_name = attrgetter("name")
 
 
-class _Known:
-    """Bytes that have been read before, what they mean, and what came behind them."""
+class _CachedEntry:
+    """Bytes that were decoded before, their entry, and the entries that followed it."""
 
     __slots__ = ("entry", "followers", "raw")
 
     def __init__(self, raw: bytes, entry: Entry | None) -> None:
         self.raw, self.entry = raw, entry
-        self.followers: list[_Known] = []
+        self.followers: list[_CachedEntry] = []
 
 
 class EntryReader:
@@ -47,11 +47,11 @@ class EntryReader:
         self._version, self._type = version, resource_type
         self._flexible = version >= FLEXIBLE
         self._read: Any = reader(DescribeConfigsEntry, version, self._flexible)
-        self._forget()
+        self._clear_cache()
 
-    def _forget(self) -> None:
-        self._first = _Known(b"", None)
-        self._known: dict[bytes, _Known] = {}
+    def _clear_cache(self) -> None:
+        self._first = _CachedEntry(b"", None)
+        self._cached: dict[bytes, _CachedEntry] = {}
         self._views: list[tuple[bytes, View]] = []
         self._bytes = 0
 
@@ -79,15 +79,15 @@ class EntryReader:
         entries: list[Entry] = []
         before = self._first
         for _ in range(count):
-            for known in before.followers:
-                if data.startswith(known.raw, p):
-                    p += len(known.raw)
+            for cached in before.followers:
+                if data.startswith(cached.raw, p):
+                    p += len(cached.raw)
                     break
             else:
-                known = self._learn(data, p, before)
-                p += len(known.raw)
-            entries.append(known.entry)  # type: ignore[arg-type]  # only the first of all has none
-            before = known
+                cached = self._decode(data, p, before)
+                p += len(cached.raw)
+            entries.append(cached.entry)  # type: ignore[arg-type]  # only the first of all has none
+            before = cached
         return entries, p
 
     def _count(self, data: bytes, p: int) -> tuple[int, int]:
@@ -101,19 +101,19 @@ class EntryReader:
             raise Malformed("has more configs than it may")
         return max(count, 0), p
 
-    def _learn(self, data: bytes, p: int, before: _Known) -> _Known:
+    def _decode(self, data: bytes, p: int, before: _CachedEntry) -> _CachedEntry:
         value, end = self._read(data, p, len(data))
         raw = data[p:end]
-        known = self._known.get(raw)
-        if known is None:
-            known = _Known(raw, entry_of(value, self._version, self._type))
+        cached = self._cached.get(raw)
+        if cached is None:
+            cached = _CachedEntry(raw, entry_of(value, self._version, self._type))
             if self._bytes > MAX_BYTES:
-                self._forget()
-            self._known[raw] = known
+                self._clear_cache()
+            self._cached[raw] = cached
             self._bytes += len(raw)
         del before.followers[MAX_FOLLOWERS - 1 :]
-        before.followers.insert(0, known)
-        return known
+        before.followers.insert(0, cached)
+        return cached
 
 
 def entry_of(value: DescribeConfigsEntry, version: int, resource_type: int) -> Entry:
@@ -135,7 +135,7 @@ def source_of(number: int) -> Source:
 
 
 def _source_v0(is_default: bool, resource_type: int) -> Source:
-    """As Java derives it: the first version had a flag only."""
+    """As Java derives it, since version 0 has only a flag."""
     if is_default:
         return Source.DEFAULT
     if resource_type == ResourceType.TOPIC:

@@ -1,8 +1,8 @@
-"""Quotas as they hold (KIP-248): of a user with a client id, with the level that they come from and what loses.
+"""Effective quotas (KIP-248) of a user with a client id, with the level of each and the quotas that it overrides.
 
-A kconf server has requests for this. A real Kafka tells what is stored, and it is resolved here: one entity of a level
-is one strict question, unless there are so many that all quotas are asked for at once. Both give the same result.
-KIP-248 knows users and clients; an address has no levels (describe_client_quotas tells its quota).
+A kconf server has an API for this. With Kafka the client resolves the stored quotas: one strict filter per entity of a
+level, or all quotas at once if there would be too many requests. Both give the same result. KIP-248 has users and
+clients only; an IP address has no levels (describe_client_quotas returns its quota).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any, Final
 
-from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, failure
+from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.engine.quotas.precedence import Stored, StoredQuotas, levels, who
 from kconf.errors import ApiError, ErrorCode, InvalidRequest, Results
@@ -32,14 +32,14 @@ Changes = Mapping[str, float | None]
 Pair = tuple[str | None, str | None]
 
 _NUMBERS: Final = {name: number for number, name in ENTITY_TYPES.items()}
-_MOST_QUESTIONS: Final = 40  # five pairs: beyond that a broker is asked for all quotas once
+_MAX_REQUESTS: Final = 40  # five pairs; for more, all quotas are requested once
 
 
 def _refusal(entity: QuotaEntity, keys: Iterable[str]) -> ApiError | None:
-    """What KIP-248 cannot say is not sent."""
+    """The error of what KIP-248 cannot express, which is not sent."""
     if not entity.parts or any(kind not in _NUMBERS for kind, _ in entity.parts):
         return ApiError(ErrorCode.INVALID_REQUEST, f"a user, a client-id or both have such quotas, not {entity}")
-    if any(name == "" for _, name in entity.parts):  # on the wire it would be the default
+    if any(name == "" for _, name in entity.parts):  # in the protocol it would be the default
         return ApiError(ErrorCode.INVALID_REQUEST, f"a name must not be empty ({entity}); None means the default")
     unknown = [key for key in keys if key not in QUOTA_TYPES]
     if unknown:
@@ -54,12 +54,12 @@ def _resources(entity: QuotaEntity) -> list[Any]:
     return [QuotaResource(_NUMBERS[kind], name or "") for kind, name in entity.parts]
 
 
-def _entity(told: Any) -> QuotaEntity:
-    return QuotaEntity.of({ENTITY_TYPES.get(part.type, "?"): part.name or None for part in told.quota_resources})
+def _entity(resource: Any) -> QuotaEntity:
+    return QuotaEntity.of({ENTITY_TYPES.get(part.type, "?"): part.name or None for part in resource.quota_resources})
 
 
-class _Refusing(PerItemCall[QuotaEntity, Any]):
-    """Has the failures of entities that were not asked about in their places."""
+class _PrecheckedCall(PerItemCall[QuotaEntity, Any]):
+    """Sends only the valid entities; the others have their error in the result."""
 
     def __init__(self, wanted: Mapping[QuotaEntity, Iterable[str]]) -> None:
         self._refused = {each: found for each, keys in wanted.items() if (found := _refusal(each, keys))}
@@ -70,14 +70,14 @@ class _Refusing(PerItemCall[QuotaEntity, Any]):
         return Results({each: self._refused.get(each) or outcomes[each] for each in self._order})
 
 
-class DescribeQuotas(_Refusing):
+class DescribeQuotas(_PrecheckedCall):
     name = "DescribeQuotas"
 
     def __init__(self, entities: Iterable[QuotaEntity], keys: Iterable[str] = ()) -> None:
         self.keys = tuple(sorted(set(keys))) or tuple(sorted(QUOTA_TYPES))
         super().__init__(dict.fromkeys(map(_ordered, entities), self.keys))
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, DescribeQuotasRequest
 
         kinds = [QUOTA_TYPES.index(each) for each in self.keys]
@@ -86,13 +86,15 @@ class DescribeQuotas(_Refusing):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            _entity(each): failure(each.error_code, each.error_message) if each.error_code else _effective(each.quotas)
+            _entity(each): api_error(each.error_code, each.error_message)
+            if each.error_code
+            else _effective(each.quotas)
             for each in body.resources
         }
         return CallResult(outcomes, body.throttle_time_ms)
 
     def on_kafka(self) -> ResolveQuotas:
-        """The same, of a broker that only tells what is stored."""
+        """The same for a broker that returns only stored quotas."""
         return ResolveQuotas(self)
 
 
@@ -109,22 +111,22 @@ def _effective(quotas: Sequence[Any]) -> Effective:
 
 
 class ResolveQuotas(Call[QuotaEntity | None, Stored, Results[QuotaEntity, Effective]]):
-    """Asks for the stored quotas of every level, or for all where that is less (None)."""
+    """Requests the stored quotas of every level, or all (None) if that takes fewer requests."""
 
     name = "DescribeClientQuotas"
-    advice = DescribeClientQuotas.advice
+    hint = DescribeClientQuotas.hint
 
-    def __init__(self, asked: DescribeQuotas) -> None:
-        self._asked = asked
-        needed = {level: None for each in asked.items for level in levels(*who(each))}
-        super().__init__(needed if len(needed) <= _MOST_QUESTIONS else (None,))
+    def __init__(self, call: DescribeQuotas) -> None:
+        self._call = call
+        needed = {level: None for each in call.items for level in levels(*who(each))}
+        super().__init__(needed if len(needed) <= _MAX_REQUESTS else (None,))
 
     def group(self, item: QuotaEntity | None) -> Hashable:
         return item
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[QuotaEntity | None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity | None]) -> object:
         (entity,) = items
-        return DescribeClientQuotas(entity and QuotaFilter.exactly(entity)).write(peer, version, (None,))
+        return DescribeClientQuotas(entity and QuotaFilter.exactly(entity)).write(node, version, (None,))
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity | None]) -> CallResult:
         outcomes, throttle_ms = DescribeClientQuotas(None).read(version, frame, start, (None,))
@@ -134,17 +136,17 @@ class ResolveQuotas(Call[QuotaEntity | None, Stored, Results[QuotaEntity, Effect
         stored: Quotas = {}
         for each in outcomes.values():
             if isinstance(each, ApiError):
-                raise each.error()  # a level that is not known leaves nothing certain
+                raise each.error()  # no quota is certain if one level is unknown
             stored.update({entity: dict(values) for entity, values in each.items()})
-        quotas, asked = StoredQuotas(stored), self._asked
-        return asked.finish({each: quotas.effective(*who(each), asked.keys) for each in asked.items})
+        quotas, call = StoredQuotas(stored), self._call
+        return call.finish({each: quotas.effective(*who(each), call.keys) for each in call.items})
 
 
-class AlterQuotas(_Refusing):
-    """`alterations` has the keys to set, or to remove where the value is None or NaN; others stay."""
+class AlterQuotas(_PrecheckedCall):
+    """`alterations` has the keys to set, or to remove if the value is None or NaN; other keys are unchanged."""
 
     name = "AlterQuotas"
-    bulk = AlterClientQuotas.bulk
+    batch_factor = AlterClientQuotas.batch_factor
 
     def __init__(
         self, alterations: Mapping[QuotaEntity, Changes], *, validate_only: bool = False, reason: str | None = None
@@ -152,12 +154,12 @@ class AlterQuotas(_Refusing):
         self.alterations = {_ordered(entity): _without_nan(each) for entity, each in alterations.items()}
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
-        # What a real Kafka is asked: the same wishes; it keeps no reason.
-        self._plain = AlterClientQuotas(
+        # Kafka's API for the same, which has no reason.
+        self._fallback = AlterClientQuotas(
             {each: self.alterations[each] for each in self.items}, validate_only=validate_only
         )
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, AlterQuotasRequest, WantedQuota
 
         wanted = [
@@ -176,17 +178,17 @@ class AlterQuotas(_Refusing):
         body = self.body(version, frame, start)
         return CallResult({_entity(each): _outcome(each) for each in body.resources}, body.throttle_time_ms)
 
-    def otherwise(self) -> AlterClientQuotas:
-        return self._plain
+    def fallback(self) -> AlterClientQuotas:
+        return self._fallback
 
 
-def _outcome(told: Any) -> ApiError | None:
-    """The quotas of an entity carry the same error."""
-    return next((failure(each.error_code, each.error_message) for each in told.quotas if each.error_code), None)
+def _outcome(resource: Any) -> ApiError | None:
+    """All quotas of an entity have the same error."""
+    return next((api_error(each.error_code, each.error_message) for each in resource.quotas if each.error_code), None)
 
 
 class WhatIf(ClusterCall[list[QuotaDifference]]):
-    """Whose quota would be another, out of those whom a kconf server has seen lately."""
+    """Who would get a different quota, of the clients that a kconf server has seen recently."""
 
     name = "AlterQuotas"
 
@@ -197,23 +199,23 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
         if refused is not None:
             raise refused.error()
         if not changes:
-            raise InvalidRequest("what if which quota were another?")
+            raise InvalidRequest("what_if needs at least one quota")
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
-        return AlterQuotas({self._entity: self._changes}, validate_only=True).write(peer, version, [self._entity])
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
+        return AlterQuotas({self._entity: self._changes}, validate_only=True).write(node, version, [self._entity])
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
-        (told,) = body.resources
-        refused = _outcome(told)
-        return CallResult({None: refused or [_shift(each) for each in told.shifts]}, body.throttle_time_ms)
+        (resource,) = body.resources
+        refused = _outcome(resource)
+        return CallResult({None: refused or [_difference(each) for each in resource.shifts]}, body.throttle_time_ms)
 
     def resolved(self, stored: Stored, pairs: Iterable[Pair] | None) -> list[QuotaDifference]:
-        """The same out of what is stored: for these users and client ids, or for those whom quotas name."""
+        """The same from stored quotas: for these users and client ids, or for those that have quotas."""
         from kconf.engine.quotas.what_if import what_if
 
-        quotas, wish = StoredQuotas(stored), ClientQuotaAlteration(self._entity, tuple(self._checked()))
-        return list(what_if(quotas, [wish], quotas.named() if pairs is None else pairs))
+        quotas, alteration = StoredQuotas(stored), ClientQuotaAlteration(self._entity, tuple(self._checked()))
+        return list(what_if(quotas, [alteration], quotas.named() if pairs is None else pairs))
 
     def _checked(self) -> Iterator[ClientQuotaOp]:
         from kconf.engine.quotas.alter import keys_of, quota_text
@@ -223,13 +225,13 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
             yield ClientQuotaOp(key, None if value is None else float(quota_text(keys[key], value)))
 
 
-def _shift(told: Any) -> QuotaDifference:
+def _difference(row: Any) -> QuotaDifference:
     return QuotaDifference(
-        told.user,
-        told.client_id,
-        QUOTA_TYPES[told.quota_type],
-        None if told.source_before < 0 else QuotaCandidate(QuotaSource(told.source_before), told.value_before),
-        None if told.source_after < 0 else QuotaCandidate(QuotaSource(told.source_after), told.value_after),
+        row.user,
+        row.client_id,
+        QUOTA_TYPES[row.quota_type],
+        None if row.source_before < 0 else QuotaCandidate(QuotaSource(row.source_before), row.value_before),
+        None if row.source_after < 0 else QuotaCandidate(QuotaSource(row.source_after), row.value_after),
     )
 
 

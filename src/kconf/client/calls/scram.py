@@ -1,19 +1,19 @@
-"""SCRAM credentials (KIP-554). The password stays here: the controller gets it salted and iterated."""
+"""SCRAM credentials (KIP-554). The password never leaves the client, which sends it salted and hashed."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from os import urandom
 
-from kconf.client.calls.base import CONTROLLER, Call, CallResult, NodeVersions, PerItemCall, failure
+from kconf.client.calls.base import CONTROLLER, Call, CallResult, NodeVersions, PerItemCall, api_error
 from kconf.errors import ApiError, DuplicateResource, Results
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
-_ADVICE = "before Kafka 2.7 SCRAM credentials are kept in ZooKeeper alone"
+_HINT = "before Kafka 2.7, SCRAM credentials can be altered in ZooKeeper only"
 _SALT_BYTES = 20
 MIN_ITERATIONS = 4096
 
-Credential = tuple[str, int]
+CredentialKey = tuple[str, int]
 """A user and a mechanism."""
 
 
@@ -21,12 +21,12 @@ class DescribeUserScramCredentials(PerItemCall[str, tuple[CredentialInfo, ...]])
     """Of the named users, or (None) of all that have a credential."""
 
     name = "DescribeUserScramCredentials"
-    advice = _ADVICE
+    hint = _HINT
 
     def __init__(self, users: Iterable[str]) -> None:
         super().__init__(dict.fromkeys(users))
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[str]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[str]) -> object:
         from kconf.protocol.messages.describe_user_scram_credentials import (
             DescribeUserScramCredentialsRequest,
             ScramUserName,
@@ -37,14 +37,16 @@ class DescribeUserScramCredentials(PerItemCall[str, tuple[CredentialInfo, ...]])
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult(dict.fromkeys(items, failure(body.error_code, body.error_message)), body.throttle_time_ms)
+            return CallResult(
+                dict.fromkeys(items, api_error(body.error_code, body.error_message)), body.throttle_time_ms
+            )
         return CallResult(_infos(body), body.throttle_time_ms)
 
 
 def _infos(body: object) -> dict[str, tuple[CredentialInfo, ...] | ApiError]:
     return {
         each.user: (
-            failure(each.error_code, each.error_message)
+            api_error(each.error_code, each.error_message)
             if each.error_code
             else tuple(
                 CredentialInfo(_MECHANISMS.get(info.mechanism, Mechanism.UNKNOWN), info.iterations)
@@ -62,12 +64,12 @@ class AllUserScramCredentials(
     Call[None, dict[str, tuple[CredentialInfo, ...] | ApiError], Results[str, tuple[CredentialInfo, ...]]]
 ):
     name = "DescribeUserScramCredentials"
-    advice = _ADVICE
+    hint = _HINT
 
     def __init__(self) -> None:
         super().__init__((None,))
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 
         return DescribeUserScramCredentialsRequest(None)
@@ -75,7 +77,7 @@ class AllUserScramCredentials(
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, body.error_message)}, body.throttle_time_ms)
+            return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         return CallResult({None: _infos(body)}, body.throttle_time_ms)
 
     def finish(
@@ -87,54 +89,54 @@ class AllUserScramCredentials(
         return Results({user: outcome[user] for user in sorted(outcome)})
 
 
-class AlterUserScramCredentials(Call[Credential, None, Results[str, None]]):
-    """One result per user. Kafka takes a user but once in a request, so two mechanisms travel in two."""
+class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
+    """One result per user. A request may name a user only once, so two mechanisms of a user are two requests."""
 
     name = "AlterUserScramCredentials"
     route = CONTROLLER
-    advice = _ADVICE
+    hint = _HINT
 
     def __init__(self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]) -> None:
-        wishes = list(alterations)
-        self.wishes = {(each.user, int(each.mechanism)): each for each in wishes}
-        if len(self.wishes) < len(wishes):
+        given = list(alterations)
+        self.alterations = {(each.user, int(each.mechanism)): each for each in given}
+        if len(self.alterations) < len(given):
             raise DuplicateResource("a credential is altered twice")
-        super().__init__(self.wishes)
-        self.repeatable = not any(isinstance(each, UserScramCredentialDeletion) for each in wishes)
+        super().__init__(self.alterations)
+        self.repeatable = not any(isinstance(each, UserScramCredentialDeletion) for each in given)
 
-    def apart(self, item: Credential) -> Hashable:
+    def conflict_key(self, item: CredentialKey) -> Hashable:
         return item[0]
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[Credential]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[CredentialKey]) -> object:
         from kconf.protocol.messages.alter_user_scram_credentials import (
             AlterUserScramCredentialsRequest,
             ScramCredentialDeletion,
             ScramCredentialUpsertion,
         )
 
-        wishes = [self.wishes[each] for each in items]
+        alterations = [self.alterations[each] for each in items]
         return AlterUserScramCredentialsRequest(
             [
                 ScramCredentialDeletion(each.user, each.mechanism)
-                for each in wishes
+                for each in alterations
                 if isinstance(each, UserScramCredentialDeletion)
             ],
             [
                 ScramCredentialUpsertion(each.user, each.mechanism, each.iterations, each.salt, each.salted_password)
-                for each in wishes
+                for each in alterations
                 if isinstance(each, UserScramCredentialUpsertion)
             ],
         )
 
-    def read(self, version: int, frame: bytes, start: int, items: Sequence[Credential]) -> CallResult:
+    def read(self, version: int, frame: bytes, start: int, items: Sequence[CredentialKey]) -> CallResult:
         body = self.body(version, frame, start)
         by_user = {
-            each.user: failure(each.error_code, each.error_message) if each.error_code else None
+            each.user: api_error(each.error_code, each.error_message) if each.error_code else None
             for each in body.results
         }
         return CallResult({item: by_user[item[0]] for item in items if item[0] in by_user}, body.throttle_time_ms)
 
-    def finish(self, outcomes: dict[Credential, ApiError | None]) -> Results[str, None]:
+    def finish(self, outcomes: dict[CredentialKey, ApiError | None]) -> Results[str, None]:
         by_user: dict[str, ApiError | None] = {}
         for (user, _), outcome in outcomes.items():
             by_user[user] = by_user.get(user) or outcome
@@ -149,7 +151,7 @@ def scram_upsertion(
     iterations: int = MIN_ITERATIONS,
     salt: bytes | None = None,
 ) -> UserScramCredentialUpsertion:
-    """A credential to be set. Without a salt one is made. The password itself goes no further."""
+    """A credential to set. Without a salt a random one is used. The result does not contain the password."""
     from kconf.security.scram import salted_password
 
     salt = urandom(_SALT_BYTES) if salt is None else salt
@@ -158,11 +160,11 @@ def scram_upsertion(
     )
 
 
-def describe(
+def describe_scram_call(
     users: Iterable[str] | None,
 ) -> (
     Call[None, dict[str, tuple[CredentialInfo, ...] | ApiError], Results[str, tuple[CredentialInfo, ...]]]
     | PerItemCall[str, tuple[CredentialInfo, ...]]
 ):
-    """To a broker an empty list means everyone; here None does, and an empty list means nobody."""
+    """None means all users, and an empty list none; in the protocol an empty list means all."""
     return AllUserScramCredentials() if users is None else DescribeUserScramCredentials(users)

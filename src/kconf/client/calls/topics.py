@@ -1,4 +1,4 @@
-"""Topics: make, delete, grow, list, describe. The first three are the controller's."""
+"""Topics: create, delete, add partitions, list, describe. The first three go to the controller."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kconf.client.calls.base import CONTROLLER, CallResult, ClusterCall, NodeVersions, PerItemCall, distinct, failure
+from kconf.client.calls.base import CONTROLLER, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.client.calls.cluster import operations_of
 from kconf.client.calls.describe_decoder import source_of
 from kconf.errors import ApiError, ErrorCode
@@ -23,18 +23,18 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
     repeatable = False
 
     def __init__(self, topics: Iterable[NewTopic | str], *, timeout_ms: int, validate_only: bool = False) -> None:
-        wishes = [NewTopic(each) if isinstance(each, str) else each for each in topics]
-        super().__init__(distinct((each.name for each in wishes), "a topic"))
-        self.wishes = {each.name: each for each in wishes}
+        given = [NewTopic(each) if isinstance(each, str) else each for each in topics]
+        super().__init__(distinct((each.name for each in given), "a topic"))
+        self.topics = {each.name: each for each in given}
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
-        if any(not each.assignment and -1 in (each.partitions, each.replication_factor) for each in wishes):
-            self.least = 4
-            self.advice = "before Kafka 2.4 partitions and replication factor must be given"
+        if any(not each.assignment and -1 in (each.partitions, each.replication_factor) for each in given):
+            self.min_version = 4
+            self.hint = "before Kafka 2.4, partitions and replication factor must be given"
         elif validate_only:
-            self.least = 1
+            self.min_version = 1
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[str]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[str]) -> object:
         from kconf.protocol.messages.create_topics import (
             CreatableReplicaAssignment,
             CreatableTopic,
@@ -44,30 +44,30 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
 
         topics = [
             CreatableTopic(
-                wish.name,
-                wish.partitions,
-                wish.replication_factor,
-                [CreatableReplicaAssignment(partition, list(ids)) for partition, ids in wish.assignment],
-                [CreatableTopicConfig(key, value) for key, value in dict(wish.configs).items()],
+                topic.name,
+                topic.partitions,
+                topic.replication_factor,
+                [CreatableReplicaAssignment(partition, list(ids)) for partition, ids in topic.assignment],
+                [CreatableTopicConfig(key, value) for key, value in dict(topic.configs).items()],
             )
-            for wish in (self.wishes[name] for name in items)
+            for topic in (self.topics[name] for name in items)
         ]
         return CreateTopicsRequest(topics, self._timeout_ms, self.validate_only)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            each.name: failure(each.error_code, each.error_message) if each.error_code else _created(each)
+            each.name: api_error(each.error_code, each.error_message) if each.error_code else _created(each)
             for each in body.topics
         }
         return CallResult(outcomes, body.throttle_time_ms)
 
 
-def _created(told: Any) -> CreatedTopic:
-    """KIP-525. A caller who may not describe configs gets none, and no counts (`topic_config_error_code`)."""
-    topic_id = UUID(bytes=told.topic_id)
-    if told.topic_config_error_code or told.num_partitions < 0:
-        return CreatedTopic(told.name, topic_id)
+def _created(topic: Any) -> CreatedTopic:
+    """KIP-525. Without permission to describe configs there are none, and no counts (`topic_config_error_code`)."""
+    topic_id = UUID(bytes=topic.topic_id)
+    if topic.topic_config_error_code or topic.num_partitions < 0:
+        return CreatedTopic(topic.name, topic_id)
     entries = sorted(
         (
             Entry(
@@ -77,11 +77,11 @@ def _created(told: Any) -> CreatedTopic:
                 read_only=each.read_only,
                 sensitive=each.is_sensitive,
             )
-            for each in told.configs or ()
+            for each in topic.configs or ()
         ),
         key=lambda entry: entry.name,
     )
-    return CreatedTopic(told.name, topic_id, told.num_partitions, told.replication_factor, View(tuple(entries)))
+    return CreatedTopic(topic.name, topic_id, topic.num_partitions, topic.replication_factor, View(tuple(entries)))
 
 
 class DeleteTopics(PerItemCall[TopicName, None]):
@@ -95,13 +95,13 @@ class DeleteTopics(PerItemCall[TopicName, None]):
         super().__init__(distinct(topics, "a topic"))
         self._timeout_ms = timeout_ms
         if any(isinstance(each, UUID) for each in self.items):
-            self.least = 6
-            self.advice = "topics can be deleted by id from Kafka 2.8 on"
+            self.min_version = 6
+            self.hint = "topics can be deleted by id from Kafka 2.8 on"
 
     def group(self, item: TopicName) -> bool:
-        return isinstance(item, UUID)  # so that an answer, which has both, is for one of them
+        return isinstance(item, UUID)  # a response has both the name and the id
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
         from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
         states = [
@@ -111,17 +111,17 @@ class DeleteTopics(PerItemCall[TopicName, None]):
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[TopicName]) -> CallResult:
         body = self.body(version, frame, start)
-        asked = set(items)
+        requested = set(items)
         outcomes: dict[TopicName, ApiError | None] = {}
         for each in body.responses:
             topic_id = UUID(bytes=each.topic_id)
-            key = topic_id if topic_id in asked else each.name
-            outcomes[key] = failure(each.error_code, each.error_message) if each.error_code else None
+            key = topic_id if topic_id in requested else each.name
+            outcomes[key] = api_error(each.error_code, each.error_message) if each.error_code else None
         return CallResult(outcomes, body.throttle_time_ms)
 
 
 class CreatePartitions(PerItemCall[str, None]):
-    """`counts` has the number of partitions that a topic shall have in the end."""
+    """`counts` has the new total number of partitions per topic."""
 
     name = "CreatePartitions"
     route = CONTROLLER
@@ -139,7 +139,7 @@ class CreatePartitions(PerItemCall[str, None]):
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[str]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[str]) -> object:
         from kconf.protocol.messages.create_partitions import (
             CreatePartitionsAssignment,
             CreatePartitionsRequest,
@@ -156,7 +156,7 @@ class CreatePartitions(PerItemCall[str, None]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            each.name: failure(each.error_code, each.error_message) if each.error_code else None
+            each.name: api_error(each.error_code, each.error_message) if each.error_code else None
             for each in body.results
         }
         return CallResult(outcomes, body.throttle_time_ms)
@@ -169,7 +169,7 @@ class ListTopics(ClusterCall[dict[str, TopicListing]]):
         super().__init__()
         self._internal = internal
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.metadata import MetadataRequest
 
         return MetadataRequest(None if version else [], allow_auto_topic_creation=False)
@@ -177,7 +177,7 @@ class ListTopics(ClusterCall[dict[str, TopicListing]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         if body.error_code:
-            return CallResult({None: failure(body.error_code, None)})
+            return CallResult({None: api_error(body.error_code, None)})
         found = {
             each.name: TopicListing(
                 each.name, UUID(bytes=each.topic_id), each.is_internal, len(each.partitions), _replication(each)
@@ -188,8 +188,8 @@ class ListTopics(ClusterCall[dict[str, TopicListing]]):
         return CallResult({None: {name: found[name] for name in sorted(found)}}, body.throttle_time_ms)
 
 
-def _replication(told: Any) -> int:
-    return len(told.partitions[0].replica_nodes) if told.partitions else 0
+def _replication(topic: Any) -> int:
+    return len(topic.partitions[0].replica_nodes) if topic.partitions else 0
 
 
 class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
@@ -199,13 +199,13 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
         super().__init__(dict.fromkeys(topics))
         self._operations = authorized_operations
         if any(isinstance(each, UUID) for each in self.items):
-            self.least = 12
-            self.advice = "topics can be described by id from Kafka 3.1 on"
+            self.min_version = 12
+            self.hint = "topics can be described by id from Kafka 3.1 on"
 
     def group(self, item: TopicName) -> bool:
-        return isinstance(item, UUID)  # a broker overlooks names in a request that has ids
+        return isinstance(item, UUID)  # a broker ignores names in a request with ids
 
-    def write(self, peer: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
+    def write(self, node: NodeVersions, version: int, items: Sequence[TopicName]) -> object:
         from kconf.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
         topics = [
@@ -216,18 +216,18 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[TopicName]) -> CallResult:
         body = self.body(version, frame, start)
-        asked = set(items)
+        requested = set(items)
         outcomes: dict[TopicName, TopicDescription | ApiError] = {}
         for each in body.topics:
             topic_id = UUID(bytes=each.topic_id)
-            key = topic_id if topic_id in asked else each.name
+            key = topic_id if topic_id in requested else each.name
             outcomes[key] = _described(each, topic_id)
         return CallResult(outcomes, body.throttle_time_ms)
 
 
-def _described(told: Any, topic_id: UUID) -> TopicDescription | ApiError:
-    if told.error_code and told.error_code != ErrorCode.LEADER_NOT_AVAILABLE:
-        return failure(told.error_code, None)
+def _described(topic: Any, topic_id: UUID) -> TopicDescription | ApiError:
+    if topic.error_code and topic.error_code != ErrorCode.LEADER_NOT_AVAILABLE:
+        return api_error(topic.error_code, None)
     partitions = tuple(
         PartitionDescription(
             each.partition_index,
@@ -236,7 +236,7 @@ def _described(told: Any, topic_id: UUID) -> TopicDescription | ApiError:
             tuple(each.isr_nodes),
             tuple(each.offline_replicas),
         )
-        for each in sorted(told.partitions, key=lambda each: each.partition_index)
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
     )
-    operations = operations_of(told.topic_authorized_operations)
-    return TopicDescription(told.name, topic_id, told.is_internal, partitions, operations)
+    operations = operations_of(topic.topic_authorized_operations)
+    return TopicDescription(topic.name, topic_id, topic.is_internal, partitions, operations)

@@ -1,6 +1,6 @@
-"""What a context's values stand for: `${env:NAME}`, `${file:path:key}`, `${file:path}`, `${password}`.
+"""Resolves references in a context's values: `${env:NAME}`, `${file:path:key}`, `${file:path}`, `${password}`.
 
-They are looked up when a line is opened, never shown, and never part of an error.
+References are resolved when a client is created. Resolved values are never shown, and never part of an error.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kconf.client.contexts.contexts import Context
+    from kconf.client.contexts.context import Context
 
 _REFERENCE: Final = r"\$\{(?:(env|file):([^}]*)|(password))\}"
-_PATIENCE: Final = 60.0  # seconds for a password command: a person may have to unlock something
+_COMMAND_TIMEOUT: Final = 60.0  # seconds: the user may have to unlock a password store
 
 
 def client_properties(context: Context) -> dict[str, str]:
-    """Java's properties for a client of this context, with nothing left to look up."""
+    """Java client properties of a context, with all references resolved."""
     given: dict[str, str] = {}
     if context.properties_file is not None:
         from kconf.client.properties import read_file
@@ -28,14 +28,14 @@ def client_properties(context: Context) -> dict[str, str]:
         given.update(read_file(context.properties_file))
     given.update(context.properties)
     resolver = _Resolver(context)
-    found = {key: resolver.resolved(value, key) for key, value in given.items()}
+    found = {key: resolver.resolve(value, key) for key, value in given.items()}
     if context.user is not None and "sasl.jaas.config" not in found:
-        found["sasl.jaas.config"] = _jaas(found, resolver.resolved(context.user, "user"), resolver.password())
+        found["sasl.jaas.config"] = _jaas(found, resolver.resolve(context.user, "user"), resolver.password())
     return found
 
 
 def bootstrap(context: Context) -> str:
-    return _Resolver(context).resolved(context.bootstrap, "bootstrap")
+    return _Resolver(context).resolve(context.bootstrap, "bootstrap")
 
 
 class _Resolver:
@@ -43,7 +43,7 @@ class _Resolver:
         self._context = context
         self._password: str | None = None
 
-    def resolved(self, text: str, key: str) -> str:
+    def resolve(self, text: str, key: str) -> str:
         if "${" not in text:
             return text
 
@@ -61,7 +61,7 @@ class _Resolver:
             if command is not None:
                 self._password = output_of(command)
             elif given is not None and "${password}" not in given:
-                self._password = self.resolved(given, "password")
+                self._password = self.resolve(given, "password")
             else:
                 raise ConfigurationError(f"the context {self._context.name!r} has no password")
         return self._password
@@ -93,12 +93,18 @@ def _from_file(name: str, key: str) -> str:
 
 
 def output_of(command: str) -> str:
-    """The first line that a command prints. What it says on stderr reaches the person, not us."""
+    """The first line of a command's stdout. Its stderr goes to the terminal."""
     import subprocess
 
     try:
         done = subprocess.run(
-            command, shell=True, stdout=subprocess.PIPE, text=True, timeout=_PATIENCE, check=False, errors="strict"
+            command,
+            shell=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=_COMMAND_TIMEOUT,
+            check=False,
+            errors="strict",
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         raise ConfigurationError("the password command could not be run to its end") from None
@@ -122,5 +128,5 @@ def _jaas(properties: Mapping[str, str], user: str, password: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a value only says where the secret is; a login line may hold such a reference among its words."""
+    """Whether a value contains a reference instead of a secret; a JAAS config may have one among other options."""
     return re.search(_REFERENCE, text) is not None

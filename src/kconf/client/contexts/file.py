@@ -1,4 +1,4 @@
-"""The file of contexts, read and written. Everything that is wrong with it is told at once, with line and column."""
+"""Reads and writes the file of contexts. All errors in it are reported together, with line and column."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from kconf.client.contexts.contexts import Context, Contexts
+from kconf.client.contexts.context import Context, Contexts
 from kconf.errors import ConfigurationError
 from kconf.util.yaml_reader import InvalidNode, YamlNode, YamlReader, compose
 from kconf.util.yaml_writer import YamlValue, to_yaml, to_yaml_scalar
@@ -36,13 +36,13 @@ def read_contexts(data: bytes, path: str) -> Contexts:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is no UTF-8") from None
-    reader = _Reader(path)
+    reader = _ContextsReader(path)
     found = reader.read(text)
     reader.raise_errors()
     return found
 
 
-class _Reader(YamlReader):
+class _ContextsReader(YamlReader):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.directory = os.path.dirname(os.path.abspath(path))

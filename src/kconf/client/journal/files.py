@@ -1,12 +1,12 @@
-"""The record of what clients changed on clusters that keep none: immutable files of lines, in the archive's format.
+"""A client journal in files: immutable files of JSON lines, in the archive's format.
 
 DIR/<cluster id>/client-<time>-<random>.jsonl            what was changed, one file per call
 DIR/<cluster id>/attempts-client-<time>-<random>.jsonl   what was refused; never a value
-DIR/<cluster id>/begun-<time>-<random>.json              what is about to be asked for, until its end is known
-DIR/client.key                                           seals sensitive values: 32 random bytes, for its owner only
+DIR/<cluster id>/begun-<time>-<random>.json              what is about to be requested, until its outcome is known
+DIR/client.key                                           redacts sensitive values: 32 random bytes, mode 0600
 
-What is begun is written down first. A crash, or an answer that never came, leaves that file behind: so what may have
-been done is seen, and the pipeline, which reads .jsonl alone, does not take it for done. Nothing is ever appended.
+The begun file is written before the request. After a crash or a lost response it remains and shows what may have been
+done; the pipeline reads .jsonl files only, so it does not count it as done. Files are never appended to.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from secrets import token_bytes, token_hex
 from time import time_ns
 from typing import Any, Final, NamedTuple
 
-from kconf.client.journal.recorder import RecordingFailed
+from kconf.client.journal.base import RefusedChange
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redact_change
 from kconf.model.journal_json import FORMAT, attempt_line, change_lines, to_json
 from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
 
-EPOCH: Final = 0  # no server numbers these
+EPOCH: Final = 0  # these changes have no server
 ORIGIN: Final = "client"
 _KEY: Final = "client.key"
 _KEY_BYTES: Final = 32
 
 
 class JournalFileEntry(NamedTuple):
-    """One call that was begun."""
+    """One call that has begun."""
 
     cluster: str
     number: int
@@ -42,7 +42,7 @@ class JournalFileEntry(NamedTuple):
 
 
 class ClientJournal:
-    """A directory of such files. Several processes, on several machines, may share it."""
+    """A directory of such files. Several processes on several machines may share it."""
 
     def __init__(self, directory: str | os.PathLike[str], *, reason: str | None = None) -> None:
         self.directory = Path(directory)
@@ -64,7 +64,7 @@ class ClientJournal:
         self,
         entry: JournalFileEntry,
         done: Sequence[Change],
-        refused: Sequence[RecordingFailed],
+        refused: Sequence[RefusedChange],
         unknown: Sequence[Change],
     ) -> None:
         cluster, number, caller, begun = entry
@@ -83,15 +83,15 @@ class ClientJournal:
     def _lines(
         self, cluster: str, number: int, caller: RequestContext, changes: Sequence[Change], outcome: str
     ) -> list[dict[str, Any]]:
-        sealed = [redact_change(each, self._key()) for each in changes]
-        revision = Revision(number, number // 1000, caller, sealed, ORIGIN, number)
+        changes = [redact_change(each, self._key()) for each in changes]
+        revision = Revision(number, number // 1000, caller, changes, ORIGIN, number)
         more = {"os_user": self._user, "outcome": outcome}
         return [{**line, **more} for line in change_lines(cluster, EPOCH, revision)]
 
     def _attempts(
-        self, cluster: str, number: int, caller: RequestContext, refused: Sequence[RecordingFailed]
+        self, cluster: str, number: int, caller: RequestContext, refused: Sequence[RefusedChange]
     ) -> Iterator[dict[str, Any]]:
-        by_resource: dict[Any, list[RecordingFailed]] = {}
+        by_resource: dict[Any, list[RefusedChange]] = {}
         for each in refused:
             by_resource.setdefault(each.change.resource, []).append(each)
         for place, (resource, some) in enumerate(by_resource.items()):
@@ -126,17 +126,17 @@ class ClientJournal:
             raise StoreUnavailable(f"the journal in {directory} cannot be written: {error.strerror}") from None
 
 
-class Recorded(NamedTuple):
-    """What a directory has of a cluster: changes in order, refusals, and what nobody knows the end of; all as lines."""
+class JournalContents(NamedTuple):
+    """The lines of a cluster: changes in order, refused attempts, and changes whose outcome is unknown."""
 
     changes: list[dict[str, Any]]
     attempts: list[dict[str, Any]]
     unknown: list[dict[str, Any]]
 
 
-def read_record(directory: str | os.PathLike[str], cluster: str) -> Recorded:
-    """All that is recorded of a cluster: a client's journal, an archive, or both. `StoreMismatch` names a bad line."""
-    found = Recorded([], [], [])
+def read_journal(directory: str | os.PathLike[str], cluster: str) -> JournalContents:
+    """Read a client journal, an archive, or both in one directory. `StoreMismatch` names a bad line."""
+    found = JournalContents([], [], [])
     folder = cluster_directory(directory, cluster)
     try:
         names = sorted(each for each in os.listdir(folder) if not each.startswith("."))

@@ -1,20 +1,21 @@
-"""How a call is brought to its end: whom to ask, what to ask again, when to give up.
+"""Runs a call to its end: where each request goes, what is retried, and when to give up.
 
-`run_call` is a generator, so that the AdminClient and the SyncAdminClient share it: it yields what shall happen (an
-`SendBatch` of requests, all at once; a `Backoff`) and is sent what came of it. It keeps no clock and no socket itself.
+`run_call` is a generator without a clock or a socket, so that AdminClient and SyncAdminClient share it. It yields what
+to do next (a `SendBatch` of concurrent requests, or a `Backoff`) and is sent the replies.
 
-One rule decides what a failure is. If no part of a call was answered, it raises; if some parts were, the items of the
-others have a `ApiError` in their place.
+If no part of a call was answered, the call raises. If some parts were, the items of the others have an `ApiError` in
+their place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from kconf.client.calls.base import ANY, CONTROLLER, EVERY, RETRIABLE, Call, CallResult, K, V
-from kconf.client.settings import Address
+from kconf.client.transport.batching import batches
 from kconf.client.transport.metadata import ClusterMetadata
+from kconf.client.transport.requests import Backoff, NodeRequest, Reply, SendBatch
 from kconf.errors import (
     ApiError,
     BrokerNotAvailable,
@@ -27,27 +28,7 @@ from kconf.errors import (
 
 T = TypeVar("T")
 
-
-class NodeRequest(NamedTuple):
-    """One request: some items of a call, for one address."""
-
-    address: Address
-    call: Call[Any, Any, Any]
-    items: Sequence[Any]
-
-
-class SendBatch(NamedTuple):
-    """Ask all of these, and come back with an answer or an error for each."""
-
-    asks: Sequence[NodeRequest]
-
-
-class Backoff(NamedTuple):
-    seconds: float
-
-
-Reply = CallResult | KconfError
-Script = Generator[SendBatch | Backoff, Sequence[Reply], T]
+CallSteps = Generator[SendBatch | Backoff, Sequence[Reply], T]
 
 
 def run_call(
@@ -56,12 +37,12 @@ def run_call(
     deadline: float,
     clock: Callable[[], float],
     jitter: Callable[[], float],
-) -> Script[T]:
-    """Bring a call to its end before `deadline`, or raise what prevented it. `jitter` is a number below 1."""
-    return _Run(call, cluster, deadline, clock, jitter).script()
+) -> CallSteps[T]:
+    """Return the result of a call before `deadline`, or raise what prevented it. `jitter` returns a number below 1."""
+    return _CallRunner(call, cluster, deadline, clock, jitter).run()
 
 
-class _Run(Generic[K, V, T]):
+class _CallRunner(Generic[K, V, T]):
     def __init__(
         self,
         call: Call[K, V, T],
@@ -71,194 +52,176 @@ class _Run(Generic[K, V, T]):
         jitter: Callable[[], float],
     ) -> None:
         self.call, self.cluster, self.deadline, self.clock, self.jitter = call, cluster, deadline, clock, jitter
-        self.began = clock()
+        self.started = clock()
         self.pending: dict[K, None] = dict.fromkeys(call.items)
-        self.done: dict[K, V | ApiError] = {}
+        self.outcomes: dict[K, V | ApiError] = {}
         self.errors: dict[K, KafkaError] = {}
         self.attempts = 0
-        self.wait = 0.0
+        self.throttle = 0.0
 
-    def script(self) -> Script[T]:
+    def run(self) -> CallSteps[T]:
         if self.call.route == EVERY:
             yield from self._every_node()
         while self.pending:
             try:
-                yield from self._round()
-            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # while asking who is who
+                yield from self._attempt()
+            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # of the metadata request
                 self.errors.update(dict.fromkeys(self.pending, error))
-            if self.pending and not (yield from self._may_go_on()):
+            if self.pending and not (yield from self._backoff()):
                 break
-        return self._end()
+        return self._result()
 
-    def _round(self) -> Script[None]:
+    def _attempt(self) -> CallSteps[None]:
         routes = {item: self.call.route_of(item) for item in self.pending}
-        if self._needs_nodes(routes):
-            yield from self._learn()
-        asks = list(self._asks(routes))
-        if asks:
-            replies = yield SendBatch(asks)
-            for ask, reply in zip(asks, replies, strict=True):
-                self._take(ask, reply)
+        if self._needs_metadata(routes):
+            yield from self._update_metadata()
+        requests = list(self._requests(routes))
+        if requests:
+            replies = yield SendBatch(requests)
+            for request, reply in zip(requests, replies, strict=True):
+                self._handle(request, reply)
 
-    def _every_node(self) -> Script[None]:
+    def _every_node(self) -> CallSteps[None]:
+        """The items of such a call are the ids of all nodes."""
         while True:
             try:
-                yield from self._learn()
-            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:
-                self.errors = {None: error}  # type: ignore[dict-item]
-                if not (yield from self._may_go_on()):
+                yield from self._update_metadata()
+            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable):
+                if not (yield from self._backoff()):
                     raise
                 continue
-            self.pending = dict.fromkeys(self.cluster.nodes)  # type: ignore[arg-type]  # such a call is about node ids
+            self.pending = dict.fromkeys(self.cluster.nodes)  # type: ignore[arg-type]
             return
 
-    def _needs_nodes(self, routes: dict[K, int]) -> bool:
-        if self.cluster.is_known(self.clock()):
+    def _needs_metadata(self, routes: dict[K, int]) -> bool:
+        if self.cluster.is_fresh(self.clock()):
             return False
-        many = len(routes) > (self.call.bulk * self.cluster.settings.batch)
-        return many or self.cluster.settings.controllers or any(route != ANY for route in routes.values())
+        controllers = self.cluster.settings.bootstrap.controllers
+        return len(routes) > self._batch_size or controllers or any(route != ANY for route in routes.values())
 
-    def _learn(self) -> Script[None]:
-        """Ask who is who."""
-        from kconf.client.calls.cluster import Controllers, Nodes
+    @property
+    def _batch_size(self) -> int:
+        return self.call.batch_factor * self.cluster.settings.limits.batch
+
+    def _update_metadata(self) -> CallSteps[None]:
+        from kconf.client.calls.cluster import ListControllers, ListNodes
 
         cluster = self.cluster
-        ask = NodeRequest(cluster.first(), Controllers() if cluster.settings.controllers else Nodes(), (None,))
-        (reply,) = yield SendBatch([ask])
+        call = ListControllers() if cluster.settings.bootstrap.controllers else ListNodes()
+        request = NodeRequest(cluster.preferred_address(), call, (None,))
+        (reply,) = yield SendBatch([request])
         if isinstance(reply, ConnectionFailed | RequestTimedOut):
-            cluster.blame(ask.address)
+            cluster.mark_failed(request.address)
         if isinstance(reply, KconfError):
             raise reply
-        cluster.absolve(ask.address)
+        cluster.mark_reachable(request.address)
         outcome = reply.outcomes[None]
         if isinstance(outcome, ApiError):
             raise outcome.error()
-        cluster.learn(outcome.nodes.values(), outcome.controller, self.clock())
+        cluster.update(outcome.nodes.values(), outcome.controller, self.clock())
         if not cluster.nodes:
-            raise BrokerNotAvailable(f"{ask.address} knows of no broker")
+            raise BrokerNotAvailable(f"{request.address} knows of no broker")
 
-    def _asks(self, routes: dict[K, int]) -> Iterator[NodeRequest]:
-        """The requests of a round; an item for a node that is not there gets its failure at once."""
-        together: dict[tuple[int, Hashable], list[K]] = {}
+    def _requests(self, routes: dict[K, int]) -> Iterator[NodeRequest]:
+        """The requests of one attempt. An item for a node that does not exist fails at once."""
+        groups: dict[tuple[int, Hashable], list[K]] = {}
         for item, route in routes.items():
-            together.setdefault((self._real(route), self.call.group(item)), []).append(item)
-        for (route, _), items in together.items():
-            target = self.cluster.target(route)
-            if target is None:
-                self._nobody(route, items)
+            groups.setdefault((self._actual_route(route), self.call.group(item)), []).append(item)
+        for (route, _), items in groups.items():
+            address = self.cluster.address_of(route)
+            if address is None:
+                self._no_such_node(route, items)
                 continue
-            chunks = list(self._chunks(items))
-            spread = route == ANY and not self.cluster.settings.controllers and len(chunks) > 1
-            targets = self.cluster.spread(len(chunks)) if spread else [target] * len(chunks)
-            for address, chunk in zip(targets, chunks, strict=True):
-                yield NodeRequest(address, self.call, chunk)
+            parts = list(batches(items, self._batch_size, self.call.conflict_key))
+            spread = route == ANY and not self.cluster.settings.bootstrap.controllers and len(parts) > 1
+            addresses = self.cluster.round_robin(len(parts)) if spread else [address] * len(parts)
+            for target, part in zip(addresses, parts, strict=True):
+                yield NodeRequest(target, self.call, part)
 
-    def _real(self, route: int) -> int:
-        """On controllers everything is the active one's, but what a listed controller alone can tell."""
-        if self.cluster.settings.controllers and route not in self.cluster.nodes:
+    def _actual_route(self, route: int) -> int:
+        """With bootstrap controllers everything goes to the active one, except what is for a controller by its id."""
+        if self.cluster.settings.bootstrap.controllers and route not in self.cluster.nodes:
             return CONTROLLER
         return route
 
-    def _nobody(self, route: int, items: list[K]) -> None:
+    def _no_such_node(self, route: int, items: list[K]) -> None:
         if route in (ANY, CONTROLLER):
-            self.cluster.forget()
+            self.cluster.invalidate()
             self.errors.update(dict.fromkeys(items, BrokerNotAvailable("the cluster has no controller now")))
             return
-        there = ", ".join(map(str, sorted(self.cluster.nodes)))
+        known = ", ".join(map(str, sorted(self.cluster.nodes)))
         for item in items:
-            self._settle(item, ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {route}, only {there}"))
-        self.cluster.forget()
+            self._finish(item, ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {route}, only {known}"))
+        self.cluster.invalidate()
 
-    def _chunks(self, items: list[K]) -> Iterator[list[K]]:
-        size = self.call.bulk * self.cluster.settings.batch
-        rows: list[list[K]] = [[]]
-        seen: list[set[Hashable]] = [set()]
-        for item in items:
-            mark = self.call.apart(item)
-            number = len(rows) - 1
-            if mark is not None:
-                number = next(
-                    (n for n, marks in enumerate(seen) if mark not in marks and len(rows[n]) < size), len(rows)
-                )
-            elif len(rows[number]) >= size:
-                number += 1
-            if number == len(rows):
-                rows.append([])
-                seen.append(set())
-            rows[number].append(item)
-            if mark is not None:
-                seen[number].add(mark)
-        yield from rows
-
-    def _take(self, ask: NodeRequest, reply: Reply) -> None:
+    def _handle(self, request: NodeRequest, reply: Reply) -> None:
         if isinstance(reply, CallResult):
-            self.cluster.absolve(ask.address)
-            self._read(ask, reply)
+            self.cluster.mark_reachable(request.address)
+            self._handle_result(request, reply)
             return
         if not isinstance(reply, KafkaError):
             raise reply
         if isinstance(reply, ConnectionFailed | RequestTimedOut):
-            self.cluster.blame(ask.address)
-            sent = isinstance(reply, RequestTimedOut) or reply.sent
-            if self.call.repeatable or not sent:
-                self.errors.update(dict.fromkeys(ask.items, reply))
+            self.cluster.mark_failed(request.address)
+            if self.call.repeatable or not reply.sent:
+                self.errors.update(dict.fromkeys(request.items, reply))
                 return
-        for item in ask.items:  # not to be asked again
+        for item in request.items:  # not to be retried
             self.errors[item] = reply
             self.pending.pop(item, None)
 
-    def _read(self, ask: NodeRequest, answer: CallResult) -> None:
-        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the answer of {ask.address} leaves it out")
-        for item in ask.items:
-            outcome = answer.outcomes.get(item, missing)
+    def _handle_result(self, request: NodeRequest, result: CallResult) -> None:
+        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"it is missing from the response of {request.address}")
+        for item in request.items:
+            outcome = result.outcomes.get(item, missing)
             if isinstance(outcome, ApiError) and outcome.code in RETRIABLE:
                 self.errors[item] = outcome.error()
                 if outcome.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
-                    self.wait = max(self.wait, answer.throttle_ms / 1000)
+                    self.throttle = max(self.throttle, result.throttle_ms / 1000)
                 else:
-                    self.cluster.forget()
+                    self.cluster.invalidate()
             else:
-                self._settle(item, outcome)
+                self._finish(item, outcome)
 
-    def _settle(self, item: K, outcome: V | ApiError) -> None:
-        self.done[item] = outcome
+    def _finish(self, item: K, outcome: V | ApiError) -> None:
+        self.outcomes[item] = outcome
         self.pending.pop(item, None)
         self.errors.pop(item, None)
 
-    def _may_go_on(self) -> Script[bool]:
-        """Wait before the next round, if there is to be one."""
-        settings = self.cluster.settings
+    def _backoff(self) -> CallSteps[bool]:
+        """Wait before the next attempt. False if there is none: the attempts or the time are used up."""
+        retries, bootstrap = self.cluster.settings.retries, self.cluster.settings.bootstrap.addresses
+        reached = self.cluster.reached
         self.attempts += 1
-        if not self.cluster.reached and self.attempts >= settings.connect_attempts * len(settings.bootstrap):
+        if not reached and self.attempts >= retries.connect_attempts * len(bootstrap):
             return False
-        turn = self.attempts if self.cluster.reached else (self.attempts - 1) // len(settings.bootstrap) + 1
-        pause = min(settings.backoff * 2 ** (turn - 1), settings.backoff_max) * (0.8 + 0.4 * self.jitter())
-        pause, self.wait = max(pause, self.wait), 0.0
-        if not self.cluster.reached and self.attempts % len(settings.bootstrap):
-            pause = 0.0  # the next of the list, at once
-        if self.clock() + pause >= self.deadline:
+        rounds = self.attempts if reached else (self.attempts - 1) // len(bootstrap) + 1
+        delay, self.throttle = max(retries.delay(rounds, self.jitter()), self.throttle), 0.0
+        if not reached and self.attempts % len(bootstrap):
+            delay = 0.0  # try the next bootstrap address at once
+        if self.clock() + delay >= self.deadline:
             return False
-        yield Backoff(pause)
+        yield Backoff(delay)
         return True
 
-    def _end(self) -> T:
-        if not self.done and self.errors:
-            raise self._last_error()
+    def _result(self) -> T:
+        if not self.outcomes and self.errors:
+            raise self._error()
         for item in self.pending:
             self.errors.setdefault(item, RequestTimedOut())
         failures = {item: error.failure() for item, error in self.errors.items()}
-        found = {**self.done, **failures}
+        found = {**self.outcomes, **failures}
         order = self.call.items if self.call.route != EVERY else found
         return self.call.finish({item: found[item] for item in order})
 
-    def _last_error(self) -> KafkaError:
+    def _error(self) -> KafkaError:
         error = next(iter(self.errors.values()))
         if self.pending and self.cluster.reached and not isinstance(error, RequestTimedOut):
-            seconds = self.clock() - self.began
-            timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; at last: {error}")
+            seconds = self.clock() - self.started
+            timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; last error: {error}")
             timed_out.__cause__ = error
             return timed_out
-        several = self.cluster.settings.bootstrap
-        if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(several) > 1:
-            return ConnectionFailed(f"none of {', '.join(map(str, several))} can be reached; at last: {error}")
+        addresses = self.cluster.settings.bootstrap.addresses
+        if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(addresses) > 1:
+            return ConnectionFailed(f"none of {', '.join(map(str, addresses))} can be reached; last error: {error}")
         return error

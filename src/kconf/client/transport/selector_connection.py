@@ -1,4 +1,4 @@
-"""One socket of the SyncAdminClient, which does not block, with what is still to be written to it."""
+"""One connection of the SyncAdminClient: a non-blocking socket and the bytes that are still to be written to it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ import time
 from selectors import EVENT_READ, EVENT_WRITE
 
 from kconf.client.settings import ClientSettings
-from kconf.client.transport.call_runner import NodeRequest
-from kconf.client.transport.in_flight import Frames, InFlightRequests, Opened
+from kconf.client.transport.frames import FrameReader
+from kconf.client.transport.handshake import Session
+from kconf.client.transport.in_flight import InFlightRequests
+from kconf.client.transport.requests import NodeRequest
 
 CHUNK = 1 << 18
 
 
 class SyncNodeConnection:
-    """A line that is open and logged in."""
+    """A connection that is open and logged in."""
 
-    def __init__(self, sock: socket.socket, opened: Opened, settings: ClientSettings, frames: Frames) -> None:
+    def __init__(self, sock: socket.socket, session: Session, settings: ClientSettings, frames: FrameReader) -> None:
         self._socket, self._frames = sock, frames
-        self.line: InFlightRequests[int] = InFlightRequests(opened.peer, settings.client_id)
-        self.muted = 0.0
-        self._out = bytearray()
-        self._retry: tuple[type[OSError], ...] = (BlockingIOError, InterruptedError)
-        self._retires = time.monotonic() + 0.85 * opened.lifetime if opened.lifetime else float("inf")
-        if settings.tls is not None:
+        self.in_flight: InFlightRequests[int] = InFlightRequests(session.node, settings.client_id)
+        self.throttled_until = 0.0
+        self._unsent = bytearray()
+        self._would_block: tuple[type[OSError], ...] = (BlockingIOError, InterruptedError)
+        self._expires_at = session.expires_at(time.monotonic())
+        if settings.security.tls is not None:
             from ssl import SSLWantReadError, SSLWantWriteError
 
-            self._retry = (*self._retry, SSLWantReadError, SSLWantWriteError)
+            self._would_block = (*self._would_block, SSLWantReadError, SSLWantWriteError)
         sock.setblocking(False)
 
     def fileno(self) -> int:
@@ -34,48 +36,47 @@ class SyncNodeConnection:
 
     @property
     def events(self) -> int:
-        return EVENT_READ | EVENT_WRITE if self._out else EVENT_READ
+        return EVENT_READ | EVENT_WRITE if self._unsent else EVENT_READ
 
     def is_usable(self) -> bool:
-        """Whether an idle line is still one: the broker may have closed it, or its session be over."""
-        if time.monotonic() >= self._retires:
+        """False if the broker closed the idle connection, or its session expires."""
+        if time.monotonic() >= self._expires_at:
             return False
         try:
             self._socket.recv(1)
-        except self._retry:
+        except self._would_block:
             return True
         except OSError:
             return False
-        return False  # closed, or talking out of turn
+        return False  # closed, or data without a request
 
-    def send(self, ask: NodeRequest, whom: int) -> None:
-        self._out += self.line.send(ask, whom)
+    def send(self, request: NodeRequest, handle: int) -> None:
+        self._unsent += self.in_flight.add(request, handle)
         self.write()
 
     def write(self) -> None:
-        while self._out:
+        while self._unsent:
             try:
-                sent = self._socket.send(self._out)
-            except self._retry:
+                sent = self._socket.send(self._unsent)
+            except self._would_block:
                 return
-            del self._out[:sent]
+            del self._unsent[:sent]
 
     def read(self) -> list[bytes]:
-        """The frames that have come, until the socket has no more."""
-        found: list[bytes] = []
-        while True:
+        """The frames that have arrived; reads until there is one, or no more data."""
+        frames: list[bytes] = []
+        while not frames:
             try:
                 data = self._socket.recv(CHUNK)
-            except self._retry:
-                return found
+            except self._would_block:
+                return frames
             if not data:
                 raise ConnectionResetError("the broker closed the connection")
-            found += self._frames.feed(data)
-            if found:
-                return found
+            frames = self._frames.feed(data)
+        return frames
 
-    def has_more(self) -> bool:
-        """Whether TLS holds bytes that a selector cannot see."""
+    def has_buffered_data(self) -> bool:
+        """Whether TLS holds decrypted bytes that a selector cannot see."""
         pending = getattr(self._socket, "pending", None)
         return pending is not None and pending() > 0
 

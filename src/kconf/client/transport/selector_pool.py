@@ -1,6 +1,6 @@
-"""All lines of a SyncAdminClient: opened and logged in one by one, then used together.
+"""The connections of the SyncAdminClient: opened one after the other, then used concurrently through a selector.
 
-A line on which something went wrong is closed; the next exchange opens another.
+A connection that failed is closed; the next batch opens another.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kconf.client.settings import Address, ClientSettings
-from kconf.client.transport.call_runner import NodeRequest, Reply
-from kconf.client.transport.in_flight import Frames, Opened, Tokens, hello, hint, is_tls, reason
+from kconf.client.transport.failures import disconnect_hint, is_tls_error, reason
+from kconf.client.transport.frames import FrameReader
+from kconf.client.transport.handshake import Login, Session, handshake
+from kconf.client.transport.requests import NodeRequest, Reply
+from kconf.client.transport.selector_batch import SelectorBatch
 from kconf.client.transport.selector_connection import CHUNK, SyncNodeConnection
-from kconf.client.transport.selector_exchange import SyncSendBatch
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
 
 if TYPE_CHECKING:
@@ -22,82 +24,101 @@ if TYPE_CHECKING:
 
 
 class SyncConnectionPool:
-    """All lines of a client, by address."""
-
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
-        self._wires: dict[Address, SyncNodeConnection] = {}
+        self._connections: dict[Address, SyncNodeConnection] = {}
         self._context: SSLContext | None = None
 
     def close(self) -> None:
-        while self._wires:
-            self._wires.popitem()[1].close()
+        while self._connections:
+            self._connections.popitem()[1].close()
 
-    def exchange(self, asks: Sequence[NodeRequest], deadline: float) -> list[Reply]:
-        """An answer or an error for each ask, in their order."""
-        run = SyncSendBatch(self._settings, asks, deadline)
-        addresses = list(dict.fromkeys(ask.address for ask in asks))
+    def send_batch(self, requests: Sequence[NodeRequest], deadline: float) -> list[Reply]:
+        """Send all requests concurrently. Returns a result or an error for each, in their order."""
+        batch = SelectorBatch(self._settings, requests, deadline)
+        addresses = list(dict.fromkeys(each.address for each in requests))
         try:
             for address in addresses:
-                try:
-                    run.add(address, self._wire(address, deadline))
-                except KconfError as error:
-                    run.fail(address, error)
-            run.run()
-        except BaseException:  # also KeyboardInterrupt: answers may still be on their way, so the lines are no good
+                self._add(batch, address, deadline)
+            batch.run()
+        except BaseException:  # also KeyboardInterrupt: responses may still arrive, so these connections are unusable
             for address in addresses:
                 self._drop(address)
             raise
-        for address in run.broken:
+        for address in batch.failed:
             self._drop(address)
-        return run.replies()
+        return batch.replies()
 
-    def _wire(self, address: Address, deadline: float) -> SyncNodeConnection:
-        wire = self._wires.get(address)
-        if wire is not None and wire.is_usable():
-            return wire
+    def _add(self, batch: SelectorBatch, address: Address, deadline: float) -> None:
+        try:
+            batch.add(address, self._connection(address, deadline))
+        except TimeoutError:
+            batch.time_out_queued(address)
+        except KconfError as error:
+            batch.fail_queued(address, error)
+
+    def _connection(self, address: Address, deadline: float) -> SyncNodeConnection:
+        connection = self._connections.get(address)
+        if connection is not None and connection.is_usable():
+            return connection
         self._drop(address)
-        wire = self._wires[address] = self._open(address, deadline)
-        return wire
+        connection = self._connections[address] = self._open(address, deadline)
+        return connection
 
     def _drop(self, address: Address) -> None:
-        wire = self._wires.pop(address, None)
-        if wire is not None:
-            wire.close()
+        connection = self._connections.pop(address, None)
+        if connection is not None:
+            connection.close()
 
     def _open(self, address: Address, deadline: float) -> SyncNodeConnection:
-        settings = self._settings
-        now = time.monotonic()
-        until = min(deadline, now + settings.connect_timeout)
-        tokens = settings.sasl.talk(address.host) if settings.sasl is not None else None
+        """Connect and log in. Raises TimeoutError if the deadline passes meanwhile."""
+        sasl = self._settings.security.sasl
+        login = Login.start(sasl, address.host) if sasl is not None else None
+        sock = self._connect(address, deadline)
         try:
-            sock = socket.create_connection(address, timeout=max(until - now, 0.001))
-        except OSError as error:
-            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error
-        try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if settings.tls is not None:
-                sock = self._wrap(sock, address)
-            # A login may take a broker a while; the answer to it is as good as any other request's.
-            until = min(deadline, time.monotonic() + settings.request_timeout)
-            frames = Frames(settings.max_frame)
-            opened = _greet(sock, frames, settings, address, tokens, until)
-            return SyncNodeConnection(sock, opened, settings, frames)
+            # A login may take a broker as long as any other request.
+            limit = min(deadline, time.monotonic() + self._settings.timeouts.request)
+            frames = FrameReader(self._settings.limits.max_frame)
+            session = _handshake(_Stream(sock, frames, limit), self._settings.client_id, address, login)
+            return SyncNodeConnection(sock, session, self._settings, frames)
         except OSError as error:
             sock.close()
-            if is_tls(error):  # with TLS 1.3 a missing certificate is told after the handshake
+            if isinstance(error, TimeoutError) and limit == deadline:
+                raise
+            if is_tls_error(error):  # with TLS 1.3 a missing client certificate is reported after the handshake
                 raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
-            raise ConnectionFailed(f"{address}: {reason(error)}{hint(settings)}") from error
+            hint = disconnect_hint(self._settings.security)
+            raise ConnectionFailed(f"{address}: {reason(error)}{hint}") from error
         except BaseException:
             sock.close()
             raise
 
-    def _wrap(self, sock: socket.socket, address: Address) -> socket.socket:
+    def _connect(self, address: Address, deadline: float) -> socket.socket:
+        """TCP and TLS."""
+        now = time.monotonic()
+        limit = min(deadline, now + self._settings.timeouts.connect)
+        try:
+            sock = socket.create_connection(address, timeout=max(limit - now, 0.001))
+            return self._secure(sock, address)
+        except OSError as error:
+            if isinstance(error, TimeoutError) and limit == deadline:
+                raise
+            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error
+
+    def _secure(self, sock: socket.socket, address: Address) -> socket.socket:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return sock if self._settings.security.tls is None else self._start_tls(sock, address)
+        except BaseException:
+            sock.close()
+            raise
+
+    def _start_tls(self, sock: socket.socket, address: Address) -> socket.socket:
         import ssl
 
         if self._context is None:
-            assert self._settings.tls is not None
-            self._context = self._settings.tls.context()
+            assert self._settings.security.tls is not None
+            self._context = self._settings.security.tls.context()
         try:
             return self._context.wrap_socket(sock, server_hostname=address.host)
         except ssl.SSLCertVerificationError as error:
@@ -108,22 +129,32 @@ class SyncConnectionPool:
             raise AuthenticationFailed(f"no TLS with {address}: {error.reason or error}") from error
 
 
-def _greet(
-    sock: socket.socket, frames: Frames, settings: ClientSettings, address: Address, tokens: Tokens | None, until: float
-) -> Opened:
-    talk = hello(settings, address, tokens)
-    frame = next(talk)
-    while True:
-        sock.settimeout(max(until - time.monotonic(), 0.001))
-        sock.sendall(frame)
-        answer: list[bytes] = []
-        while not answer:
-            data = sock.recv(CHUNK)
+class _Stream:
+    """A blocking socket during the handshake."""
+
+    def __init__(self, sock: socket.socket, frames: FrameReader, limit: float) -> None:
+        self._socket, self._frames, self._limit = sock, frames, limit
+
+    def exchange(self, frame: bytes) -> bytes:
+        """Send a frame and wait for the one that answers it."""
+        self._socket.settimeout(max(self._limit - time.monotonic(), 0.001))
+        self._socket.sendall(frame)
+        while True:
+            data = self._socket.recv(CHUNK)
             if not data:
                 raise ConnectionResetError("the broker closed the connection")
-            answer = frames.feed(data)
+            received = self._frames.feed(data)
+            if received:
+                return received[0]
+
+
+def _handshake(stream: _Stream, client_id: str, address: Address, login: Login | None) -> Session:
+    steps = handshake(client_id, address, login)
+    frame = next(steps)
+    while True:
+        response = stream.exchange(frame)
         try:
-            frame = talk.send(answer[0])
+            frame = steps.send(response)
         except StopIteration as done:
-            opened: Opened = done.value
-            return opened
+            session: Session = done.value
+            return session

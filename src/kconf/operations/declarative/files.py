@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kconf.client.contexts.contexts import Context
+    from kconf.client.contexts.context import Context
     from kconf.engine.declarative.model import Declared, Scope, SecretSource
 
 _ENDINGS = (".yaml", ".yml")

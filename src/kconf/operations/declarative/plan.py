@@ -106,5 +106,5 @@ def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource
 def _own_users(target: Target) -> list[str]:
     """The user that the client logs in as, who must not be pruned."""
     with target.open() as admin:
-        user = getattr(admin.settings.sasl, "username", None)
-    return [] if user is None else [str(user)]
+        user = admin.settings.security.username
+    return [] if user is None else [user]

@@ -127,9 +127,9 @@ def _journal_start(admin: SyncAdminClient, oldest: int) -> JournalStart:
 
 
 def _from_directory(directory: str, cluster: str) -> RecordedHistory:
-    from kconf.client.journal.files import read_record
+    from kconf.client.journal.files import read_journal
 
-    recorded = read_record(directory, cluster)
+    recorded = read_journal(directory, cluster)
     done = [_entry(each) for each in recorded.changes]
     unknown = [_entry(each) for each in recorded.unknown]
     notes = []

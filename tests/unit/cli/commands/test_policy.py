@@ -9,7 +9,7 @@ import pytest
 
 from kconf.cli.commands import policy
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.client.calls.configs import DescribeConfigsResult
+from kconf.client.calls.configs import DescribedConfigs
 from kconf.errors import ApiError, ErrorCode, Results, UnsupportedVersion
 from kconf.model.cluster import NO_ID, ClusterDescription, Node, PartitionDescription, TopicDescription, TopicListing
 from kconf.model.entry import Entry, Source, View
@@ -57,9 +57,9 @@ class FakeClient:
             raise UnsupportedVersion("too old")
         return [Resource.group("g")]
 
-    def describe_configs(self, resources: Iterable[Resource]) -> DescribeConfigsResult:
+    def describe_configs(self, resources: Iterable[Resource]) -> DescribedConfigs:
         hidden = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not yours")
-        return DescribeConfigsResult(
+        return DescribedConfigs(
             {each: View(tuple(self.configs[each])) if each in self.configs else hidden for each in resources}
         )
 

@@ -20,11 +20,12 @@ from urllib.parse import parse_qs
 import pytest
 
 from kconf import AuthenticationFailed, ClientCredentials, ConfigurationError, MskIam, OAuthBearer, Plain, Scram, Tls
-from kconf.client.auth.jaas_login import login
+from kconf.client.auth.jaas_login import sasl_from_properties
 from kconf.client.auth.oauth import msk_region, unsecured
 from kconf.client.auth.sasl import Token
-from kconf.client.properties import settings_from
-from kconf.client.settings import Address
+from kconf.client.properties import settings_from_properties
+from kconf.client.retries import RetryPolicy
+from kconf.client.settings import Address, Bootstrap, Timeouts
 from kconf.security.jaas import parse
 from kconf.security.keystores import key_material, trusted
 from tests.unit.client.certificates import PASSWORD, Certificates
@@ -33,7 +34,7 @@ PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required userna
 
 
 def said(sasl: Any, *heard: bytes) -> list[bytes]:
-    talk = sasl.talk("host")
+    talk = sasl.exchange("host")
     tokens = [next(talk)]
     for each in heard:
         try:
@@ -51,15 +52,15 @@ def test_the_settings_of_a_file(tmp_path: Path) -> None:
         "retry.backoff.ms=50\nacks=all\nsasl.kerberos.service.name=ignored\n"
     )
 
-    found = settings_from(path)
+    found = settings_from_properties(path)
 
-    assert found.bootstrap == (Address("a", 1), Address("b", 2), Address("::1", 3))
-    assert (found.client_id, found.request_timeout, found.timeout, found.backoff) == ("me", 5, 7, 0.05)
-    assert said(found.sasl, b"") == [b"\0alice\0s3cret"]
-    assert found.tls is None
-    assert "s3cret" not in repr(found) + repr(found.sasl)
-    assert settings_from(path, "c:4").bootstrap == (Address("c", 4),)
-    assert settings_from(path, (), "c:4").controllers
+    assert found.bootstrap.addresses == (Address("a", 1), Address("b", 2), Address("::1", 3))
+    assert (found.client_id, found.timeouts, found.retries) == ("me", Timeouts(7, 5), RetryPolicy(backoff=0.05))
+    assert said(found.security.sasl, b"") == [b"\0alice\0s3cret"]
+    assert found.security.tls is None
+    assert "s3cret" not in repr(found) + repr(found.security.sasl)
+    assert settings_from_properties(path, "c:4").bootstrap == Bootstrap((Address("c", 4),))
+    assert settings_from_properties(path, (), "c:4").bootstrap.controllers
 
 
 @pytest.mark.parametrize(
@@ -75,12 +76,12 @@ def test_the_settings_of_a_file(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_named(properties: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
-        settings_from(properties)
+        settings_from_properties(properties)
 
 
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(ConfigurationError, match="/nowhere cannot be read"):
-        settings_from("/nowhere")
+        settings_from_properties("/nowhere")
 
 
 @pytest.mark.parametrize(
@@ -122,24 +123,28 @@ def test_every_login_module_has_its_way() -> None:
     iam = 'software.amazon.msk.auth.iam.IAMLoginModule required awsProfileName="dev";'
     url = {"sasl.oauthbearer.token.endpoint.url": "https://idp/token"}
 
-    found = login({"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": scram})
+    found = sasl_from_properties({"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": scram})
     assert isinstance(found, Scram)
     assert found.mechanism == "SCRAM-SHA-256"
     assert said(found)[0].endswith(b",tokenauth=true")
 
-    bearer = login({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": oidc, **url})
+    bearer = sasl_from_properties({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": oidc, **url})
     assert isinstance(bearer, OAuthBearer)
     assert "s3cret" not in repr(bearer) + repr(bearer._token)
     assert bearer._extensions == {"logicalCluster": "lkc"}
 
-    assert isinstance(login({"sasl.mechanism": "AWS_MSK_IAM", "sasl.jaas.config": iam}), MskIam)
+    assert isinstance(sasl_from_properties({"sasl.mechanism": "AWS_MSK_IAM", "sasl.jaas.config": iam}), MskIam)
     handler = {"sasl.login.callback.handler.class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"}
     plain = "x.OAuthBearerLoginModule required;"
-    assert isinstance(login({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": plain, **handler}), MskIam)
+    assert isinstance(
+        sasl_from_properties({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": plain, **handler}), MskIam
+    )
     with pytest.raises(ConfigurationError, match="token callable"):
-        login({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": plain})
+        sasl_from_properties({"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": plain})
     with pytest.raises(ConfigurationError, match="PlainLoginModule needs password"):
-        login({"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'x.PlainLoginModule required username="u";'})
+        sasl_from_properties(
+            {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'x.PlainLoginModule required username="u";'}
+        )
 
 
 def test_a_bearer_token_and_its_refusal() -> None:
@@ -153,7 +158,7 @@ def test_a_bearer_token_and_its_refusal() -> None:
 
 
 def test_a_server_that_fails_the_proof_is_refused() -> None:
-    talk = Scram("user", "pencil").talk("host")
+    talk = Scram("user", "pencil").exchange("host")
     nonce = next(talk).rpartition(b"r=")[2]
     talk.send(b"r=" + nonce + b"x,s=AAAA,i=4096")
     with pytest.raises(AuthenticationFailed, match="does not know the password"):
@@ -221,9 +226,13 @@ def test_client_credentials_are_exchanged_for_a_token_that_is_kept(endpoint: End
     [
         (401, b'{"error": "invalid_client", "more": "s3cret"}', "HTTP 401, invalid_client"),
         (500, b"<html>", "HTTP 500"),
-        (200, b"<html>", "no JSON"),
-        (200, b"{}", "without an access_token"),
-        (200, b"[]", "without an access_token"),
+        (200, b"<html>", "did not return JSON"),
+        (200, b"{}", "no access_token"),
+        (200, b"[]", "no access_token"),
+        (200, b'{"access_token": "s3cret", "expires_in": "soon"}', "expires_in"),
+        (200, b'{"access_token": "s3cret", "expires_in": [3600]}', "expires_in"),
+        (200, b'{"access_token": "s3cret", "expires_in": NaN}', "expires_in"),
+        (200, b'{"access_token": "s3cret", "expires_in": true}', "expires_in"),
     ],
 )
 def test_a_token_endpoint_that_gives_none(endpoint: Endpoint, status: int, body: bytes, says: str) -> None:
@@ -235,8 +244,31 @@ def test_a_token_endpoint_that_gives_none(endpoint: Endpoint, status: int, body:
     assert "s3cret" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("body", "lifetime"),
+    [
+        (b'{"access_token": "t0ken"}', 300),
+        (b'{"access_token": "t0ken", "expires_in": null}', 300),
+        (b'{"access_token": "t0ken", "expires_in": "100"}', 100),
+    ],
+)
+def test_the_lifetime_of_a_token(endpoint: Endpoint, body: bytes, lifetime: float) -> None:
+    """RFC 6749 only recommends expires_in: without it a token is cached for five minutes at most."""
+    now = [0.0]
+    endpoint.answer = (200, body)
+    tokens = ClientCredentials(endpoint.url, "id", "s3cret", clock=lambda: now[0])
+
+    tokens()
+    now[0] = 0.79 * lifetime
+    tokens()
+    assert len(endpoint.requests) == 1
+    now[0] = 0.81 * lifetime
+    tokens()
+    assert len(endpoint.requests) == 2
+
+
 def test_a_token_endpoint_that_is_not_there() -> None:
-    with pytest.raises(AuthenticationFailed, match="gives no token"):
+    with pytest.raises(AuthenticationFailed, match="returned no token"):
         ClientCredentials("http://127.0.0.1:9/token", "id", "s3cret")()
     with pytest.raises(ConfigurationError):
         ClientCredentials("file:///etc/passwd", "id", "s3cret")
@@ -278,16 +310,16 @@ def test_msk_logs_in_with_the_token_of_its_signer(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", package)
     broker = "b-1.name.x1y2.c3.kafka.eu-west-1.amazonaws.com"
 
-    assert b"Bearer default@eu-west-1" in next(MskIam().talk(broker))
-    assert b"Bearer dev@mars" in next(MskIam(region="mars", profile="dev").talk(broker))
+    assert b"Bearer default@eu-west-1" in next(MskIam().exchange(broker))
+    assert b"Bearer dev@mars" in next(MskIam(region="mars", profile="dev").exchange(broker))
     with pytest.raises(AuthenticationFailed, match="LookupError"):
-        MskIam(role_arn="arn").talk(broker)
+        MskIam(role_arn="arn").exchange(broker)
 
 
 def test_without_its_package_msk_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _hide(monkeypatch, "aws_msk_iam_sasl_signer")
     with pytest.raises(ConfigurationError, match=r"pip install 'kconf\[msk\]'"):
-        MskIam(region="x").talk("host")
+        MskIam(region="x").exchange("host")
 
 
 def _hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kconf.client.journal.files import ClientJournal, read_record
-from kconf.client.journal.recorder import RecordingFailed
+from kconf.client.journal.base import RefusedChange
+from kconf.client.journal.files import ClientJournal, read_journal
 from kconf.errors import ApiError, ErrorCode, StoreMismatch
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.resource import Resource
@@ -27,10 +27,10 @@ def test_what_is_begun_is_seen_until_its_end_is_known(tmp_path: Path) -> None:
 
     entry = journal.begin("C", ALICE, [SET, SECRET])
     assert names(tmp_path) == ["begun"]
-    assert [line["outcome"] for line in read_record(tmp_path, "C").unknown] == ["unknown", "unknown"]
+    assert [line["outcome"] for line in read_journal(tmp_path, "C").unknown] == ["unknown", "unknown"]
     journal.end(entry, [SET, SECRET], [], [])
 
-    found = read_record(tmp_path, "C")
+    found = read_journal(tmp_path, "C")
     assert names(tmp_path) == ["client"]
     assert [(line["key"], line["outcome"], line["lines"]) for line in found.changes] == [
         ("a", "done", 2),
@@ -46,9 +46,9 @@ def test_done_refused_and_unknown_are_kept_apart(tmp_path: Path) -> None:
     other = SET._replace(resource=Resource.topic("u"))
     entry = journal.begin("C", ALICE, [SET, other, SECRET])
 
-    journal.end(entry, [SET], [RecordingFailed(other, ApiError(ErrorCode.INVALID_CONFIG, "no"))], [SECRET])
+    journal.end(entry, [SET], [RefusedChange(other, ApiError(ErrorCode.INVALID_CONFIG, "no"))], [SECRET])
 
-    found = read_record(tmp_path, "C")
+    found = read_journal(tmp_path, "C")
     assert names(tmp_path) == ["attempts", "begun", "client"]
     assert [line["key"] for line in found.changes] == ["a"]
     assert [(line["resource_name"], line["keys"], line["error"]) for line in found.attempts] == [("u", ["a"], 40)]
@@ -60,7 +60,7 @@ def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:
     for _ in range(20):
         journal.end(journal.begin("C", ALICE, [SET]), [SET], [], [])
 
-    revisions = [line["revision"] for line in read_record(tmp_path, "C").changes]
+    revisions = [line["revision"] for line in read_journal(tmp_path, "C").changes]
     assert revisions == sorted(set(revisions))
     assert len(revisions) == 20
 
@@ -70,13 +70,13 @@ def test_two_journals_of_one_directory_seal_with_one_key(tmp_path: Path) -> None
         journal = ClientJournal(tmp_path)
         journal.end(journal.begin("C", ALICE, [SECRET]), [SECRET], [], [])
 
-    first, second = read_record(tmp_path, "C").changes
+    first, second = read_journal(tmp_path, "C").changes
     assert first["after"] == second["after"]
     assert (tmp_path / "client.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_directory_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
-    assert read_record(tmp_path / "nowhere", "C") == ([], [], [])
+    assert read_journal(tmp_path / "nowhere", "C") == ([], [], [])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> N
     (tmp_path / "C" / "client-1.jsonl").write_text(text + "\n")
 
     with pytest.raises(StoreMismatch, match=told.replace(".", r"\.")):
-        read_record(tmp_path, "C")
+        read_journal(tmp_path, "C")
 
 
 @pytest.mark.parametrize("cluster", ["../elsewhere", "/elsewhere", "..", ".", ".hidden", "a/b", "a\0b", "a b"])
@@ -102,7 +102,7 @@ def test_a_server_cannot_send_the_journal_elsewhere_by_its_cluster_id(tmp_path: 
     with pytest.raises(StoreMismatch, match="no cluster id that could name a directory"):
         journal.begin(cluster, ALICE, [SET])
     with pytest.raises(StoreMismatch):
-        read_record(tmp_path / "journal", cluster)
+        read_journal(tmp_path / "journal", cluster)
 
     assert [each for each in tmp_path.rglob("*") if "begun" in each.name] == []
 
@@ -113,4 +113,4 @@ def test_a_value_that_looks_like_two_lines_is_one(tmp_path: Path, text: str) -> 
 
     journal.end(journal.begin("C", ALICE, [SET._replace(after=text)]), [SET._replace(after=text)], [], [])
 
-    assert [line["after"] for line in read_record(tmp_path, "C").changes] == [text]
+    assert [line["after"] for line in read_journal(tmp_path, "C").changes] == [text]

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from kconf import ClientJournal, NewTopic
-from kconf.client.journal.files import read_record
-from kconf.client.journal.topics import LOOKS
+from kconf.client.journal.files import read_journal
+from kconf.client.journal.record_topics import MAX_READS
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
@@ -67,7 +67,7 @@ def told(kind: str, broker: FakeBroker, directory: Path, change: str) -> Any:
             admin.create_topics([NewTopic("orders", 2, 1)]).raise_for_failures()
         else:
             admin.create_partitions({"orders": 3}).raise_for_failures()
-    (line,) = read_record(directory, "fake").changes
+    (line,) = read_journal(directory, "fake").changes
     return json.loads(line["after"])
 
 
@@ -95,4 +95,4 @@ def test_what_a_broker_never_shows_is_told_as_it_was_wished(
 
     assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
     looks = [each for each in broker.requests if isinstance(each, MetadataRequest) and each.topics]
-    assert len(looks) == LOOKS
+    assert len(looks) == MAX_READS

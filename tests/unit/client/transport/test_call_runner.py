@@ -1,4 +1,4 @@
-"""How a call is brought to its end, without a socket: the script is told what came of what it wants."""
+"""Calls are run without a socket: the generator is sent scripted replies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from kconf import (
     UserScramCredentialUpsertion,
 )
 from kconf.client.calls.base import Call, CallResult
-from kconf.client.calls.cluster import ListGroups, Nodes, Who
+from kconf.client.calls.cluster import ClusterNodes, ListGroups, ListNodes
 from kconf.client.calls.configs import DescribeConfigs, IncrementalAlterConfigs
 from kconf.client.calls.scram import AlterUserScramCredentials
 from kconf.client.calls.topics import CreateTopics, DescribeTopics
-from kconf.client.settings import Address, ClientSettings
-from kconf.client.transport.call_runner import Backoff, NodeRequest, Reply, SendBatch, run_call
+from kconf.client.settings import Address, Bootstrap, ClientSettings, RequestLimits
+from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
+from kconf.client.transport.requests import Backoff, NodeRequest, Reply, SendBatch, not_sent_in_time
 
 A, B = Address("a", 1), Address("b", 2)
 NODES = {1: Node(1, "a", 1), 2: Node(2, "b", 2)}
@@ -41,59 +42,66 @@ Script = Callable[[NodeRequest], Reply]
 
 
 class World:
-    """Answers asks by a script, moves its own clock, and remembers what was asked."""
+    """Answers requests by a script, moves its own clock, and records the requests."""
 
-    def __init__(self, answer: Script, bootstrap: Sequence[Address] = (A,), **settings: Any) -> None:
+    def __init__(self, answer: Script, bootstrap: Sequence[Address] = (A,), batch: int = 250) -> None:
         self.answer = answer
         self.now = 0.0
-        self.asked: list[NodeRequest] = []
+        self.requests: list[NodeRequest] = []
         self.rounds: list[int] = []
         self.pauses: list[float] = []
         self.controller = 1
-        self.cluster = ClusterMetadata(ClientSettings(tuple(bootstrap), **settings))
+        self.lost_metadata = 0
+        self.cluster = ClusterMetadata(ClientSettings(Bootstrap(tuple(bootstrap)), limits=RequestLimits(batch)))
 
     def run(self, call: Call[Any, Any, Any], timeout: float = 60.0) -> Any:
-        script = run_call(call, self.cluster, self.now + timeout, lambda: self.now, lambda: 0.5)
+        steps = run_call(call, self.cluster, self.now + timeout, lambda: self.now, lambda: 0.5)
         try:
-            step = next(script)
+            step = next(steps)
             while True:
                 if isinstance(step, Backoff):
                     self.pauses.append(step.seconds)
                     self.now += step.seconds
-                    step = script.send(())
+                    step = steps.send(())
                 else:
-                    step = script.send(self._exchange(step))
+                    step = steps.send(self._send_batch(step))
         except StopIteration as done:
             return done.value
 
-    def _exchange(self, step: SendBatch) -> list[Reply]:
-        self.rounds.append(len(step.asks))
+    def _send_batch(self, step: SendBatch) -> list[Reply]:
+        self.rounds.append(len(step.requests))
         replies = []
-        for ask in step.asks:
-            self.asked.append(ask)
-            known = isinstance(ask.call, Nodes)
-            replies.append(CallResult({None: Who(NODES, self.controller)}) if known else self.answer(ask))
+        for request in step.requests:
+            self.requests.append(request)
+            metadata = isinstance(request.call, ListNodes)
+            replies.append(self._nodes(request) if metadata else self.answer(request))
         return replies
+
+    def _nodes(self, request: NodeRequest) -> Reply:
+        if self.lost_metadata:
+            self.lost_metadata -= 1
+            return lost(request)
+        return CallResult({None: ClusterNodes(NODES, self.controller)})
 
     @property
     def routed(self) -> list[Address]:
         """Where the call itself went."""
-        return [ask.address for ask in self.asked if not isinstance(ask.call, Nodes)]
+        return [request.address for request in self.requests if not isinstance(request.call, ListNodes)]
 
 
-def fine(ask: NodeRequest) -> Reply:
-    return CallResult(dict.fromkeys(ask.items, "done"))
+def fine(request: NodeRequest) -> Reply:
+    return CallResult(dict.fromkeys(request.items, "done"))
 
 
-def lost(ask: NodeRequest) -> ConnectionFailed:
-    error = ConnectionFailed(f"the line to {ask.address} broke")
+def lost(request: NodeRequest) -> ConnectionFailed:
+    error = ConnectionFailed(f"the connection to {request.address} was lost")
     error.sent = True
     return error
 
 
 def in_turn(*replies: Script) -> Script:
     left = list(replies)
-    return lambda ask: (left.pop(0) if len(left) > 1 else left[0])(ask)
+    return lambda request: (left.pop(0) if len(left) > 1 else left[0])(request)
 
 
 def topics(count: int) -> list[Resource]:
@@ -105,7 +113,7 @@ def test_one_resource_needs_no_metadata() -> None:
 
     assert world.run(DescribeConfigs([ORDERS]))[ORDERS] == "done"
 
-    assert [ask.call.name for ask in world.asked] == ["DescribeConfigs"]
+    assert [request.call.name for request in world.requests] == ["DescribeConfigs"]
 
 
 def test_many_resources_are_split_and_spread_over_all_brokers() -> None:
@@ -115,7 +123,7 @@ def test_many_resources_are_split_and_spread_over_all_brokers() -> None:
 
     assert list(found) == topics(10_000)
     assert world.rounds == [1, 20]
-    assert [len(ask.items) for ask in world.asked[1:]] == [500] * 20
+    assert [len(request.items) for request in world.requests[1:]] == [500] * 20
     assert sorted(world.routed) == [A] * 10 + [B] * 10
 
 
@@ -124,14 +132,14 @@ def test_a_resource_given_twice_is_asked_for_once() -> None:
 
     world.run(DescribeConfigs([ORDERS, ORDERS]))
 
-    assert list(world.asked[0].items) == [ORDERS]
+    assert list(world.requests[0].items) == [ORDERS]
 
 
 def test_nothing_asked_for_is_nothing_sent() -> None:
     world = World(fine)
 
     assert len(world.run(DescribeConfigs([]))) == 0
-    assert world.asked == []
+    assert world.requests == []
 
 
 def test_a_brokers_own_values_are_asked_of_that_broker() -> None:
@@ -139,7 +147,7 @@ def test_a_brokers_own_values_are_asked_of_that_broker() -> None:
 
     world.run(DescribeConfigs([ORDERS, Resource.broker(2), Resource.logger(1), Resource.brokers()]))
 
-    went = {item: ask.address for ask in world.asked[1:] for item in ask.items}
+    went = {item: request.address for request in world.requests[1:] for item in request.items}
     assert went == {ORDERS: A, Resource.brokers(): A, Resource.logger(1): A, Resource.broker(2): B}
 
 
@@ -165,9 +173,9 @@ def test_names_that_are_no_number_go_to_any_broker() -> None:
 def test_the_controller_is_found_and_found_again() -> None:
     world = World(fine)
 
-    def not_me(ask: NodeRequest) -> Reply:
+    def not_me(request: NodeRequest) -> Reply:
         world.controller = 2
-        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.NOT_CONTROLLER)))
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.NOT_CONTROLLER)))
 
     world.answer = in_turn(not_me, fine)
     made = world.run(CreateTopics(["t"], timeout_ms=1))
@@ -178,7 +186,7 @@ def test_the_controller_is_found_and_found_again() -> None:
 
 
 def test_only_what_failed_is_asked_again() -> None:
-    def some(ask: NodeRequest) -> Reply:
+    def some(request: NodeRequest) -> Reply:
         return CallResult(
             {"a": "done", "b": ApiError(ErrorCode.NOT_CONTROLLER), "c": ApiError(ErrorCode.INVALID_CONFIG)}
         )
@@ -186,14 +194,14 @@ def test_only_what_failed_is_asked_again() -> None:
     world = World(in_turn(some, fine))
     made = world.run(CreateTopics(["a", "b", "c"], timeout_ms=1))
 
-    assert world.asked[-1].items == ["b"]
+    assert world.requests[-1].items == ["b"]
     assert (made["a"], made["b"]) == ("done", "done")
     assert made.failures == {"c": ApiError(ErrorCode.INVALID_CONFIG)}
 
 
 def test_a_mutation_quota_is_waited_for() -> None:
-    def throttled(ask: NodeRequest) -> Reply:
-        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+    def throttled(request: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
 
     world = World(in_turn(throttled, fine))
 
@@ -202,8 +210,8 @@ def test_a_mutation_quota_is_waited_for() -> None:
 
 
 def test_what_stays_throttled_is_told_at_the_deadline() -> None:
-    def throttled(ask: NodeRequest) -> Reply:
-        return CallResult(dict.fromkeys(ask.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
+    def throttled(request: NodeRequest) -> Reply:
+        return CallResult(dict.fromkeys(request.items, ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)), 2500)
 
     with pytest.raises(RequestTimedOut, match="THROTTLING_QUOTA_EXCEEDED"):
         World(throttled).run(CreateTopics(["t"], timeout_ms=1), timeout=10)
@@ -226,9 +234,18 @@ def test_what_may_have_been_done_is_not_done_again() -> None:
 
 
 def test_what_was_never_sent_is_sent_again() -> None:
-    world = World(in_turn(lambda ask: ConnectionFailed("refused"), fine))
+    world = World(in_turn(lambda request: ConnectionFailed("refused"), fine))
 
     assert world.run(CreateTopics(["t"], timeout_ms=1))["t"] == "done"
+
+
+def test_what_was_not_sent_before_the_deadline_is_no_lost_response() -> None:
+    world = World(not_sent_in_time)
+
+    with pytest.raises(RequestTimedOut, match="CreateTopics was not sent") as raised:
+        world.run(CreateTopics(["t"], timeout_ms=1), timeout=0)
+
+    assert not raised.value.sent
 
 
 def test_a_dry_run_may_always_be_repeated() -> None:
@@ -247,9 +264,9 @@ def test_a_guarded_alteration_is_not_repeated() -> None:
 
 
 def test_no_broker_at_all_is_told_soon() -> None:
-    world = World(lambda ask: ConnectionFailed(f"cannot connect to {ask.address}"), bootstrap=[A, B])
+    world = World(lambda request: ConnectionFailed(f"cannot connect to {request.address}"), bootstrap=[A, B])
 
-    with pytest.raises(ConnectionFailed, match=r"none of a:1, b:2 can be reached; at last: cannot connect to b:2"):
+    with pytest.raises(ConnectionFailed, match=r"none of a:1, b:2 can be reached; last error: cannot connect to b:2"):
         world.run(DescribeConfigs([ORDERS]))
 
     assert world.routed == [A, B, A, B, A, B]
@@ -259,9 +276,9 @@ def test_no_broker_at_all_is_told_soon() -> None:
 def test_a_broker_that_was_reached_is_waited_for() -> None:
     world = World(fine)
     world.run(DescribeConfigs([ORDERS]))
-    world.answer = lambda ask: ConnectionFailed("refused")
+    world.answer = lambda request: ConnectionFailed("refused")
 
-    with pytest.raises(RequestTimedOut, match=r"DescribeConfigs did not succeed in \d+ s; at last: refused"):
+    with pytest.raises(RequestTimedOut, match=r"DescribeConfigs did not succeed in \d+ s; last error: refused"):
         world.run(DescribeConfigs([ORDERS]))
 
     assert 58 < world.now <= 60
@@ -269,7 +286,9 @@ def test_a_broker_that_was_reached_is_waited_for() -> None:
 
 
 def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> None:
-    world = World(lambda ask: fine(ask) if ask.items[0].name == "t0" else RequestTimedOut("silence"), batch=2)
+    world = World(
+        lambda request: fine(request) if request.items[0].name == "t0" else RequestTimedOut("silence"), batch=2
+    )
 
     found = world.run(DescribeConfigs(topics(4)), timeout=5)
 
@@ -281,7 +300,7 @@ def test_parts_that_were_answered_are_not_lost_with_those_that_were_not() -> Non
 
 
 def test_what_a_broker_does_not_speak_is_not_tried_again() -> None:
-    world = World(lambda ask: UnsupportedVersion("too old"))
+    world = World(lambda request: UnsupportedVersion("too old"))
 
     with pytest.raises(UnsupportedVersion):
         world.run(DescribeConfigs([ORDERS]))
@@ -290,7 +309,7 @@ def test_what_a_broker_does_not_speak_is_not_tried_again() -> None:
 
 
 def test_an_answer_that_leaves_something_out_is_an_error_there() -> None:
-    found = World(lambda ask: CallResult({})).run(DescribeConfigs([ORDERS]))
+    found = World(lambda request: CallResult({})).run(DescribeConfigs([ORDERS]))
 
     assert found.failures[ORDERS].code == ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -304,7 +323,15 @@ def test_a_cluster_without_controller_is_waited_for() -> None:
 
 
 def test_groups_are_asked_of_every_broker() -> None:
-    world = World(lambda ask: CallResult({each: [] for each in ask.items}))
+    world = World(lambda request: CallResult({each: [] for each in request.items}))
+
+    assert world.run(ListGroups()) == []
+    assert world.routed == [A, B]
+
+
+def test_groups_are_listed_after_a_first_attempt_for_metadata_failed() -> None:
+    world = World(lambda request: CallResult({each: [] for each in request.items}))
+    world.lost_metadata = 1
 
     assert world.run(ListGroups()) == []
     assert world.routed == [A, B]
@@ -317,18 +344,18 @@ def test_metadata_is_asked_for_again_when_it_is_old() -> None:
     world.now += 301
     world.run(DescribeConfigs([Resource.broker(1)]))
 
-    assert [ask.call.name for ask in world.asked].count("Metadata") == 2
+    assert [request.call.name for request in world.requests].count("Metadata") == 2
 
 
 def test_two_credentials_of_a_user_travel_apart() -> None:
     """Kafka refuses a user that a request names twice."""
     kinds = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
     wishes = [UserScramCredentialUpsertion(user, kind, 4096, b"s", b"p") for user in ("a", "b") for kind in kinds]
-    world = World(lambda ask: CallResult(dict.fromkeys(ask.items)))
+    world = World(lambda request: CallResult(dict.fromkeys(request.items)))
 
     done = world.run(AlterUserScramCredentials(wishes))
 
-    assert [[user for user, _ in ask.items] for ask in world.asked[1:]] == [["a", "b"], ["a", "b"]]
+    assert [[user for user, _ in request.items] for request in world.requests[1:]] == [["a", "b"], ["a", "b"]]
     assert dict(done) == {"a": None, "b": None}
 
 
@@ -338,7 +365,7 @@ def test_names_and_ids_travel_apart() -> None:
 
     world.run(DescribeTopics(["a", UUID(int=1), "b"]))
 
-    assert [list(ask.items) for ask in world.asked] == [["a", "b"], [UUID(int=1)]]
+    assert [list(request.items) for request in world.requests] == [["a", "b"], [UUID(int=1)]]
 
 
 def test_what_is_given_twice_is_refused_here() -> None:

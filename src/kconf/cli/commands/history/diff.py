@@ -88,7 +88,7 @@ def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _with_cluster(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
     from kconf.operations.history.diff import diff_clusters
     from kconf.operations.state import read_state
 

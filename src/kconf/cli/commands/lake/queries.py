@@ -25,7 +25,7 @@ SENSITIVE: Final = "(sensitive)"
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
     """The lake that is meant: by --lake, or by the context."""
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
     from kconf.lake.lookup import LakeTables
 
     if options.lake is not None:
@@ -74,7 +74,7 @@ def _cluster(word: str, known: Sequence[str]) -> str:
 
 def _cluster_of_context(word: str, known: Sequence[str]) -> str:
     """A context names a cluster too; which one it is only the cluster itself knows."""
-    from kconf.client.contexts.contexts import load_contexts
+    from kconf.client.contexts.load import load_contexts
     from kconf.operations.target import Target
 
     contexts = load_contexts()

@@ -1,15 +1,7 @@
-"""Contexts: the clusters that someone works with, by name, and what is to be minded there.
-
-They live in `~/.config/kconf/config.yaml` (`XDG_CONFIG_HOME` and `KCONF_CONFIG` are honoured). No value is resolved
-here: what `${env:X}`, `${file:path:key}` and `password_command` stand for is looked up when a line is opened
-(references.py).
-"""
+"""Contexts: the clusters that a user works with, by name. No value is resolved here (config_providers.py)."""
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -19,10 +11,10 @@ DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 
 
 class Context(NamedTuple):
-    """A cluster, how to reach it, and how careful to be. A context without a name was made of options.
+    """A cluster, how to reach it, and which changes are allowed. A context made of command-line options has no name.
 
-    `properties` are Java's client properties, `properties_file` a file of them that they are laid over. Paths are
-    absolute. `journal` and `lake` are where changes are recorded and where tables are, for those who need them.
+    `properties` are Java client properties, which override those of the file `properties_file`. Paths are absolute.
+    `journal` is the directory that changes are recorded in, `lake` the one with the tables of the pipeline.
     """
 
     name: str = ""
@@ -41,12 +33,12 @@ class Context(NamedTuple):
     labels: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
-        """Without what logs in."""
+        """Shows no credentials."""
         return f"Context({self.name!r}, {self.bootstrap!r})"
 
 
 class Contexts(NamedTuple):
-    """What the file holds."""
+    """The contents of the file of contexts."""
 
     path: str
     current: str | None = None
@@ -65,7 +57,7 @@ class Contexts(NamedTuple):
         return found
 
     def matching(self, pattern: str) -> list[Context]:
-        """One by its name, or those whose names a glob matches, in their order."""
+        """The context of that name, or those whose names match a glob, in their order."""
         if pattern in self.contexts or not is_glob(pattern):
             return [self.named(pattern)]
         from fnmatch import fnmatchcase
@@ -78,29 +70,3 @@ class Contexts(NamedTuple):
 
 def is_glob(text: str) -> bool:
     return any(each in text for each in "*?[")
-
-
-def config_path() -> str:
-    named = os.environ.get("KCONF_CONFIG")
-    if named:
-        return named
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(home, "kconf", "config.yaml")
-
-
-def load_contexts(path: str | None = None) -> Contexts:
-    """The contexts of the file; where there is no file there are none. Others' eyes on it are warned of."""
-    path = path or config_path()
-    try:
-        with open(path, "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            data = file.read()
-    except FileNotFoundError:
-        return Contexts(path)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        sys.stderr.write(f"kconf: {path} can be read by others; chmod 600 {path}\n")
-    from kconf.client.contexts.file import read_contexts
-
-    return read_contexts(data, path)

@@ -1,0 +1,120 @@
+"""The first requests on a connection: ApiVersions, in an older version if the broker is older, then SASL.
+
+`handshake` is a generator of frames without I/O, so that both clients share it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator
+from typing import NamedTuple
+
+from kconf.client.auth.sasl import Sasl, SaslExchange
+from kconf.client.calls.base import NodeVersions
+from kconf.client.settings import Address
+from kconf.client.transport.versions import highest_common_version
+from kconf.errors import (
+    AuthenticationFailed,
+    ErrorCode,
+    KafkaError,
+    RemoteProtocolError,
+    UnsupportedSaslMechanism,
+)
+from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME, Api
+from kconf.protocol.headers import read_response, request
+from kconf.version import __version__
+
+_ERROR_CODE = struct.Struct(">h")
+_RENEW_AFTER = 0.85  # of a session's lifetime
+
+
+class Session(NamedTuple):
+    """The result of a handshake. `lifetime` is in seconds, 0 if the session does not expire (KIP-368)."""
+
+    node: NodeVersions
+    lifetime: float
+
+    def expires_at(self, now: float) -> float:
+        """When the connection should be replaced, before the broker closes it."""
+        return now + _RENEW_AFTER * self.lifetime if self.lifetime else float("inf")
+
+
+class Login(NamedTuple):
+    """A SASL mechanism, and an exchange that was started for one connection."""
+
+    mechanism: str
+    exchange: SaslExchange
+
+    @classmethod
+    def start(cls, sasl: Sasl, host: str) -> Login:
+        """May fetch a token first, and so block (`Sasl.blocks`)."""
+        return cls(sasl.mechanism, sasl.exchange(host))
+
+
+def handshake(client_id: str, address: Address, login: Login | None) -> Generator[bytes, bytes, Session]:
+    """Yields frames to send and is sent the frames of the responses."""
+    from kconf.protocol.messages.api_versions import ApiVersionsRequest
+
+    api = APIS[API_VERSIONS]
+    version = api.max
+    while True:
+        frame = yield request(api, version, 0, client_id, ApiVersionsRequest("kconf", __version__))
+        code = _error_code(frame)
+        if code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
+            break
+        version = _older_version(api, version, frame)
+    if code:
+        raise KafkaError.of(code, f"{address} refused ApiVersions v{version}")
+    _, body = read_response(api, version, frame)
+    node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
+    lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
+    return Session(node, lifetime)
+
+
+def _error_code(frame: bytes) -> int:
+    """In every version the error code comes first, after a header that never has tags."""
+    try:
+        return int(_ERROR_CODE.unpack_from(frame, 4)[0])
+    except struct.error:
+        raise RemoteProtocolError("an ApiVersions response is cut off") from None
+
+
+def _older_version(api: Api, version: int, frame: bytes) -> int:
+    """An older broker responds in version 0 and may name the newest version that it has; otherwise 0 is used."""
+    _, body = read_response(api, 0, frame)
+    named = [each.max_version for each in body.api_keys if each.api_key == API_VERSIONS]
+    return max(0, min(named[0], version - 1)) if named else 0
+
+
+def _authenticate(client_id: str, node: NodeVersions, login: Login) -> Generator[bytes, bytes, float]:
+    """SaslHandshake, then SaslAuthenticate until the mechanism is done. Returns the session lifetime in seconds."""
+    from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+
+    yield from _choose_mechanism(client_id, node, login.mechanism)
+    api = BY_NAME["SaslAuthenticate"]
+    version = highest_common_version(node, api, 0)
+    lifetime_ms, token = 0, next(login.exchange)
+    while True:
+        frame = yield request(api, version, 2, client_id, SaslAuthenticateRequest(token))
+        _, body = read_response(api, version, frame)
+        if body.error_code:
+            raise AuthenticationFailed(f"{node.name} refused the login: {body.error_message or 'no reason given'}")
+        lifetime_ms = body.session_lifetime_ms or lifetime_ms
+        try:
+            token = login.exchange.send(body.auth_bytes)
+        except StopIteration:
+            return lifetime_ms / 1000
+
+
+def _choose_mechanism(client_id: str, node: NodeVersions, mechanism: str) -> Generator[bytes, bytes, None]:
+    from kconf.protocol.messages.sasl_handshake import SaslHandshakeRequest
+
+    api = BY_NAME["SaslHandshake"]
+    highest_common_version(node, api, 1)
+    frame = yield request(api, 1, 1, client_id, SaslHandshakeRequest(mechanism))
+    _, body = read_response(api, 1, frame)
+    if body.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        offers = f"it offers {', '.join(body.mechanisms)}" if body.mechanisms else "it offers none"
+        raise UnsupportedSaslMechanism(f"{node.name} does not take {mechanism}; {offers}")
+    if body.error_code:
+        raise AuthenticationFailed(f"{node.name} accepts no login here ({body.error_code}): is it a SASL listener?")

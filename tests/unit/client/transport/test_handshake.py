@@ -1,0 +1,89 @@
+"""The first requests on a connection: ApiVersions in a version that both sides know, then SASL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kconf import AuthenticationFailed, Plain, UnsupportedSaslMechanism
+from kconf.client.calls.base import NodeVersions
+from kconf.client.settings import Address
+from kconf.client.transport.handshake import Login, Session, handshake
+from kconf.protocol.apis import API_VERSIONS, APIS
+from kconf.protocol.headers import read_header
+from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from kconf.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from tests.unit.client.transport.responses import frame
+
+HOME = Address("home", 9092)
+KAFKA_20 = {3: (0, 6), 18: (0, 2), 19: (0, 3), 32: (0, 2), 33: (0, 1)}
+
+
+def versions(known: dict[int, tuple[int, int]], code: int = 0) -> ApiVersionsResponse:
+    return ApiVersionsResponse(code, [ApiVersion(key, *each) for key, each in known.items()])
+
+
+def version_of(sent: bytes) -> int:
+    return read_header(sent[4:], False).version
+
+
+def ends(steps: Any, response: bytes) -> Session:
+    with pytest.raises(StopIteration) as stopped:
+        steps.send(response)
+    session: Session = stopped.value.value
+    return session
+
+
+def test_the_newest_version_is_tried_first() -> None:
+    steps = handshake("me", HOME, None)
+
+    assert version_of(next(steps)) == APIS[API_VERSIONS].max
+    session = ends(steps, frame("ApiVersions", 4, 0, versions({3: (0, 13), 9999: (0, 99)})))
+
+    assert session.node == NodeVersions("home:9092", {3: (0, 13), 9999: (0, 99)})
+    assert session.lifetime == 0
+
+
+@pytest.mark.parametrize(("named", "then"), [({}, 0), ({18: (0, 2)}, 2), ({18: (0, 3)}, 3)])
+def test_an_older_broker_is_asked_in_its_own_version(named: dict[int, tuple[int, int]], then: int) -> None:
+    steps = handshake("me", HOME, None)
+    next(steps)
+
+    again = steps.send(frame("ApiVersions", 0, 0, versions(named, code=35)))
+
+    assert version_of(again) == then
+    assert ends(steps, frame("ApiVersions", then, 0, versions(KAFKA_20))).node.versions == KAFKA_20
+
+
+def test_a_login_is_a_handshake_and_tokens() -> None:
+    steps = handshake("me", HOME, Login.start(Plain("alice", "secret"), "home"))
+    next(steps)
+
+    shake = steps.send(frame("ApiVersions", 4, 0, versions({17: (0, 1), 36: (0, 2)})))
+    token = steps.send(frame("SaslHandshake", 1, 1, SaslHandshakeResponse(0, ["PLAIN"])))
+    session = ends(steps, frame("SaslAuthenticate", 2, 2, SaslAuthenticateResponse(0, None, b"", 3000)))
+
+    assert shake.endswith(b"PLAIN")
+    assert b"\0alice\0secret" in token
+    assert session.lifetime == 3
+
+
+def test_a_mechanism_that_is_not_offered() -> None:
+    steps = handshake("me", HOME, Login.start(Plain("a", "b"), "home"))
+    next(steps)
+    steps.send(frame("ApiVersions", 4, 0, versions({17: (0, 1), 36: (0, 2)})))
+
+    with pytest.raises(UnsupportedSaslMechanism, match="does not take PLAIN; it offers X, Y"):
+        steps.send(frame("SaslHandshake", 1, 1, SaslHandshakeResponse(33, ["X", "Y"])))
+
+
+def test_a_refused_login_gives_the_brokers_reason() -> None:
+    steps = handshake("me", HOME, Login.start(Plain("a", "b"), "home"))
+    next(steps)
+    steps.send(frame("ApiVersions", 4, 0, versions({17: (0, 1), 36: (0, 2)})))
+    steps.send(frame("SaslHandshake", 1, 1, SaslHandshakeResponse(0, ["PLAIN"])))
+
+    with pytest.raises(AuthenticationFailed, match="home:9092 refused the login: no"):
+        steps.send(frame("SaslAuthenticate", 2, 2, SaslAuthenticateResponse(58, "no", b"")))
