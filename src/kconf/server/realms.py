@@ -89,7 +89,7 @@ def _decoys(service: Service) -> Decoys:
 
 
 def naming_of(listener: Listener, service: Service) -> Callable[[bytes], str | None]:
-    """From a client's certificate (DER) to its principal; None: no rule fits."""
+    """From a client's certificate (DER) to its principal; None: no rule fits. Raises ValueError if it is not DER."""
     from kconf.server.subjects import subject_of
     from kconf.server.tls import PrincipalRules
 
