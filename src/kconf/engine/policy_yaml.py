@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kconf.engine.policy_regex import compile_safely
+from kconf.engine.policy_regex import compile_regex
 from kconf.engine.policy_rules import (
     ABOUT_OVERRIDES,
     FACTS,
@@ -275,7 +275,7 @@ class _Reader(Tree):
         if operator is Operator.MATCHES:
             text = self.text(node, operator)
             try:
-                compile_safely(text)
+                compile_regex(text, whole=True)
             except ValueError as error:
                 raise self.wrong(node, f"the pattern {text} {error}") from None
             return Condition(operator, (text,), text)
