@@ -22,6 +22,7 @@ from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import LENGTH, read_response, request
 from kconf.security.x509_names import alternatives_of, subject_of
 from kconf.server.auth.tls_context import PrincipalRules
+from tests.support.certificates_in_der import Attribute, issue, name
 from tests.support.process import HOST, KconfProcess
 from tests.unit.client.certificates import PASSWORD, Certificates
 
@@ -162,6 +163,49 @@ def test_a_certificate_that_no_rule_knows_does_not_get_in(mutual: KconfProcess, 
         connect(mutual, context(certificates, client=True), "STRICT") as line,
     ):
         ask(line)
+
+
+@pytest.mark.parametrize(
+    ("subject", "principal"),
+    [
+        ([("2.5.4.3", 0x13, b"not_printable@*")], "User:CN=not_printable@*"),
+        (
+            [("2.5.4.10", 0x0C, b"not in the order of DER"), ("2.5.4.3", 0x0C, b"m")],
+            "User:O=not in the order of DER+CN=m",
+        ),
+    ],
+)
+def test_a_subject_that_only_strict_parsers_refuse_is_a_principal(
+    loose: KconfProcess, certificates: Certificates, tmp_path: Path, subject: list[Attribute], principal: str
+) -> None:
+    (tmp_path / "odd.pem").write_text(issue(certificates, name([subject])))
+    me = str(tmp_path / "odd.pem"), str(certificates.key("client"))
+    with SyncAdminClient(loose.address("SSL"), tls=Tls(str(certificates.ca), *me)) as admin:
+        admin.create_topics([f"odd-{len(subject)}"]).raise_for_failures()
+    assert last_author(loose) == principal
+
+
+def test_a_certificate_that_is_not_der_does_not_get_in(
+    loose: KconfProcess, certificates: Certificates, tmp_path: Path
+) -> None:
+    subject = name([[("2.5.4.3", 0x0C, b"alice")]])
+    indefinite = b"\x30\x80" + subject[2:] + b"\0\0"  # OpenSSL accepts it
+    (tmp_path / "ber.pem").write_text(issue(certificates, indefinite))
+    made = context(certificates)
+    made.load_cert_chain(tmp_path / "ber.pem", certificates.key("client"))
+
+    with pytest.raises((ssl.SSLError, ConnectionError)), connect(loose, made) as line:
+        ask(line)
+    _until(lambda: "not encoded in DER" in loose.log())
+
+
+@pytest.fixture(scope="module")
+def loose(certificates: Certificates) -> Iterator[KconfProcess]:
+    """A server where whoever has a certificate may do everything."""
+    with KconfProcess(
+        properties=pem(certificates, ssl_client_auth="required"), listeners=["PLAINTEXT", "SSL"]
+    ) as server:
+        yield server
 
 
 def counted(server: KconfProcess, name: str) -> int:

@@ -1,14 +1,24 @@
-"""Whom a certificate names: its subject, as Java writes it, and the other names that it has.
+"""The names in a certificate: its subject in the form that Java gives it, and its alternative names.
 
-Java's RFC 2253 form is `CN=alice,OU=ops,O=ours`. Only what OpenSSL has accepted is read here.
+Java's RFC 2253 form is `CN=alice,OU=ops,O=ours`; mapping rules and ACLs match on it. The parser is pyasn1 and not
+`cryptography.x509`, which refuses subjects that OpenSSL and Java accept: a PrintableString with `@` or `_`
+(https://github.com/pyca/cryptography/issues/13461), Latin-1 in a T61String, an RDN that is not in DER order.
 """
 
 from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from pyasn1.codec.der.decoder import decode
+from pyasn1.error import PyAsn1Error
+from pyasn1.type.tag import Tag, tagClassUniversal, tagFormatSimple
+from pyasn1.type.univ import Any as AnyValue
+from pyasn1.type.univ import OctetString, SequenceOf
+from pyasn1_modules.rfc5280 import Certificate, id_ce_subjectAltName
+
+from kconf.errors import ConfigurationError
 
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -21,70 +31,11 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.25": "DC",
     "0.9.2342.19200300.100.1.1": "UID",
 }
-_TEXTS: Final = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1B: "latin-1", 0x1E: "utf-16-be"}
+_UTF8, _PRINTABLE, _T61, _IA5, _GENERAL, _BMP = 0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E
+_TEXT_TAGS: Final = frozenset([_UTF8, _PRINTABLE, _T61, _IA5, _GENERAL, _BMP])
 _SPECIAL: Final = ',=+<>#;"\\'
-
-
-def subject_of(certificate: bytes) -> str:
-    """The subject of a DER certificate, as Java's X500Principal.getName() writes it."""
-    _, _, subject = _fields(certificate)[4]  # serial number, algorithm, issuer, validity, subject
-    names = ["+".join(_attribute(each) for _, _, each in _parts(rdn)) for _, _, rdn in _parts(subject)]
-    return ",".join(reversed(names))
-
-
-def _fields(certificate: bytes) -> list[tuple[int, bytes, bytes]]:
-    """What is signed, without the version."""
-    (_, _, whole) = next(_parts(certificate))
-    (_, _, signed) = next(_parts(whole))
-    return [each for each in _parts(signed) if each[0] != 0xA0]
-
-
-def _attribute(data: bytes) -> str:
-    (_, _, oid), (tag, whole, value) = _parts(data)
-    dotted = _oid(oid)
-    keyword = _KEYWORDS.get(dotted)
-    if keyword is None or tag not in _TEXTS:
-        return f"{keyword or dotted}=#{whole.hex()}"
-    return f"{keyword}={_escaped(value.decode(_TEXTS[tag], 'replace'))}"
-
-
-def _escaped(text: str) -> str:
-    out = "".join(f"\\{each}" if each in _SPECIAL else "\\00" if each == "\0" else each for each in text)
-    lead = len(out) - len(out.lstrip(" "))
-    if lead == len(out):
-        return "\\ " * lead
-    trail = len(out) - len(out.rstrip(" "))
-    return "\\ " * lead + out[lead : len(out) - trail] + "\\ " * trail
-
-
-def _oid(data: bytes) -> str:
-    numbers: list[int] = []
-    value = 0
-    for byte in data:
-        value = value << 7 | byte & 0x7F
-        if not byte & 0x80:
-            numbers.append(value)
-            value = 0
-    first = min(numbers[0] // 40, 2)
-    return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
-
-
-def _parts(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """The DER values that stand one after the other: tag, whole, content. OpenSSL has checked the certificate."""
-    at = 0
-    while at < len(data):
-        start, tag, size = at, data[at], data[at + 1]
-        at += 2
-        if size & 0x80:
-            count = size & 0x7F
-            size = int.from_bytes(data[at : at + count], "big")
-            at += count
-        yield tag, data[start : at + size], data[at : at + size]
-        at += size
-
-
+_BLANKS: Final = " \r"  # escaped at both ends
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
-_ALTERNATIVES: Final = bytes.fromhex("551d11")  # 2.5.29.17
 
 
 class Identity(NamedTuple):
@@ -95,22 +46,61 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, pem: str) -> Identity | None:
-        """That of the first certificate of a chain; None where it stands under another heading."""
+        """The identity in the first certificate of a chain. None if no certificate has the usual PEM heading."""
         found = _CERTIFICATE.search(pem)
         if found is None:
             return None
         der = ssl.PEM_cert_to_DER_cert(found[0])
-        return cls(subject_of(der), alternatives_of(der))
+        try:
+            return cls(subject_of(der), alternatives_of(der))
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from None
+
+
+def subject_of(certificate: bytes) -> str:
+    """The subject of a DER certificate, as Java's X500Principal.getName() writes it. Raises ValueError if not DER."""
+    names = _signed_part(certificate)["subject"]["rdnSequence"]
+    return ",".join(reversed(["+".join(map(_attribute, each)) for each in names]))
 
 
 def alternatives_of(certificate: bytes) -> frozenset[bytes]:
-    """The subject's alternative names, each as it is encoded."""
-    for tag, _, extensions in _fields(certificate):
-        if tag == 0xA3:
-            ((_, _, found),) = _parts(extensions)
-            for _, _, extension in _parts(found):
-                oid, *_, value = _parts(extension)
-                if oid[2] == _ALTERNATIVES:
-                    ((_, _, names),) = _parts(value[2])
-                    return frozenset(whole for _, whole, _ in _parts(names))
+    """The subject's alternative names, each as it is encoded. Raises ValueError if the certificate is not DER."""
+    for extension in _signed_part(certificate)["extensions"]:
+        if extension["extnID"] == id_ce_subjectAltName:
+            names = _decoded(bytes(extension["extnValue"]), SequenceOf(componentType=AnyValue()))
+            return frozenset(map(bytes, names))
     return frozenset()
+
+
+def _signed_part(certificate: bytes) -> Any:
+    return _decoded(certificate, Certificate())["tbsCertificate"]
+
+
+def _decoded(der: bytes, schema: Any) -> Any:
+    try:
+        found, rest = decode(der, asn1Spec=schema)
+        if rest:
+            raise PyAsn1Error("bytes after the end")
+    except PyAsn1Error:
+        raise ValueError("the certificate is not encoded in DER") from None
+    return found
+
+
+def _attribute(attribute: Any) -> str:
+    oid, value = str(attribute["type"]), bytes(attribute["value"])
+    keyword, tag = _KEYWORDS.get(oid), value[0]
+    if keyword is None or tag not in _TEXT_TAGS:
+        return f"{keyword or oid}=#{value.hex()}"
+    content = _decoded(value, OctetString().subtype(implicitTag=Tag(tagClassUniversal, tagFormatSimple, tag)))
+    return f"{keyword}={_escaped(bytes(content).decode('utf-8', 'replace'))}"  # Java reads every type as UTF-8
+
+
+def _escaped(text: str) -> str:
+    out = "".join(f"\\{each}" if each in _SPECIAL else "\\00" if each == "\0" else each for each in text)
+    inner = out.strip(_BLANKS)
+    start = out.index(inner) if inner else len(out)
+    return _each_escaped(out[:start]) + inner + _each_escaped(out[start + len(inner) :])
+
+
+def _each_escaped(blanks: str) -> str:
+    return "".join(f"\\{each}" for each in blanks)

@@ -16,7 +16,7 @@ from kconf.configdef.key import ConfigKey
 from kconf.configdef.parsing import InvalidValue, Value, parse
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
-from kconf.engine.policy.regex import compile_safely
+from kconf.engine.policy.regex import compile_regex
 from kconf.engine.policy.rules import (
     ABOUT_OVERRIDES,
     FACTS,
@@ -283,7 +283,7 @@ class _Reader(YamlReader):
         if operator is Operator.MATCHES:
             text = self.text(node, operator)
             try:
-                compile_safely(text)
+                compile_regex(text, whole=True)
             except ValueError as error:
                 raise self.invalid(node, f"the pattern {text} {error}") from None
             return Condition(operator, (text,), text)

@@ -14,17 +14,15 @@ from enum import StrEnum
 from fnmatch import translate
 from functools import cached_property
 from math import inf
-from re import Pattern as Compiled
-from re import compile as compile_regex
-from re import fullmatch
-from typing import Final, NamedTuple
+from re import compile as compile_glob
+from typing import Final, NamedTuple, Protocol
 
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.parsing import Value, parse
 from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
-from kconf.engine.policy.regex import LONGEST, compile_safely
+from kconf.engine.policy.regex import LONGEST, compile_regex
 from kconf.errors import PolicyViolation
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
@@ -69,6 +67,13 @@ _COMPARISONS: Final = RELATIONS | {Operator.MIN, Operator.MAX}
 ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
 
 
+class Matcher(Protocol):
+    """A compiled pattern."""
+
+    def search(self, text: str, /) -> object:
+        """Something true if the pattern is found anywhere in the text."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamePattern:
     """A name, a glob (`*`, `?`, `[abc]`) for the whole of it, or a /regular expression/ found anywhere in it."""
@@ -81,12 +86,12 @@ class NamePattern:
 
     @property
     def regex(self) -> str:
-        """What to search a name for, in words that Java knows too."""
+        """What to search a name for. That of a glob means the same to Python and to Java."""
         return self.text[1:-1] if self.is_regex else rf"\A{translate(self.text)}"
 
-    def compiled(self) -> Compiled[str]:
-        """ValueError for an expression that cannot be taken."""
-        return compile_safely(self.regex, search=True) if self.is_regex else compile_regex(self.regex)
+    def compiled(self) -> Matcher:
+        """Raises ValueError for an expression that RE2 does not know."""
+        return compile_regex(self.regex) if self.is_regex else compile_glob(self.regex)
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Names:
     patterns: tuple[NamePattern, ...] = ()
 
     @cached_property
-    def _compiled(self) -> tuple[Compiled[str], ...]:
+    def _compiled(self) -> tuple[Matcher, ...]:
         return tuple(each.compiled() for each in self.patterns)
 
     def matches(self, name: str) -> bool:
@@ -318,7 +323,7 @@ def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, 
         case Operator.NOT_ONE_OF:
             return not any(_same(value, each) for each in operands)
         case Operator.MATCHES:
-            return len(raw) <= LONGEST and fullmatch(str(operands[0]), raw) is not None
+            return len(raw) <= LONGEST and compile_regex(str(operands[0]), whole=True).search(raw)
         case Operator.CONTAINS:
             return isinstance(value, tuple) and set(operands) <= set(value)
         case Operator.EXCLUDES:

@@ -89,7 +89,7 @@ def _decoys(service: Service) -> DummyCredentials:
 
 
 def principal_mapping_of(listener: EndPoint, service: Service) -> Callable[[bytes], str | None]:
-    """From a client's certificate (DER) to its principal; None: no rule fits."""
+    """From a client's certificate (DER) to its principal; None: no rule fits. Raises ValueError if it is not DER."""
     from kconf.security.x509_names import subject_of
     from kconf.server.auth.tls_context import PrincipalRules
 

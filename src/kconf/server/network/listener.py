@@ -100,7 +100,10 @@ class Listener:
             return peer, SaslServerAuthenticator(self._realm, welcome, now)
         if self._naming is not None:
             der = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
-            named = None if der is None else self._naming(der)
+            try:
+                named = None if der is None else self._naming(der)
+            except ValueError as error:
+                raise ConnectionRejected(peer, str(error)) from None
             if der is not None and named is None:
                 raise ConnectionRejected(peer, "no rule of ssl.principal.mapping.rules fits the client's certificate")
             peer.principal = named or peer.principal

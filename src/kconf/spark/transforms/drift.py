@@ -13,6 +13,7 @@ from kconf.configdef.dynamic import base_name
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.model import SCOPES, THROTTLES, Declared, Scope
 from kconf.model.resource import Resource, ResourceType
+from kconf.spark.transforms.matching import matches_pattern
 from kconf.spark.transforms.values import normalised
 
 _KEY: Final = ("resource_type", "resource_name", "key")
@@ -111,7 +112,7 @@ def drift(
 def owned(declared: Declared) -> Column:
     """Whether the files claim a row: inside a selector, not ignored, and no throttle of a move of partitions."""
     ignored_keys = [each for scope in declared.ignored if scope.word == "key" for each in scope.names.patterns]
-    key_ignored = _any([F.col("key").rlike(each.regex) for each in ignored_keys])
+    key_ignored = _any([matches_pattern(F.col("key"), each) for each in ignored_keys])
     inside = _any([_covers(each) for each in declared.selectors])
     outside = _any([_covers(each) for each in declared.ignored if each.word != "key"])
     return (
@@ -132,8 +133,8 @@ def _covers(scope: Scope) -> Column:
         return is_kind
     if scope.word == "acl":
         name = F.get_json_object("key", "$[0]")
-    fits = _any([name.rlike(each.regex) for each in scope.names.patterns])
-    return is_kind & fits & ((name != "") | F.lit(scope.word != "broker"))
+    named = _any([matches_pattern(name, each) for each in scope.names.patterns])
+    return is_kind & named & ((name != "") | F.lit(scope.word != "broker"))
 
 
 def _any(conditions: list[Column]) -> Column:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.parsing import Value
 from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
-from kconf.engine.policy.regex import LONGEST
+from kconf.engine.policy.regex import LONGEST, anchored
 from kconf.engine.policy.rules import (
     ABOUT_OVERRIDES,
     FACTS,
@@ -35,6 +35,7 @@ from kconf.engine.policy.rules import (
     RuleSelector,
 )
 from kconf.model.entry import ValueType
+from kconf.spark.transforms.matching import matches_pattern, matches_regex
 from kconf.spark.transforms.values import items, trimmed, whole
 
 _INFINITE: Final = float("inf")
@@ -115,7 +116,7 @@ def selects(selector: RuleSelector) -> Column:
 
 
 def _fits(name: Column, patterns: tuple[NamePattern, ...]) -> Column:
-    return (F.length(name) > LONGEST) | reduce(or_, (name.rlike(each.regex) for each in patterns))
+    return (F.length(name) > LONGEST) | reduce(or_, (matches_pattern(name, each) for each in patterns))
 
 
 def labels(rules: Rules) -> Column:
@@ -165,7 +166,7 @@ def holds(condition: Condition, rule: Rule) -> Column:
         case Operator.NOT_ONE_OF:
             met = _readable(key) & ~reduce(or_, (_same(key, each) for each in operands))
         case Operator.MATCHES:
-            met = (F.length(raw) <= LONGEST) & raw.rlike(rf"\A(?:{operands[0]})\z")
+            met = (F.length(raw) <= LONGEST) & matches_regex(raw, anchored(str(operands[0])))
         case Operator.CONTAINS:
             met = reduce(and_, (F.array_contains(items(raw), str(each)) for each in operands))
         case _:

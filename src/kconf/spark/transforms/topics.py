@@ -9,6 +9,7 @@ from kconf.engine.policy.rules import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
 from kconf.spark.transforms.history import partitions_of
+from kconf.spark.transforms.matching import matches_pattern
 
 
 def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:
@@ -38,8 +39,10 @@ def owner_of(name: Column, owners: Owners) -> Column:
     found = F.lit(None).cast("string")
     if exact:
         found = F.create_map(*(F.lit(each) for pair in exact.items() for each in pair))[name]
-    fits = [F.when(name.rlike(pattern.regex), F.lit(owner)) for pattern, owner in owners if not _is_plain(pattern)]
-    return F.coalesce(found, *fits)
+    others = [
+        F.when(matches_pattern(name, pattern), F.lit(owner)) for pattern, owner in owners if not _is_plain(pattern)
+    ]
+    return F.coalesce(found, *others)
 
 
 def _is_plain(pattern: NamePattern) -> bool:
