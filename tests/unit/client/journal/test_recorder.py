@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from kconf.client.journal.record_topics import MAX_READS
 
 from kconf import ClientJournal, NewTopic
 from kconf.client.journal.files import read_journal
+from kconf.client.journal.record_topics import MAX_READS
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
