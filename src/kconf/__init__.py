@@ -1,4 +1,4 @@
-"""The public names of kconf: the clients, the nouns, the errors. Each is loaded when it is first asked for."""
+"""The public API of kconf: the clients, the model, the errors. Each name is imported when it is first used."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -213,16 +213,16 @@ _MODULES = {
     "client.journal.files": "ClientJournal",
     "version": "__version__",
 }
-_WHERE = {name: room for room, listed in _MODULES.items() for name in listed.split()}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    room = _WHERE.get(name)
-    if room is None:
-        raise AttributeError(f"kconf has no {name}")
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'kconf' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"kconf.{room}"), name)
+    value = getattr(import_module(f"kconf.{module}"), name)
     globals()[name] = value
     return value
 

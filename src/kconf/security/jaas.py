@@ -1,4 +1,4 @@
-"""`sasl.jaas.config`: parses Java's login modules and their options. Never shows a part of the text."""
+"""Parses `sasl.jaas.config`: a Java login module and its options. Errors never contain a part of the text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LoginModule(NamedTuple):
 
 
 def parse(text: str) -> LoginModule:
-    """`<module> required key="value" …;` with Java's quoting. No part of the text is shown when it is wrong."""
+    """Parse `<module> required key="value" …;` with Java's quoting."""
     head = re.match(rf"\s*([\w.$]+)\s+({'|'.join(_FLAGS)})\b", text, re.IGNORECASE)
     if head is None:
         raise ConfigurationError('sasl.jaas.config must read: <login module> required <option>="<value>" … ;')

@@ -1,7 +1,7 @@
-"""JKS, Java's old key store: certificates in the clear, private keys behind Sun's own cipher.
+"""JKS, Java's old keystore format: certificates in plain DER, private keys encrypted with Sun's own cipher.
 
-Format: magic, version, count; entries of tag 1 (a protected PKCS8 key and its chain) or 2 (a trusted certificate); and
-a SHA-1 over a password, a phrase and all that comes before. JCEKS is another format and is refused.
+Format: magic, version, count; entries of tag 1 (an encrypted PKCS8 key and its chain) or 2 (a trusted certificate);
+and a SHA-1 over the password, a phrase and all preceding bytes. JCEKS is another format and is rejected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KEY, _CERTIFICATE = 1, 2
 _KEY_PROTECTOR: Final = b"\x06\x0a\x2b\x06\x01\x04\x01\x2a\x02\x11\x01\x01"  # 1.3.6.1.4.1.42.2.17.1.1
 
 
-class _Entry(NamedTuple):
+class _JksEntry(NamedTuple):
     key: bytes | None
     chain: list[bytes]
 
@@ -36,7 +36,7 @@ def private_key(data: bytes, path: str, password: str, key_password: str) -> tup
     _check(data, path, password)
     for entry in _entries(data, path):
         if entry.key is not None:
-            return _opened(entry.key, path, key_password), entry.chain
+            return _decrypted(entry.key, path, key_password), entry.chain
     raise ConfigurationError(f"{path} has no private key")
 
 
@@ -48,30 +48,30 @@ def _check(data: bytes, path: str, password: str) -> None:
         )
 
 
-def _entries(data: bytes, path: str) -> Iterator[_Entry]:
+def _entries(data: bytes, path: str) -> Iterator[_JksEntry]:
     try:
-        yield from _Reader(data).entries()
+        yield from _JksReader(data).entries()
     except (struct.error, IndexError):
         raise ConfigurationError(f"{path} is a damaged JKS file") from None
 
 
-class _Reader:
+class _JksReader:
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 4
 
-    def entries(self) -> Iterator[_Entry]:
+    def entries(self) -> Iterator[_JksEntry]:
         version, count = self._u32(), self._u32()
         if version not in (1, 2):
             raise IndexError
         for _ in range(count):
             tag = self._u32()
             self._take(self._u16())  # the alias
-            self._take(8)  # when it was made
+            self._take(8)  # the creation time
             if tag == _KEY:
                 key = self._take(self._u32())
-                yield _Entry(key, [self._certificate(version) for _ in range(self._u32())])
+                yield _JksEntry(key, [self._certificate(version) for _ in range(self._u32())])
             elif tag == _CERTIFICATE:
-                yield _Entry(None, [self._certificate(version)])
+                yield _JksEntry(None, [self._certificate(version)])
             else:
                 raise IndexError
 
@@ -94,11 +94,11 @@ class _Reader:
         return taken
 
 
-def _opened(protected: bytes, path: str, password: str) -> bytes:
-    """Sun's cipher: a stream of SHA-1 over password and the digest before, from a salt on; a SHA-1 at the end."""
+def _decrypted(protected: bytes, path: str, password: str) -> bytes:
+    """Sun's cipher: a key stream of SHA-1 over the password and the previous digest (first the salt), and a check."""
     at = protected.find(_KEY_PROTECTOR)
     if at < 0:
-        raise ConfigurationError(f"{path} protects its key in a way that this client does not know")
+        raise ConfigurationError(f"{path} encrypts its key with an algorithm that is not supported")
     body = _octets(protected, at + len(_KEY_PROTECTOR))
     salt, cipher, check = body[:20], body[20:-20], body[-20:]
     secret = password.encode("utf-16-be")
@@ -112,7 +112,7 @@ def _opened(protected: bytes, path: str, password: str) -> bytes:
 
 
 def _octets(der: bytes, at: int) -> bytes:
-    """The OCTET STRING behind the algorithm, whose parameters are NULL."""
+    """The OCTET STRING after the algorithm identifier, whose parameters are NULL."""
     if der[at : at + 2] == b"\x05\x00":
         at += 2
     if der[at] != 4:

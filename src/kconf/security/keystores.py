@@ -1,7 +1,7 @@
-"""Java's `ssl.truststore.*` and `ssl.keystore.*`, as PEM: PEM itself (inline or a file), PKCS12 and JKS.
+"""Java's `ssl.truststore.*` and `ssl.keystore.*`, converted to PEM from PEM (inline or a file), PKCS12 or JKS.
 
-A store's real type is told by its first bytes, since keytool has long written PKCS12 into files called .jks. PKCS12
-needs the package `cryptography` (the extra `kconf[tls]`); without it the sentence says which command converts the file.
+The type of a store is detected by its first bytes, since keytool has long written PKCS12 into files named .jks. PKCS12
+needs the package `cryptography` (the extra `kconf[tls]`); without it the error names a command that converts the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DER: Final = b"\x30"
 
 
 def trusted(given: Mapping[str, str]) -> str | None:
-    """The certificates that are trusted; None: the system's."""
+    """The trusted certificates; None means those of the system."""
     inline = given.get("ssl.truststore.certificates", "").strip()
     if inline:
         return _unfolded(inline)
@@ -38,7 +38,7 @@ def trusted(given: Mapping[str, str]) -> str | None:
 
 
 def key_material(given: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
-    """Our certificate chain, our private key, and the password of that key; None where there is none."""
+    """The certificate chain, the private key, and the password of that key; None if there is none."""
     key_password = given.get("ssl.key.password") or None
     chain, key = given.get("ssl.keystore.certificate.chain", "").strip(), given.get("ssl.keystore.key", "").strip()
     if chain and key:
@@ -72,7 +72,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _unfolded(pem: str) -> str:
-    """Inline PEM is often written on one line, with blanks where the lines ended."""
+    """Inline PEM is often written on one line, with spaces instead of line breaks."""
     if "\n" in pem:
         return pem
     out = []
@@ -102,7 +102,7 @@ def _pkcs12(data: bytes, path: str, password: str, what: str) -> tuple[str | Non
         pem = f"{path}.pem"
         only = " -nokeys" if what == "truststore" else " -nodes"
         raise ConfigurationError(
-            f"{path} is PKCS12, which needs one package more: pip install 'kconf[tls]'. Or convert it: "
+            f"{path} is PKCS12, which needs another package: pip install 'kconf[tls]'. Or convert it: "
             f"openssl pkcs12 -in {path} -out {pem}{only}, and set ssl.{what}.location={pem}, ssl.{what}.type=PEM"
         ) from None
     try:

@@ -1,10 +1,10 @@
-"""Passwords as Kafka up to 3.9 writes them into ZooKeeper, so that a broker reads what kconf wrote, and the reverse.
+"""Encodes passwords as Kafka up to 3.9 does in ZooKeeper, so that brokers and kconf read each other's.
 
-The text names its own parameters, `key:value` with commas between them: a key is stretched from
-`password.encoder.secret` (PBKDF2, a salt of its own each time), and hides the password by AES, in CBC or GCM (which a
-broker reads only if its own `password.encoder.cipher.algorithm` says the same; kconf reads either). What was written
-with `password.encoder.old.secret` is read too, and told apart, so that it can be written again. The ciphers are those
-of the package `cryptography` (the extra `kconf[tls]`). kconf's own stores use another cipher: value_cipher.py.
+The text contains its own parameters, as comma-separated `key:value` pairs. The AES key is derived from
+`password.encoder.secret` (PBKDF2, with a new salt each time). The mode is CBC or GCM; a broker reads GCM only if its
+own `password.encoder.cipher.algorithm` is GCM, and kconf reads both. A text that was encoded with
+`password.encoder.old.secret` is decoded as well, and marked, so that it can be encoded again. The ciphers are those of
+the package `cryptography` (the extra `kconf[tls]`). kconf's own stores use value_cipher.py instead.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _SALT: Final = 256
 _BLOCK: Final = 16
 _NONCE: Final = 12
 _TAG: Final = 16
-_MOST_ITERATIONS: Final = 10_000_000  # what a text may make us do
+_MOST_ITERATIONS: Final = 10_000_000  # a limit on the work that a text can cause
 
 
 class UndecodablePassword(ConfigurationError):
-    """A text that is not one of Kafka's, or that none of our secrets opens. It is never shown."""
+    """A text that is not in Kafka's format, or that no secret decodes. It is never shown."""
 
 
 class Decoded(NamedTuple):
     value: str
-    current: bool  # False: written with the old secret, and due to be written again
+    current: bool  # False: encoded with the old secret, to be encoded again
 
     def __repr__(self) -> str:
         return "Decoded([hidden])"
@@ -79,7 +79,7 @@ class PasswordEncoder:
 
     @classmethod
     def of(cls, static: Mapping[str, str]) -> PasswordEncoder | None:
-        """What server.properties asks for; None where it has no secret, and so no passwords either."""
+        """The encoder that server.properties configures; None without a secret: then there are no passwords either."""
         secrets = Secrets.of(static)
         if secrets.current is None:
             return None
@@ -92,17 +92,17 @@ class PasswordEncoder:
         )
 
     def encode(self, password: str) -> str:
-        """The password under the current secret; another text each time."""
+        """Encode with the current secret. The text differs each time."""
         salt = token_bytes(_SALT)
         vector = token_bytes(_NONCE if self.cipher == _GCM else _BLOCK)
-        key = _stretched(self.secrets.current or "", self.factory, salt, self.iterations, self.key_bits)
+        key = _derive_key(self.secrets.current or "", self.factory, salt, self.iterations, self.key_bits)
         parts = {
             "keyFactoryAlgorithm": self.factory,
             "cipherAlgorithm": self.cipher,
             "keyLength": str(self.key_bits),
             "salt": b64encode(salt).decode(),
             "iterations": str(self.iterations),
-            "encryptedPassword": b64encode(_hidden(self.cipher, key, vector, password.encode())).decode(),
+            "encryptedPassword": b64encode(_encrypt(self.cipher, key, vector, password.encode())).decode(),
             "passwordLength": str(_length(password)),
             "initializationVector": b64encode(vector).decode(),
         }
@@ -111,23 +111,23 @@ class PasswordEncoder:
         return ",".join(f"{name}:{value}" for name, value in parts.items())
 
     def decode(self, text: str) -> Decoded:
-        """The password, and which secret opened it. Raises `UndecodablePassword`."""
-        sealed = _Sealed.read(text)
+        """The password, and whether the current secret decoded it. Raises `UndecodablePassword`."""
+        encoded = _EncodedPassword.read(text)
         for secret in self.secrets:
-            value = None if secret is None else sealed.opened(secret)
+            value = None if secret is None else encoded.decrypt(secret)
             if value is not None:
                 return Decoded(value, secret == self.secrets.current)
         raise UndecodablePassword("a password cannot be decoded with password.encoder.secret, nor with the old one")
 
     def renewed(self, text: str) -> str | None:
-        """What to write in place of a text of the old secret; None: it is current, and stays."""
+        """A text that was encoded with the old secret, encoded again; None if it is current."""
         found = self.decode(text)
         return None if found.current else self.encode(found.value)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealed:
-    """One encoded password, read into its parts."""
+class _EncodedPassword:
+    """The parts of one encoded password."""
 
     factory: str
     cipher: str
@@ -136,10 +136,10 @@ class _Sealed:
     length: int
     salt: bytes = field(repr=False)
     vector: bytes = field(repr=False)
-    hidden: bytes = field(repr=False)
+    ciphertext: bytes = field(repr=False)
 
     @classmethod
-    def read(cls, text: str) -> _Sealed:
+    def read(cls, text: str) -> _EncodedPassword:
         parts = dict(each.strip().rpartition(":")[::2] for each in text.split(","))
         try:
             bits, iterations, length = (int(parts[name]) for name in ("keyLength", "iterations", "passwordLength"))
@@ -147,7 +147,7 @@ class _Sealed:
             data = (b64decode(parts[name], validate=True) for name in names)
             made = cls(parts["keyFactoryAlgorithm"], parts["cipherAlgorithm"], bits, iterations, length, *data)
         except (KeyError, ValueError, Base64Error):
-            raise UndecodablePassword("a password does not have the form that Kafka gives it") from None
+            raise UndecodablePassword("a password is not in Kafka's format") from None
         if (
             made.factory not in _HASHES
             or made.cipher not in (_CBC, _GCM)
@@ -155,56 +155,56 @@ class _Sealed:
             or not 0 < made.iterations <= _MOST_ITERATIONS
             or not made._fits()
         ):
-            raise UndecodablePassword("a password was encoded in a way that kconf does not know")
+            raise UndecodablePassword("a password was encoded with parameters that kconf does not support")
         return made
 
     def _fits(self) -> bool:
         if self.cipher == _GCM:
-            return 8 <= len(self.vector) <= 128 and len(self.hidden) >= _TAG
-        return len(self.vector) == _BLOCK and len(self.hidden) >= _BLOCK and len(self.hidden) % _BLOCK == 0
+            return 8 <= len(self.vector) <= 128 and len(self.ciphertext) >= _TAG
+        return len(self.vector) == _BLOCK and len(self.ciphertext) >= _BLOCK and len(self.ciphertext) % _BLOCK == 0
 
-    def opened(self, secret: str) -> str | None:
-        """The password; None where the secret is another one. CBC proves nothing, so padding and length must fit."""
-        key = _stretched(secret, self.factory, self.salt, self.iterations, self.key_bits)
+    def decrypt(self, secret: str) -> str | None:
+        """The password; None if the secret is wrong. CBC has no authentication, so padding and length are checked."""
+        key = _derive_key(secret, self.factory, self.salt, self.iterations, self.key_bits)
         try:
-            value = _shown(self.cipher, key, self.vector, self.hidden).decode()
+            value = _decrypt(self.cipher, key, self.vector, self.ciphertext).decode()
         except ValueError:
             return None
         return value if _length(value) == self.length else None
 
 
-def _stretched(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
+def _derive_key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
     return pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, bits // 8)
 
 
 def _length(password: str) -> int:
-    """As Java counts it: in units of UTF-16."""
+    """As in Java: the number of UTF-16 code units."""
     return len(password.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _hidden(cipher: str, key: bytes, vector: bytes, data: bytes) -> bytes:
+def _encrypt(cipher: str, key: bytes, vector: bytes, data: bytes) -> bytes:
     if cipher == _CBC:
         pad = _BLOCK - len(data) % _BLOCK
-        writer = _cbc(key, vector).encryptor()
-        return writer.update(data + bytes([pad]) * pad) + writer.finalize()
-    sealer = _gcm(key, vector).encryptor()
-    return sealer.update(data) + sealer.finalize() + sealer.tag
+        encryptor = _cbc(key, vector).encryptor()
+        return encryptor.update(data + bytes([pad]) * pad) + encryptor.finalize()
+    encryptor = _gcm(key, vector).encryptor()
+    return encryptor.update(data) + encryptor.finalize() + encryptor.tag
 
 
-def _shown(cipher: str, key: bytes, vector: bytes, hidden: bytes) -> bytes:
-    """Raises ValueError where the key does not fit."""
+def _decrypt(cipher: str, key: bytes, vector: bytes, ciphertext: bytes) -> bytes:
+    """Raises ValueError if the key is wrong."""
     from cryptography.exceptions import InvalidTag
 
     if cipher == _CBC:
-        reader = _cbc(key, vector).decryptor()
-        data = reader.update(hidden) + reader.finalize()
+        decryptor = _cbc(key, vector).decryptor()
+        data = decryptor.update(ciphertext) + decryptor.finalize()
         pad = data[-1]
         if not 1 <= pad <= _BLOCK or data[-pad:] != bytes([pad]) * pad:
             raise ValueError("padding")
         return data[:-pad]
     try:
-        opener = _gcm(key, vector, hidden[-_TAG:]).decryptor()
-        return opener.update(hidden[:-_TAG]) + opener.finalize()
+        decryptor = _gcm(key, vector, ciphertext[-_TAG:]).decryptor()
+        return decryptor.update(ciphertext[:-_TAG]) + decryptor.finalize()
     except InvalidTag:
         raise ValueError("tag") from None
 

@@ -1,8 +1,7 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677) as Kafka speaks them, for client, server and stores.
+"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677) as in Kafka, for client, server and stores.
 
-No channel binding, no SASLprep: names and passwords are plain UTF-8 (spec 7.7). Nothing here draws a random number:
-nonces and salts are given. Whatever goes wrong is a `ScramError` that says what, and never shows a secret; what a
-server tells its client is the caller's choice, and should be less.
+No channel binding, no SASLprep: names and passwords are plain UTF-8. Nonces and salts are parameters, so nothing here
+is random. Errors are `ScramError`s, which never contain a secret; a server should send its client less detail.
 """
 
 from __future__ import annotations
@@ -19,36 +18,36 @@ from kconf.model.scram import Credential, Mechanism
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
-_MOST_ITERATIONS: Final = 1_000_000  # that a client will do for a server which it does not know yet
+_MOST_ITERATIONS: Final = 1_000_000  # that a client performs for a server that is not authenticated yet
 
 _HASHES: Final = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 _GS2: Final = "n,,"
 
 
 class ScramError(KconfError):
-    """A message that is malformed, or a proof that does not hold."""
+    """A malformed message, or an invalid proof."""
 
 
 def salted_password(mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> bytes:
-    """RFC 5802's Hi(): all that is ever derived from a password."""
+    """RFC 5802's Hi(): everything else is derived from this, not from the password."""
     return pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
 
 
 def credential(mechanism: Mechanism, salted: bytes, salt: bytes, iterations: int) -> Credential:
-    """What a server keeps of a salted password."""
+    """What a server stores for a salted password."""
     name = _HASHES[mechanism]
     stored = new_hash(name, digest(salted, b"Client Key", name)).digest()
     return Credential(salt, stored, digest(salted, b"Server Key", name), iterations)
 
 
-def to_text(kept: Credential) -> str:
-    """A credential as Kafka writes it down."""
-    parts = {"salt": kept.salt, "stored_key": kept.stored_key, "server_key": kept.server_key}
-    return ",".join(f"{name}={_encoded(value)}" for name, value in parts.items()) + f",iterations={kept.iterations}"
+def to_text(stored: Credential) -> str:
+    """A credential in the format that Kafka stores."""
+    parts = {"salt": stored.salt, "stored_key": stored.stored_key, "server_key": stored.server_key}
+    return ",".join(f"{name}={_encoded(value)}" for name, value in parts.items()) + f",iterations={stored.iterations}"
 
 
 def from_text(text: str) -> Credential:
-    """Kafka's written form: these four keys in any order, and no others."""
+    """Parse the format that Kafka stores: these four keys in any order, and no others."""
     parts = dict(each.partition("=")[::2] for each in text.split(","))
     if parts.keys() != {"salt", "stored_key", "server_key", "iterations"} or not parts["iterations"].isdecimal():
         raise ScramError("a stored credential does not have the four parts that it should")
@@ -68,7 +67,7 @@ class ScramClient:
         return f"{_GS2}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """The proof that we know the password."""
+        """The proof that the client knows the password."""
         text = _text(server_first)
         parts = _attributes(text)
         nonce, salt, count = parts.get("r", ""), parts.get("s"), parts.get("i", "")
@@ -86,7 +85,7 @@ class ScramClient:
         return f"{without_proof},p={_encoded(proof)}".encode()
 
     def verify(self, server_final: bytes) -> None:
-        """Make sure that the server knows the password too."""
+        """Check that the server knows the password too."""
         parts = _attributes(_text(server_final))
         if "e" in parts:
             raise ScramError(f"the server refused the login: {parts['e']}")
@@ -95,7 +94,7 @@ class ScramClient:
 
 
 class ClientFirst(NamedTuple):
-    """What a client opens with; `authzid` is empty or the user."""
+    """A client's first message; `authzid` is empty or the user."""
 
     user: str
     authzid: str
@@ -105,7 +104,7 @@ class ClientFirst(NamedTuple):
 
 
 def read_client_first(message: bytes) -> ClientFirst:
-    """Read a client's first message. Kafka takes the header `n` only: neither `y` nor a channel binding."""
+    """Parse a client's first message. As in Kafka the header must be `n`: neither `y` nor a channel binding."""
     text = _text(message)
     parts = text.split(",", 2)
     if len(parts) != 3 or parts[0] != "n" or not (parts[1] == "" or parts[1].startswith("a=")):
@@ -126,35 +125,35 @@ def read_client_first(message: bytes) -> ClientFirst:
 class ScramServer:
     """Two steps after `read_client_first`: `first()`, `final(client_final)`.
 
-    For an unknown user a server may go on with a credential that nothing fits, so as not to tell who exists.
+    For an unknown user a server may continue with a credential that no password matches, to hide which users exist.
     """
 
-    def __init__(self, mechanism: Mechanism, opened: ClientFirst, kept: Credential, nonce: str) -> None:
-        self._mechanism, self._opened, self._kept = mechanism, opened, kept
-        self._nonce = opened.nonce + nonce
+    def __init__(self, mechanism: Mechanism, client_first: ClientFirst, stored: Credential, nonce: str) -> None:
+        self._mechanism, self._client_first, self._stored = mechanism, client_first, stored
+        self._nonce = client_first.nonce + nonce
 
     def first(self) -> bytes:
-        return f"r={self._nonce},s={_encoded(self._kept.salt)},i={self._kept.iterations}".encode()
+        return f"r={self._nonce},s={_encoded(self._stored.salt)},i={self._stored.iterations}".encode()
 
     def final(self, client_final: bytes) -> bytes:
-        """Our own proof, once the client's holds."""
+        """The server's proof, if the client's is valid."""
         text = _text(client_final)
         without_proof, found, proof_text = text.rpartition(",p=")
         parts = _attributes(without_proof)
-        header = "n," + (f"a={_escaped(self._opened.authzid)}" if self._opened.authzid else "") + ","
-        # The whole nonce is compared: a laxer check was CVE-2024-56128.
+        header = "n," + (f"a={_escaped(self._client_first.authzid)}" if self._client_first.authzid else "") + ","
+        # The whole nonce is compared: checking less was CVE-2024-56128.
         if not found or not compare_digest(parts.get("r", "").encode(), self._nonce.encode()):
             raise ScramError("a client's final message has another nonce")
         if _decoded(parts.get("c", "")) != header.encode():
             raise ScramError("a client's final message has another header than its first")
         name = _HASHES[self._mechanism]
-        message = b",".join((self._opened.bare.encode(), self.first(), without_proof.encode()))
-        proof, signature = _decoded(proof_text), digest(self._kept.stored_key, message, name)
+        message = b",".join((self._client_first.bare.encode(), self.first(), without_proof.encode()))
+        proof, signature = _decoded(proof_text), digest(self._stored.stored_key, message, name)
         if len(proof) != len(signature):
             raise ScramError("a client's proof has the wrong length")
-        if not compare_digest(new_hash(name, _xor(proof, signature)).digest(), self._kept.stored_key):
+        if not compare_digest(new_hash(name, _xor(proof, signature)).digest(), self._stored.stored_key):
             raise ScramError("a client's proof does not hold")
-        return f"v={_encoded(digest(self._kept.server_key, message, name))}".encode()
+        return f"v={_encoded(digest(self._stored.server_key, message, name))}".encode()
 
 
 def _text(message: bytes) -> str:
@@ -165,7 +164,7 @@ def _text(message: bytes) -> str:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """`n=x,r=y` as a mapping, in order; of a letter given twice the first counts."""
+    """`n=x,r=y` as a mapping, in order; the first of two equal names counts."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")

@@ -1,4 +1,4 @@
-"""TLS: whom to trust, and who we are. Certificates are PEM texts; stores.py makes them from Java's key stores."""
+"""TLS: trusted certificates and the own certificate, as PEM. keystores.py converts Java's keystores to PEM."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Tls(NamedTuple):
-    """`ca`, `certificate` and `key` are PEM, as text or as the name of a file.
+    """`ca`, `certificate` and `key` are PEM, as text or as the path of a file.
 
-    Without a `ca` the system's are trusted. `certificate` (the chain, ours first) and `key` are for mutual TLS; both
-    may be in one file. `check_hostname` and `verify` are for tests.
+    Without a `ca` the certificates of the system are trusted. `certificate` (the chain, own certificate first) and
+    `key` are for mutual TLS; both may be in one file. Only tests turn `check_hostname` and `verify` off.
     """
 
     ca: str | None = None
@@ -52,11 +52,11 @@ class Tls(NamedTuple):
         return context
 
     def trust(self, context: SSLContext) -> None:
-        """Trust `ca`, and nobody else."""
+        """Trust `ca` only."""
         context.load_verify_locations(cadata=_certificates(self.ca or ""))
 
     def limit(self, context: SSLContext) -> None:
-        """Keep to the ciphers and versions."""
+        """Allow only the configured ciphers and versions."""
         import ssl
 
         if self.ciphers:
@@ -69,21 +69,21 @@ class Tls(NamedTuple):
             context.minimum_version, context.maximum_version = wanted[0], wanted[-1]
 
     def identify(self, context: SSLContext) -> None:
-        """Show who we are. Python loads a key from files only: they are ours alone, and gone at once."""
+        """Load the certificate and key. Python loads a key from a file only: it is private, and deleted at once."""
         chain = pem_text(self.certificate or "", "the certificate")
         key = pem_text(self.key, "the private key") if self.key is not None else ""
-        handle, path = tempfile.mkstemp(prefix="kconf-", suffix=".pem")  # made with mode 0600
+        handle, path = tempfile.mkstemp(prefix="kconf-", suffix=".pem")  # created with mode 0600
         try:
             with os.fdopen(handle, "w") as file:
                 file.write(f"{key}\n{chain}\n")
-            # Without a password of ours an encrypted key must fail, not ask on the terminal.
+            # Without a password, an encrypted key must fail instead of prompting on the terminal.
             context.load_cert_chain(path, password=self.key_password or "")
         finally:
             os.unlink(path)
 
 
 def _certificates(given: str) -> str:
-    """The certificates of a PEM text alone: bundles have comments in any language between them."""
+    """Only the certificates of a PEM text: bundles may have comments in any encoding between them."""
     text = pem_text(given, "the trusted certificates")
     found = re.findall(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\sA-Za-z0-9+/=]+-----END [A-Z0-9 ]+-----", text)
     if not found:
@@ -92,7 +92,7 @@ def _certificates(given: str) -> str:
 
 
 def pem_text(given: str, what: str) -> str:
-    """PEM itself, or the file that has it."""
+    """The PEM text, which may be given as the path of a file."""
     if "-----BEGIN" in given:
         return given
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import inspect
 import signal
 import socket
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -78,6 +80,26 @@ def test_both_clients_have_the_same_methods() -> None:
     ours = {name for name in public(AdminClient) if name not in ("from_properties", "watch_changes")}
     assert all(inspect.iscoroutinefunction(getattr(AdminClient, name)) for name in ours)
     assert not any(inspect.iscoroutinefunction(getattr(SyncAdminClient, name)) for name in ours)
+
+
+def test_the_methods_of_both_clients_do_the_same() -> None:
+    """The sync methods are the async ones without `async` and `await`; only how a call is run differs."""
+
+    class Sync(ast.NodeTransformer):
+        def visit_Await(self, node: ast.Await) -> ast.AST:
+            return self.visit(node.value)  # type: ignore[no-any-return]
+
+    def bodies(cls: type) -> dict[str, list[str]]:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(tree, ast.ClassDef)
+        methods = [each for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        return {
+            each.name: [ast.unparse(Sync().visit(line)).replace("watch_sync", "watch") for line in each.body]
+            for each in methods
+            if not each.name.startswith("_") and each.name != "close"
+        }
+
+    assert bodies(AdminClient) == bodies(SyncAdminClient)
 
 
 def test_every_public_name_is_there() -> None:

@@ -13,7 +13,7 @@ from kconf.client.calls.base import CallResult
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import disconnect_hint, is_tls_error, reason
 from kconf.client.transport.frames import FrameReader
-from kconf.client.transport.handshake import Login, Session, handshake
+from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.in_flight import InFlightRequests
 from kconf.client.transport.requests import NodeRequest, no_response
 from kconf.errors import AuthenticationFailed, ConnectionFailed, ProtocolError
@@ -93,7 +93,7 @@ class AsyncNodeConnection(asyncio.Protocol):
             try:
                 frame = steps.send(response)
             except StopIteration as done:
-                session: Session = done.value
+                session: NodeSession = done.value
                 break
         self._handshake = None
         self._in_flight = InFlightRequests(session.node, self._settings.client_id)

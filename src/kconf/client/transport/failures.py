@@ -27,4 +27,4 @@ def disconnect_hint(security: SecuritySettings) -> str:
     """What may be wrong if a broker closes a new connection without a response."""
     if security.tls is None:
         return " (does this listener expect TLS, or is it not Kafka?)"
-    return " (does it ask for a certificate?)" if security.tls.certificate is None else ""
+    return " (does it require a client certificate?)" if security.tls.certificate is None else ""

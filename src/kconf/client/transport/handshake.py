@@ -28,7 +28,7 @@ _ERROR_CODE = struct.Struct(">h")
 _RENEW_AFTER = 0.85  # of a session's lifetime
 
 
-class Session(NamedTuple):
+class NodeSession(NamedTuple):
     """The result of a handshake. `lifetime` is in seconds, 0 if the session does not expire (KIP-368)."""
 
     node: NodeVersions
@@ -51,7 +51,7 @@ class Login(NamedTuple):
         return cls(sasl.mechanism, sasl.exchange(host))
 
 
-def handshake(client_id: str, address: Address, login: Login | None) -> Generator[bytes, bytes, Session]:
+def handshake(client_id: str, address: Address, login: Login | None) -> Generator[bytes, bytes, NodeSession]:
     """Yields frames to send and is sent the frames of the responses."""
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -68,7 +68,7 @@ def handshake(client_id: str, address: Address, login: Login | None) -> Generato
     _, body = read_response(api, version, frame)
     node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
-    return Session(node, lifetime)
+    return NodeSession(node, lifetime)
 
 
 def _error_code(frame: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What a call asks of the transport, as values: requests to nodes, and delays between them."""
+"""The steps of a call as values: requests to nodes, and delays between attempts."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 from kconf.client.settings import ClientSettings
 from kconf.client.transport.frames import FrameReader
-from kconf.client.transport.handshake import Session
+from kconf.client.transport.handshake import NodeSession
 from kconf.client.transport.in_flight import InFlightRequests
 from kconf.client.transport.requests import NodeRequest
 
@@ -18,7 +18,9 @@ CHUNK = 1 << 18
 class SyncNodeConnection:
     """A connection that is open and logged in."""
 
-    def __init__(self, sock: socket.socket, session: Session, settings: ClientSettings, frames: FrameReader) -> None:
+    def __init__(
+        self, sock: socket.socket, session: NodeSession, settings: ClientSettings, frames: FrameReader
+    ) -> None:
         self._socket, self._frames = sock, frames
         self.in_flight: InFlightRequests[int] = InFlightRequests(session.node, settings.client_id)
         self.throttled_until = 0.0

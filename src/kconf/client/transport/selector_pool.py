@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import disconnect_hint, is_tls_error, reason
 from kconf.client.transport.frames import FrameReader
-from kconf.client.transport.handshake import Login, Session, handshake
+from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.requests import NodeRequest, Reply
 from kconf.client.transport.selector_batch import SelectorBatch
 from kconf.client.transport.selector_connection import CHUNK, SyncNodeConnection
@@ -148,7 +148,7 @@ class _Stream:
                 return received[0]
 
 
-def _handshake(stream: _Stream, client_id: str, address: Address, login: Login | None) -> Session:
+def _handshake(stream: _Stream, client_id: str, address: Address, login: Login | None) -> NodeSession:
     steps = handshake(client_id, address, login)
     frame = next(steps)
     while True:
@@ -156,5 +156,5 @@ def _handshake(stream: _Stream, client_id: str, address: Address, login: Login |
         try:
             frame = steps.send(response)
         except StopIteration as done:
-            session: Session = done.value
+            session: NodeSession = done.value
             return session

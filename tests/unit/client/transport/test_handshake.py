@@ -9,7 +9,7 @@ import pytest
 from kconf import AuthenticationFailed, Plain, UnsupportedSaslMechanism
 from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address
-from kconf.client.transport.handshake import Login, Session, handshake
+from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_header
 from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -29,10 +29,10 @@ def version_of(sent: bytes) -> int:
     return read_header(sent[4:], False).version
 
 
-def ends(steps: Any, response: bytes) -> Session:
+def ends(steps: Any, response: bytes) -> NodeSession:
     with pytest.raises(StopIteration) as stopped:
         steps.send(response)
-    session: Session = stopped.value.value
+    session: NodeSession = stopped.value.value
     return session
 
 

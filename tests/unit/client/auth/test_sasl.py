@@ -1,0 +1,35 @@
+"""SASL mechanisms of a client, without a broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kconf import AuthenticationFailed, ConfigurationError, OAuthBearer, Plain, Scram
+from kconf.client.auth.sasl import Token
+from tests.unit.client.auth.exchanges import messages
+
+
+def test_a_bearer_token_and_its_refusal() -> None:
+    bearer = OAuthBearer(lambda: "t0ken", extensions={"cluster": "c"})
+
+    assert messages(bearer, b"") == [b"n,,\x01auth=Bearer t0ken\x01cluster=c\x01\x01"]
+    assert messages(OAuthBearer(lambda: Token("t", {"a": "b"})), b"") == [b"n,,\x01auth=Bearer t\x01a=b\x01\x01"]
+    with pytest.raises(AuthenticationFailed, match="invalid_token"):
+        messages(bearer, b'{"status":"invalid_token"}', b"")
+    assert "t0ken" not in repr(bearer) + repr(Token("t0ken"))
+
+
+def test_a_server_that_fails_the_proof_is_refused() -> None:
+    exchange = Scram("user", "pencil").exchange("host")
+    nonce = next(exchange).rpartition(b"r=")[2]
+    exchange.send(b"r=" + nonce + b"x,s=AAAA,i=4096")
+    with pytest.raises(AuthenticationFailed, match="does not know the password"):
+        exchange.send(b"v=AAAA")
+
+
+@pytest.mark.parametrize("make", [lambda: Plain("", "x"), lambda: Plain("x", ""), lambda: Scram("x", "y", "MD5")])
+def test_what_a_login_needs(make: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        make()
