@@ -337,11 +337,11 @@ _KNOWN = frozenset(int(code) for code in ErrorCode)
 
 
 class StoreError(KconfError):
-    """The keeper failed."""
+    """The store failed."""
 
 
 class StoreUnavailable(StoreError):
-    """The keeper cannot be reached or written now; trying again later may work."""
+    """The store cannot be reached or written now; trying again later may work."""
 
 
 class StoreReadOnly(StoreError):
@@ -357,11 +357,11 @@ class StoreMismatch(StoreError):
 
 
 class RevisionConflict(StoreError):
-    """A guard was broken: the resource has moved since the plan was made."""
+    """A guard does not hold: the resource has changed since the plan was made."""
 
 
 class ChangeTooLarge(RevisionConflict):
-    """One resource is larger than the keeper can take; planning again does not help."""
+    """One resource is too large for the store; planning again does not help."""
 
 
 class JournalTrimmed(StoreError):

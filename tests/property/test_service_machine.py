@@ -375,7 +375,7 @@ def _without_secrets(snapshot: Snapshot) -> tuple[object, ...]:
         place: {key: value for key, value in values.items() if key != "own.key"} | {"": str("own.key" in values)}
         for place, values in snapshot.configs.items()
     }
-    return snapshot.revision, snapshot.topics, snapshot.topic_ids, snapshot.twins, configs, snapshot.changed
+    return snapshot.revision, snapshot.topics, snapshot.topic_ids, snapshot.metric_names, configs, snapshot.changed
 
 
 class SqliteMachine(ServiceMachine):

@@ -1,4 +1,4 @@
-"""What a principal may do to what: the numbers that ACLs and authorized-operations fields use."""
+"""ACLs: operations, resource types and permissions with their numbers in the protocol, bindings and filters."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Operation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-    __hash__ = int.__hash__  # Enum's own hashes the name in Python code; rights are looked up on every request
+    __hash__ = int.__hash__  # Enum's own hashes the name in Python code; ACLs are looked up on every request
 
 
 class AclType(IntEnum):
-    """The resource types of ACLs. Not those of configs: a broker's configuration is the cluster's here."""
+    """The resource types of ACLs. They differ from those of configs: broker configs belong to the cluster here."""
 
     UNKNOWN = 0
     ANY = 1
@@ -46,11 +46,11 @@ class AclType(IntEnum):
 CLUSTER_NAME = "kafka-cluster"
 
 Authorize = Callable[[Operation, AclType, str], bool]
-"""May this caller do that to the named resource?"""
+"""Whether the caller is authorized for an operation on the named resource."""
 
 
 def allow_all(_operation: Operation, _type: AclType, _name: str) -> bool:
-    """Where there is no authorizer everyone may do everything."""
+    """Without an authorizer every operation is allowed."""
     return True
 
 
@@ -62,7 +62,7 @@ class Permission(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How an ACL's resource name is meant; ANY and MATCH are for filters alone."""
+    """How the resource name of an ACL matches; ANY and MATCH are for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -72,7 +72,7 @@ class PatternType(IntEnum):
 
 
 class AclBinding(NamedTuple):
-    """One rule: this principal, from this host, may or may not do that to these resources."""
+    """One ACL: a principal, from a host, is allowed or denied an operation on a resource pattern."""
 
     resource_type: AclType
     name: str
@@ -88,7 +88,7 @@ class AclBinding(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which bindings are meant; None and ANY match everything."""
+    """Selects bindings; None and ANY match everything."""
 
     resource_type: AclType = AclType.ANY
     name: str | None = None

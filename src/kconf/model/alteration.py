@@ -1,4 +1,4 @@
-"""A wish: what a caller would like to change. Nothing here has happened yet."""
+"""Requested changes, before they are planned and committed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kconf.model.resource import Resource
 
 
 class OpType(IntEnum):
-    """KIP-339's operations. The wire may bring other numbers: they fail their resource."""
+    """KIP-339's operations. A request may have other numbers: an error of their resource."""
 
     SET = 0
     DELETE = 1
@@ -19,21 +19,21 @@ class OpType(IntEnum):
 
 
 class AlterConfigOp(NamedTuple):
-    """One wish about one key."""
+    """One requested change of one key."""
 
     op: int
     key: str
     value: str | None = None
 
     def __repr__(self) -> str:
-        """Without the value: what is wished for may be a secret, and only its resource's keys could tell."""
-        return f"Alteration(op={self.op!r}, key={self.key!r}, value={None if self.value is None else '[hidden]'})"
+        """Without the value: it may be a secret, and only the definition of the key says so."""
+        return f"AlterConfigOp(op={self.op!r}, key={self.key!r}, value={None if self.value is None else '[hidden]'})"
 
 
 class ResourceAlterations(NamedTuple):
-    """The wishes about one resource. They are granted together or not at all.
+    """The requested changes of one resource, applied all or none.
 
-    Compare-and-set: with an `expected` revision they are refused if the resource has changed after it (-1: any).
+    Compare-and-set: with an `expected` revision they are rejected if the resource has changed after it (-1: any).
     """
 
     resource: Resource
@@ -42,7 +42,7 @@ class ResourceAlterations(NamedTuple):
 
 
 class NewTopic(NamedTuple):
-    """A topic to be made; -1 means the cluster's default, `assignment` maps partitions to broker ids."""
+    """A topic to be created; -1 is the cluster's default, `assignment` maps partitions to broker ids."""
 
     name: str
     partitions: int = -1

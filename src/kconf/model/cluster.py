@@ -1,4 +1,4 @@
-"""What a cluster says about itself: its nodes, its topics, its groups."""
+"""Descriptions of a cluster: its nodes, topics and groups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Node(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """`controller` is None where none is known; `authorized_operations` where they were not asked for."""
+    """`controller` is None if it is unknown; `authorized_operations` if they were not requested."""
 
     cluster_id: str | None
     controller: Node | None
@@ -50,7 +50,7 @@ class TopicListing(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition; `leader` is None where there is none."""
+    """A partition; `leader` is None if it has none."""
 
     partition: int
     leader: int | None
@@ -68,7 +68,7 @@ class TopicDescription(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """KIP-525: a topic as it was made. What the broker does not tell, or may not, is None."""
+    """KIP-525: a topic as it was created. What the broker does not return is None."""
 
     name: str
     topic_id: UUID
@@ -78,7 +78,7 @@ class CreatedTopic(NamedTuple):
 
 
 class GroupListing(NamedTuple):
-    """A group in a list; state and type are empty where the broker does not tell them."""
+    """A group in a list; state and type are empty if the broker does not return them."""
 
     name: str
     protocol: str

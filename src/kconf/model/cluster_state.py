@@ -1,6 +1,6 @@
-"""A cluster's configuration as someone read it, all at once or in part: what is exported, compared and snapshotted.
+"""A cluster's configuration, or a part of it, as a client read it: to be exported, compared and written to a file.
 
-Unlike a Snapshot it has no revision of its own to stand on: it is what many answers said between `started` and `taken`.
+Unlike a Snapshot it is not as of one revision: it was read with many requests between `started` and `taken`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TopicShape(NamedTuple):
 
 
 class MissingPart(NamedTuple):
-    """What the cluster refused or does not have: `quotas`, `topic:orders`, …"""
+    """What could not be read: `quotas`, `topic:orders`, …"""
 
     what: str
     failure: ApiError
@@ -36,7 +36,7 @@ class MissingPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What was read. `revision` is the oldest that a kconf server answered from, None elsewhere."""
+    """What was read. `revision` is the oldest among the responses of a kconf server; None for other clusters."""
 
     cluster: str = ""
     started: int = 0
@@ -50,5 +50,7 @@ class ClusterState:
     revision: int | None = None
 
     def __repr__(self) -> str:
-        """In short: an event loop prints what its tasks return, and ten thousand topics take their time."""
-        return f"Reading({self.cluster!r}, topics={len(self.topics)}, missing={[each.what for each in self.missing]})"
+        """Short: an event loop in debug mode formats the results of tasks, which is slow for ten thousand topics."""
+        return (
+            f"ClusterState({self.cluster!r}, topics={len(self.topics)}, missing={[each.what for each in self.missing]})"
+        )

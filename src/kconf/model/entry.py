@@ -1,8 +1,8 @@
-"""The resolved answer for one key on one resource, and for all of them.
+"""The resolved value of a key of a resource, and of all its keys.
 
-Entries are shared: two topics without overrides hold the very same objects. `memo` keeps what others derive from an
-entry or a view (its bytes on the wire, say), so that it lives exactly as long as what it was derived from.
-No dataclasses here: every command pays for this module at its start.
+Entries are shared: topics without overrides have the same objects. `memo` caches what others derive from an entry or a
+view, such as its encoded bytes, for as long as the entry or view exists.
+No dataclasses here: every command imports this module when it starts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconf.model.resource import Resource, ResourceType
 
 
 class Source(IntEnum):
-    """The level a value comes from."""
+    """The config source of a value, as in Kafka."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -39,7 +39,7 @@ SOURCE_NAMES: Final = {
     Source.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
     Source.GROUP: "DYNAMIC_GROUP_CONFIG",
 }
-"""What Kafka calls the levels."""
+"""Kafka's names of the config sources."""
 
 _OWN: Final = {
     ResourceType.TOPIC: Source.TOPIC,
@@ -51,14 +51,14 @@ _OWN: Final = {
 
 
 def own_source(resource: Resource) -> Source:
-    """The level at which a resource's own values stand."""
+    """The config source of the values that are set on a resource itself."""
     if resource.type is ResourceType.BROKER and not resource.name:
         return Source.DEFAULT_BROKER
     return _OWN.get(resource.type, Source.UNKNOWN)
 
 
 class ValueType(IntEnum):
-    """The type of a key, by its number on the wire."""
+    """The type of a key, by its number in the protocol."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -73,7 +73,7 @@ class ValueType(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One rung of the precedence ladder: a value, where it is set and under which name."""
+    """One candidate in the order of precedence: a value, its config source and the key that sets it."""
 
     name: str
     value: str | None
@@ -81,7 +81,7 @@ class Synonym(NamedTuple):
 
 
 class Entry:
-    """The resolved answer for one key. A sensitive one has no value, here or in its synonyms."""
+    """The resolved value of one key. A sensitive one has no value, neither here nor in its synonyms."""
 
     __slots__ = (  # noqa: RUF023 – in the order of the arguments
         "name",
@@ -129,7 +129,7 @@ class Entry:
 
 
 class View:
-    """All entries of a resource at a snapshot, in ascending order of their names."""
+    """All entries of a resource at a snapshot, sorted by name."""
 
     __slots__ = ("entries", "memo")
 

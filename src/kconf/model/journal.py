@@ -1,7 +1,7 @@
-"""What was done: changes, and the revisions that carry them.
+"""Committed changes, revisions and audit entries.
 
-A `Change` holds the real values. Its journal line is the redacted form, in which a keyed hash stands for a sensitive
-value: two equal secrets look equal, and nothing else can be learned.
+A `Change` has the clear values. The journal has its redacted form, in which a keyed hash replaces a sensitive value:
+equal secrets have equal hashes, and nothing else is revealed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kconf.model.resource import Resource
 
 
 class ChangeKind(StrEnum):
-    """What a line of the journal is about."""
+    """What a change is about."""
 
-    CONFIG = "config"  # before and after are the values of `key`; after None: the override is gone
-    TOPIC = "topic"  # before and after are Topics as JSON; made, grown or deleted
+    CONFIG = "config"  # before and after are the values of `key`; after None: the override was removed
+    TOPIC = "topic"  # before and after are Topics as JSON; created, grown or deleted
 
 
 class Change(NamedTuple):
-    """One committed line: `resource`'s `key` went from `before` to `after` (None: not set)."""
+    """One change: the `key` of `resource` went from `before` to `after` (None: not set)."""
 
     kind: ChangeKind
     resource: Resource
@@ -55,22 +55,22 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One committed plan. `time` is milliseconds since 1970; the order is that of the numbers, never of the clock."""
+    """One committed plan. `time` is milliseconds since 1970; numbers define the order, times do not."""
 
     number: int
     time: int
     caller: RequestContext
     changes: Sequence[Change]
     origin: str = "kconf"
-    sequence: int = 0  # its place in the journal, without gaps; 0 where the numbers themselves have none
+    sequence: int = 0  # its position in the journal, without gaps; 0 if the numbers have no gaps either
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A request about one resource that changed nothing: refused (`code` is not 0), or a dry run.
+    """A request for one resource that committed nothing: refused (`code` is not 0), or a dry run.
 
-    Where it is neither, something was changed that is not kept: the level of a logger. It has no revision of its own,
-    and names the one it was judged on; values are never kept. `number` is given by the store.
+    If it is neither, it changed something that is not stored: the level of a logger. `revision` is the one on which it
+    was evaluated; values are never stored. The store assigns `number`.
     """
 
     time: int
@@ -84,10 +84,10 @@ class AuditEntry:
 
 
 def redact_change(change: Change, key: bytes) -> Change:
-    """The form that may be written down and shown."""
+    """The form that may be stored and shown."""
     if not change.sensitive:
         return change
-    return change._replace(before=_sealed(change.before, key), after=_sealed(change.after, key))
+    return change._replace(before=_hash(change.before, key), after=_hash(change.after, key))
 
 
 def _hidden(value: str | None) -> str | None:
@@ -95,11 +95,11 @@ def _hidden(value: str | None) -> str | None:
 
 
 def redact_revision(revision: Revision, key: bytes) -> Revision:
-    """A revision with all its sensitive values sealed."""
+    """A revision with all sensitive values redacted."""
     if not any(change.sensitive for change in revision.changes):
         return revision
     return replace(revision, changes=tuple(redact_change(change, key) for change in revision.changes))
 
 
-def _sealed(value: str | None, key: bytes) -> str | None:
+def _hash(value: str | None, key: bytes) -> str | None:
     return None if value is None else "hmac:" + digest(key, value.encode(), sha256).hex()

@@ -1,4 +1,4 @@
-"""Who is there: the servers that share a store, and the real brokers beside them."""
+"""The members of a cluster: the kconf servers that share a store, and Kafka's brokers on the same ZooKeeper."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Final, NamedTuple
 
 
 class ClusterMember(NamedTuple):
-    """A server or a broker: where each of its listeners can be reached.
+    """A kconf server or a broker, and the address of each of its listeners.
 
-    `plain` is where nobody has to log in; `epoch` is another one after each start.
+    `plaintext` is the address of a PLAINTEXT listener; `epoch` is different after each start.
     """
 
     id: int
     endpoints: Mapping[str, tuple[str, int]]
     rack: str | None = None
-    plain: tuple[str, int] | None = None
+    plaintext: tuple[str, int] | None = None
     epoch: int = 0
 
 
 class ClusterMembers(NamedTuple):
-    """kconf's own servers, and Kafka's brokers; where there are any of those, kconf speaks for them."""
+    """kconf's own servers, and Kafka's brokers. If there are brokers, they are the brokers that clients see."""
 
     servers: Mapping[int, ClusterMember]
     brokers: Mapping[int, ClusterMember]
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The broker ids of the cluster, as clients are told."""
+        """The broker ids that clients see."""
         return tuple(sorted(self.brokers or self.servers))
 
 

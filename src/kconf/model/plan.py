@@ -1,4 +1,4 @@
-"""What a request would do. Deciding touches nothing; committing a plan's changes makes it true."""
+"""Plans: what a request would change. Planning has no side effects; committing the plan applies it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[T]):
-    """The changes of a request, and what its caller will be told once they are committed.
+    """The changes of a request, and its result once they are committed.
 
-    `guards` names, for each resource that the decision rests on, the revision of its last change as it was seen.
+    `guards` has each resource that the plan depends on, and the revision of its last change when it was planned.
     """
 
     outcome: T
@@ -25,7 +25,7 @@ class Plan(Generic[T]):
 
 
 class PendingCommit(NamedTuple):
-    """A plan on its way into the journal."""
+    """A plan that is ready to be committed."""
 
     caller: RequestContext
     time: int

@@ -1,4 +1,4 @@
-"""Quotas: what a user, a client id, a pair of them or an address may use."""
+"""Quotas of users, client ids, pairs of them, and IP addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IP = "ip"
 
 
 class QuotaEntity(NamedTuple):
-    """Who a quota is for: type → name, None for the default; types in ascending order. Make it with `of`."""
+    """The entity of a quota: type → name, None for the default; types in ascending order. Create it with `of`."""
 
     parts: tuple[tuple[str, str | None], ...]
 
@@ -25,7 +25,7 @@ class QuotaEntity(NamedTuple):
 
     @property
     def resource(self) -> Resource:
-        """How the entity is named where it is kept."""
+        """The entity as the resource that stores and journal use."""
         return Resource(ResourceType.QUOTA, json.dumps(dict(self.parts), separators=(",", ":"), ensure_ascii=False))
 
     @classmethod
@@ -53,14 +53,14 @@ class QuotaComponent(NamedTuple):
 
 
 class QuotaFilter(NamedTuple):
-    """Entities that satisfy every component; `strict`: and have no further types."""
+    """Selects entities that match every component; `strict`: and have no other types."""
 
     components: tuple[QuotaComponent, ...] = ()
     strict: bool = False
 
     @classmethod
     def exactly(cls, entity: QuotaEntity) -> QuotaFilter:
-        """For one entity and no other."""
+        """Matches one entity and no other."""
         match = {True: MatchType.DEFAULT, False: MatchType.EXACT}
         return cls(tuple(QuotaComponent(kind, match[name is None], name) for kind, name in entity.parts), strict=True)
 
@@ -88,7 +88,7 @@ class QuotaSource(IntEnum):
         return QuotaEntity.of(parts)
 
 
-# Is the user named, is the client id? None: the level does not have it.
+# Whether the level names the user, and the client id; None: it has no such part.
 _LEVELS: dict[QuotaSource, tuple[bool | None, bool | None]] = {
     QuotaSource.CLIENT_IN_USER: (True, True),
     QuotaSource.DEFAULT_CLIENT_IN_USER: (True, False),
@@ -102,14 +102,14 @@ _LEVELS: dict[QuotaSource, tuple[bool | None, bool | None]] = {
 
 
 class QuotaCandidate(NamedTuple):
-    """A quota that applies to someone, and the level that it comes from."""
+    """A quota that matches a user and client id, and its level."""
 
     source: QuotaSource
     value: float
 
 
 class EffectiveQuota(NamedTuple):
-    """The quota that holds for someone, where it comes from, and what loses against it, in order."""
+    """The quota in force for a user and client id, its level, and the candidates that it overrides, in order."""
 
     value: float
     source: QuotaSource
@@ -117,7 +117,7 @@ class EffectiveQuota(NamedTuple):
 
 
 class QuotaDifference(NamedTuple):
-    """A user with a client id who would get another quota, or the same from another level; None: no limit."""
+    """A user and client id whose quota, or its level, would change; None: no limit."""
 
     user: str | None
     client_id: str | None
@@ -127,14 +127,14 @@ class QuotaDifference(NamedTuple):
 
 
 class ClientQuotaOp(NamedTuple):
-    """One wish about one quota of an entity; None removes it."""
+    """One requested change of a quota of an entity; None removes it."""
 
     key: str
     value: float | None
 
 
 class ClientQuotaAlteration(NamedTuple):
-    """The wishes about one entity. They are granted together or not at all."""
+    """The requested changes of one entity, applied all or none."""
 
     entity: QuotaEntity
     alterations: tuple[ClientQuotaOp, ...]

@@ -1,4 +1,4 @@
-"""What carries configuration, and what a topic is."""
+"""Resources that have configs, and topics."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class ResourceType(IntEnum):
-    """What a resource is. Up to 127 the wire numbers of config resources (ACL resources have others).
+    """The type of a resource. Up to 127 the protocol's numbers of config resources (ACL resources have others).
 
-    Above that, what is kept and journalled the same way but never travels as a config resource.
+    Above that, what is stored and journaled in the same way but is not a config resource in the protocol.
     """
 
     UNKNOWN = 0
@@ -34,10 +34,10 @@ class ResourceType(IntEnum):
 
 
 class Resource(NamedTuple):
-    """Something that carries configuration: a topic, a broker, all brokers. Prints as `topic:orders`, `brokers`.
+    """Something that has configs: a topic, a broker, all brokers. Prints as `topic:orders`, `brokers`.
 
-    A named tuple, since planning 1,000 topics hashes it often. `type` is a bare number where the wire brought one
-    that we do not know.
+    A named tuple, since planning 1,000 topics hashes it often. `type` is a plain number if a request has an unknown
+    one.
     """
 
     type: ResourceType
@@ -53,7 +53,7 @@ class Resource(NamedTuple):
 
     @classmethod
     def brokers(cls) -> Resource:
-        """The cluster default: what holds for every broker that has no value of its own."""
+        """The cluster-wide default of all brokers."""
         return cls(ResourceType.BROKER, "")
 
     @classmethod
@@ -75,7 +75,7 @@ class Resource(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """A topic as the cluster knows it: its id, and the replicas of each partition (replicas[p] lists broker ids)."""
+    """A topic: its id, and the replicas of each partition (replicas[p] lists broker ids)."""
 
     name: str
     id: UUID
@@ -97,7 +97,7 @@ class Topic(NamedTuple):
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 Overrides = Mapping[str, str]
-"""The raw values stored at one resource. Never edited: a change makes a new one."""
+"""The raw values that are set on one resource. Never modified: a change creates a new mapping."""
 
 NO_OVERRIDES: Overrides = {}
 

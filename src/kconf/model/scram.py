@@ -1,4 +1,4 @@
-"""SCRAM credentials: what is kept of a password, and what is told of it."""
+"""SCRAM credentials, and requests to change them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Mechanism(IntEnum):
-    """The wire numbers of SCRAM mechanisms."""
+    """SCRAM mechanisms, with their numbers in the protocol."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
@@ -16,12 +16,12 @@ class Mechanism(IntEnum):
 
     @property
     def word(self) -> str:
-        """As SASL spells it."""
+        """The name of the SASL mechanism."""
         return self.name.replace("_", "-")
 
 
 class CredentialInfo(NamedTuple):
-    """What anyone with the right may be told."""
+    """What describing a credential returns."""
 
     mechanism: Mechanism
     iterations: int
@@ -29,7 +29,7 @@ class CredentialInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a server keeps: enough to check a password, not enough to log in elsewhere."""
+    """What a server stores: enough to verify a password, not enough to log in elsewhere."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -39,7 +39,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class UserScramCredentialUpsertion:
-    """A credential to be set: the client salts the password, the server never sees it."""
+    """A credential to be set: the client salts the password, and the server never sees it."""
 
     user: str
     mechanism: int

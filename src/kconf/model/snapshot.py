@@ -1,6 +1,6 @@
 """The state at one revision.
 
-A snapshot is never edited: `apply` gives the next one, which shares what did not change.
+A snapshot is immutable: `apply` returns the next one, which shares what did not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType
 class Snapshot:
     """All topics and all overrides; `changed` has the revision of each resource's last change.
 
-    `topic_ids` and `twins` are derived from `topics`; `Snapshot.of` makes them.
+    `topic_ids` and `metric_names` are derived from `topics`; `Snapshot.of` creates them.
     """
 
     EMPTY: ClassVar[Snapshot]
@@ -30,7 +30,7 @@ class Snapshot:
     revision: int = 0
     topics: Map[str, Topic] = Map()  # noqa: RUF009 – immutable
     topic_ids: Map[UUID, str] = Map()  # noqa: RUF009
-    twins: Map[str, frozenset[str]] = Map()  # noqa: RUF009 – names with '.' or '_', by what they are in metric names
+    metric_names: Map[str, frozenset[str]] = Map()  # noqa: RUF009 – topics with '.' or '_', by their metric name
     configs: Map[Resource, Overrides] = field(default=Map(), repr=False)  # secrets among them
     changed: Map[Resource, int] = Map()  # noqa: RUF009
 
@@ -38,17 +38,17 @@ class Snapshot:
     def of(
         cls, revision: int, topics: Map[str, Topic], configs: Map[Resource, Overrides], changed: Map[Resource, int]
     ) -> Snapshot:
-        """A snapshot from what a store keeps."""
-        twins: dict[str, frozenset[str]] = {}
+        """A snapshot from the contents of a store."""
+        metric_names: dict[str, frozenset[str]] = {}
         for name in topics:
             if "." in name or "_" in name:
-                twins[_metric_name(name)] = twins.get(_metric_name(name), frozenset()) | {name}
+                metric_names[_metric_name(name)] = metric_names.get(_metric_name(name), frozenset()) | {name}
         ids = Map({topic.id: name for name, topic in topics.items()})
-        return cls(revision, topics, ids, Map(twins), configs, changed)
+        return cls(revision, topics, ids, Map(metric_names), configs, changed)
 
-    def twin(self, name: str) -> str | None:
-        """Another topic whose name becomes the same when '.' is written '_'."""
-        same = self.twins.get(_metric_name(name), frozenset()) - {name}
+    def colliding_topic(self, name: str) -> str | None:
+        """Another topic with the same metric name, in which '.' becomes '_'."""
+        same = self.metric_names.get(_metric_name(name), frozenset()) - {name}
         return min(same) if same else None
 
     def overrides(self, resource: Resource) -> Overrides:
@@ -60,7 +60,7 @@ class Snapshot:
 
     def apply(self, changes: Sequence[Change], revision: int) -> Snapshot:
         """The snapshot after one committed revision."""
-        known = _Topics(self.topics, self.topic_ids, self.twins)
+        known = _Topics(self.topics, self.topic_ids, self.metric_names)
         configs, changed = self.configs, self.changed
         moved: dict[Resource, dict[str, str]] = {}
         for change in changes:
@@ -94,35 +94,37 @@ def _metric_name(name: str) -> str:
 
 
 class _Topics(NamedTuple):
-    """The three maps about topics, which move together."""
+    """The three maps of topics, which change together."""
 
     topics: Map[str, Topic]
     ids: Map[UUID, str]
-    twins: Map[str, frozenset[str]]
+    metric_names: Map[str, frozenset[str]]
 
     def apply(self, change: Change) -> _Topics:
         name = change.resource.name
-        topics, ids, twins = self
+        topics, ids, metric_names = self
         old = topics.get(name)
         if old is not None:
             ids = ids.delete(old.id)
         if change.after is None:
-            return _Topics(topics.delete(name), ids, _without(twins, name))
+            return _Topics(topics.delete(name), ids, _without(metric_names, name))
         topic = topic_from_json(name, change.after)
         if old is None and ("." in name or "_" in name):
-            twins = twins.set(_metric_name(name), twins.get(_metric_name(name), frozenset()) | {name})
-        return _Topics(topics.set(name, topic), ids.set(topic.id, name), twins)
+            metric_names = metric_names.set(
+                _metric_name(name), metric_names.get(_metric_name(name), frozenset()) | {name}
+            )
+        return _Topics(topics.set(name, topic), ids.set(topic.id, name), metric_names)
 
 
-def _without(twins: Map[str, frozenset[str]], name: str) -> Map[str, frozenset[str]]:
-    left = twins.get(_metric_name(name), frozenset()) - {name}
+def _without(metric_names: Map[str, frozenset[str]], name: str) -> Map[str, frozenset[str]]:
+    left = metric_names.get(_metric_name(name), frozenset()) - {name}
     if left:
-        return twins.set(_metric_name(name), left)
-    return twins.delete(_metric_name(name)) if _metric_name(name) in twins else twins
+        return metric_names.set(_metric_name(name), left)
+    return metric_names.delete(_metric_name(name)) if _metric_name(name) in metric_names else metric_names
 
 
 def topic_to_json(topic: Topic) -> str:
-    """A topic as it stands in the journal: its id in Kafka's own base64, the replicas of each partition."""
+    """A topic as it is in the journal: its id in Kafka's base64, the replicas of each partition."""
     return json.dumps({"id": encode_id(topic.id), "replicas": topic.replicas}, separators=(",", ":"))
 
 
@@ -140,7 +142,7 @@ def decode_id(text: str) -> UUID:
 
 
 def replay(revisions: Iterable[tuple[int, Sequence[Change]]], start: Snapshot = Snapshot.EMPTY) -> Snapshot:
-    """Fold committed changes into a snapshot."""
+    """Apply committed changes to a snapshot."""
     for number, changes in revisions:
         start = start.apply(changes, number)
     return start

@@ -1,7 +1,7 @@
-"""A reading of a whole cluster as lines of JSON: what `kconf snapshot` writes and the pipeline reads.
+"""The state of a cluster as lines of JSON: what `kconf snapshot` writes and the pipeline reads.
 
-The first line is about the file, the last one proves that it is whole. Of brokers every key is told, of all else what
-is set there; a sensitive value is null. docs/reference/formats.md shows the fields.
+The first line is about the file, the last one has the number of lines before it. Brokers have all their keys, other
+resources what is set on them; a sensitive value is null. docs/reference/formats.md shows the fields.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from kconf.model.snapshot import encode_id
 Line = dict[str, Any]
 
 
-def snapshot_lines(reading: ClusterState, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
-    """All lines of a file. `name` is the context's, `version` that of kconf."""
+def snapshot_lines(state: ClusterState, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
+    """All lines of a file. `name` is that of the context, `version` that of kconf."""
     count = 0
-    for line in _body(reading, name, labels, version):
+    for line in _body(state, name, labels, version):
         count += 1
         yield line
     yield {"kind": "end", "lines": count}
 
 
-def _body(reading: ClusterState, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
+def _body(state: ClusterState, name: str, labels: Mapping[str, str], version: str) -> Iterator[Line]:
     yield {
         "kind": "snapshot",
         "format": FORMAT,
-        "cluster": reading.cluster,
+        "cluster": state.cluster,
         "name": name,
         "labels": dict(labels),
-        "started": reading.started,
-        "taken": reading.taken,
+        "started": state.started,
+        "taken": state.taken,
         "kconf": version,
         "missing": [
-            {"what": what, "error": failure.code.name, "message": failure.message} for what, failure in reading.missing
+            {"what": what, "error": failure.code.name, "message": failure.message} for what, failure in state.missing
         ],
     }
-    for topic, shape in reading.topics.items():
+    for topic, shape in state.topics.items():
         yield topic_line(topic, *shape)
-    for resource, view in reading.configs.items():
+    for resource, view in state.configs.items():
         yield from _configs(resource, view.entries)
-    for entity, limits in reading.quotas.items():
+    for entity, limits in state.quotas.items():
         for key, value in limits.items():
             yield {"kind": "quota", "entity": dict(entity.parts), "key": key, "value": value}
-    for user, infos in reading.users.items():
+    for user, infos in state.users.items():
         for info in infos:
             yield scram_line(user, info)
-    for acl in reading.acls:
+    for acl in state.acls:
         yield acl_line(acl)
 
 
@@ -67,8 +67,14 @@ def _configs(resource: Resource, entries: Iterable[Entry]) -> Iterator[Line]:
 
 
 def topic_line(name: str, topic_id: UUID, partitions: int, replication: int, internal: bool) -> Line:
-    told = {"id": encode_id(topic_id) if topic_id.int else None, "partitions": partitions}
-    return {"kind": "topic", "name": name, **told, "replication": replication, "internal": internal}
+    return {
+        "kind": "topic",
+        "name": name,
+        "id": encode_id(topic_id) if topic_id.int else None,
+        "partitions": partitions,
+        "replication": replication,
+        "internal": internal,
+    }
 
 
 def config_line(resource: Resource, entry: Entry) -> Line:

@@ -100,9 +100,9 @@ class BrokerProxy:
     def _client(self, broker: ClusterMember) -> AdminClient:
         from kconf.client.admin import AdminClient
 
-        if broker.plain is None:
+        if broker.plaintext is None:
             raise BrokerNotAvailable(f"broker {broker.id} has no listener without a login")
-        host, port = broker.plain
+        host, port = broker.plaintext
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return AdminClient(address, timeout=_PATIENCE, connect_attempts=1)
 

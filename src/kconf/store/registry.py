@@ -67,8 +67,8 @@ def _load(module: str, url: str) -> Backend:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("kconf"):
             raise
-        extra = url.partition(":")[0]
-        raise ConfigurationError(f"{url} needs the package {error.name}: pip install 'kconf[{extra}]'") from None
+        package, extra = error.name.partition(".")[0], url.partition(":")[0]
+        raise ConfigurationError(f"{url} needs the package {package}: pip install 'kconf[{extra}]'") from None
     return backend
 
 

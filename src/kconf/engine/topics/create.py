@@ -133,7 +133,7 @@ def _create(snapshot: Snapshot, wish: NewTopic, cluster: ClusterDefaults, gate: 
     if wish.name in snapshot.topics:
         raise TopicExists(f"topic {wish.name} exists already")
     check_topic_name(wish.name)
-    twin = snapshot.twin(wish.name)
+    twin = snapshot.colliding_topic(wish.name)
     if twin is not None:
         raise InvalidTopic(f"topic {wish.name} would collide with {twin}: '.' and '_' are the same in metric names")
     overrides = _overrides(wish, cluster.ladder)

@@ -105,5 +105,5 @@ def _read_broker(number: int, facts: Any) -> ClusterMember:
         parts = urlsplit(f"//{address}")
         endpoints[name] = (str(parts.hostname), int(parts.port or 0))
     protocols = facts.get("listener_security_protocol_map", {})
-    plain = next((address for name, address in endpoints.items() if protocols.get(name, name) == "PLAINTEXT"), None)
-    return ClusterMember(number, endpoints, facts.get("rack"), plain)
+    plaintext = next((address for name, address in endpoints.items() if protocols.get(name, name) == "PLAINTEXT"), None)
+    return ClusterMember(number, endpoints, facts.get("rack"), plaintext)
