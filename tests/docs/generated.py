@@ -3,6 +3,7 @@
 docs/reference/keys.md   what may be set, from the tables in keys/
 docs/reference/cli.md    every command, from its parser
 docs/reference/tables.md the lake's tables, from lake/schemas.py
+docs/reference/server-settings.md what kconf serve reads beyond Kafka's keys, from configdef/server_settings.py
 """
 
 from __future__ import annotations
@@ -140,7 +141,31 @@ Delta Lake tables under the lake's URI; any reader of Delta reads them. `bronze`
     return "".join(parts)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "cli.md": cli_page, "tables.md": tables_page}
+def settings_page() -> str:
+    from kconf.configdef.server_settings import SERVER_SETTINGS
+
+    about = """\
+What `kconf serve` reads beyond [Kafka's own broker keys](keys.md): in the file of `--config`, by `--override`, or by an
+option of its own. A value out of bounds stops the start. `kconf explain --server` shows the same.
+"""
+    parts = [f"# Settings of the server\n\n{MADE}{about}\n"]
+    parts.append("| setting | type | default | must be | set by | is |\n|---|---|---|---|---|---|\n")
+    for setting in SERVER_SETTINGS.values():
+        key = setting.key
+        default = f"`{_cell(key.default)}`" if key.default else ""
+        check = _cell(str(key.check)) if key.check else ""
+        parts.append(
+            f"| `{key.name}` | {key.type.name.lower()} | {default} | {check} | {setting.set_by} | {key.about} |\n"
+        )
+    return "".join(parts)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "keys.md": keys_page,
+    "cli.md": cli_page,
+    "tables.md": tables_page,
+    "server-settings.md": settings_page,
+}
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from errno import EADDRINUSE
 from pathlib import Path
 
 from kconf.configdef.broker import BROKER
+from kconf.configdef.server_settings import check_settings
 from kconf.configdef.validate import check
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.server.auth.authorizer import check_authorizer
@@ -73,6 +74,7 @@ def node_id(static: Mapping[str, str]) -> int:
 def check_static(static: Mapping[str, str]) -> None:
     """Refuse what cannot be honoured, and values that their keys do not take."""
     check_authorizer(static)
+    check_settings(static)
     for name, what in _UNABLE.items():
         if static.get(name, "").strip() not in ("", *_KAFKAS_OWN):
             raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")

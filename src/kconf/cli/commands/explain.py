@@ -9,6 +9,7 @@ from kconf.cli.common.command import command
 from kconf.cli.common.target import add_output
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.configdef.lookup import keys_for, known_key
+from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.configdef.units import shown_value, unit_of
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
@@ -23,6 +24,7 @@ examples:
   kconf explain topic:retention.ms
   kconf explain min.insync.replicas --output json
   kconf explain listener.name.sasl.ssl.keystore.location
+  kconf explain --server
 """
 _KINDS: Final = {
     "topic": ResourceType.TOPIC,
@@ -31,6 +33,7 @@ _KINDS: Final = {
     "client-metrics": ResourceType.CLIENT_METRICS,
     "quota": ResourceType.QUOTA,
 }
+_SERVER: Final = "server"
 _MOST_NEAR: Final = 5
 
 
@@ -41,13 +44,20 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Tell what a key is, wherever it may be set. No cluster is asked.",
         epilog=EXAMPLES,
     )
-    parser.add_argument("keys", metavar="KEY", nargs="+", help="a key, or TYPE:KEY for one type of resource only")
+    parser.add_argument("keys", metavar="KEY", nargs="*", help="a key, or TYPE:KEY for one type of resource only")
+    parser.add_argument(
+        "--server", action="store_true", help="list the settings of kconf serve that Kafka does not have"
+    )
     add_output(parser)
     parser.set_defaults(run=command("explain", explain), rest="keys")
 
 
 def explain(options: argparse.Namespace, answer: CommandResult) -> None:
     answer.columns, answer.vertical = list(_COLUMNS), True
+    if options.server == bool(options.keys):
+        raise ConfigurationError("name a key, or give --server")
+    for name in SERVER_SETTINGS if options.server else ():
+        answer.add(**_fields(name, _SERVER, SERVER_SETTINGS[name].key))
     for word in options.keys:
         for kind, key in _found(word).items():
             answer.add(**_fields(word.rpartition(":")[2], kind, key))
@@ -55,10 +65,12 @@ def explain(options: argparse.Namespace, answer: CommandResult) -> None:
 
 def _found(word: str) -> dict[str, ConfigKey]:
     kind, colon, name = word.rpartition(":")
-    if colon and kind not in _KINDS:
-        raise ConfigurationError(f"{kind!r} is no type of resource; they are {', '.join(_KINDS)}")
-    kinds = [kind] if colon else list(_KINDS)
-    found = {each: known_key(_KINDS[each], name) for each in kinds}
+    if colon and kind not in (*_KINDS, _SERVER):
+        raise ConfigurationError(f"{kind!r} is no type of resource; they are {', '.join(_KINDS)}, {_SERVER}")
+    kinds = [kind] if colon else [*_KINDS, _SERVER]
+    found = {each: known_key(_KINDS[each], name) for each in kinds if each != _SERVER}
+    if _SERVER in kinds and name in SERVER_SETTINGS:
+        found[_SERVER] = SERVER_SETTINGS[name].key
     known = {each: key for each, key in found.items() if key is not None}
     if not known:
         raise ConfigurationError(f"{name} is no key that kconf knows{_near(name, kinds)}")
@@ -68,7 +80,7 @@ def _found(word: str) -> dict[str, ConfigKey]:
 def _near(name: str, kinds: list[str]) -> str:
     from difflib import get_close_matches
 
-    names = {each for kind in kinds for each in keys_for(_KINDS[kind])}
+    names = {each for kind in kinds for each in (keys_for(_KINDS[kind]) if kind in _KINDS else SERVER_SETTINGS)}
     near = get_close_matches(name, names, _MOST_NEAR) or sorted(each for each in names if name in each)[:_MOST_NEAR]
     return f"; near it are {', '.join(near)}" if near else ""
 
@@ -92,6 +104,7 @@ def _fields(name: str, kind: str, key: ConfigKey) -> dict[str, Any]:
         "sensitive": key.sensitive,
         "until": "3.9" if key.legacy else None,
         "text": key.about,
+        **({"set_by": SERVER_SETTINGS[key.name].set_by} if kind == _SERVER else {}),
     }
 
 
@@ -118,6 +131,7 @@ _COLUMNS: Final = (
     ResultColumn("at_least"),
     ResultColumn("at_most"),
     ResultColumn("update"),
+    ResultColumn("set_by"),
     ResultColumn("synonyms", "FALLS BACK ON"),
     ResultColumn("importance"),
     ResultColumn("sensitive", show=_yes),

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from kconf.cli.logs import configure
+from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
 from kconf.version import __version__
 
@@ -35,6 +36,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=_EXAMPLES,
     )
     add = command.add_argument
+    log_level = SERVER_SETTINGS["--log-level"].key
     add(
         "--listen",
         metavar="[NAME://]HOST:PORT",
@@ -47,7 +49,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--store",
         metavar="URL",
-        default="sqlite:///kconf.db",
+        default=SERVER_SETTINGS["--store"].key.default,
         help="where state and journal are kept (default: %(default)s)",
     )
     add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
@@ -74,8 +76,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add(
         "--log-level",
         metavar="LEVEL",
-        default="INFO",
-        choices=("DEBUG", "INFO", "WARN", "ERROR"),
+        default=log_level.default,
+        choices=log_level.check.choices if log_level.check else None,
         help="DEBUG, INFO, WARN or ERROR (default: %(default)s)",
     )
     command.set_defaults(run=run)

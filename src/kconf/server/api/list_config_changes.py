@@ -14,7 +14,6 @@ from kconf.protocol.messages.list_attempts import ListAttemptsRequest, ListAttem
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
 
-LONGEST_WAIT = 300.0  # seconds
 MOST_FILTERS = 10_000
 MOST_ATTEMPTS = 10_000  # in one answer
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
@@ -35,7 +34,7 @@ async def handle(
         said = f"there is no revision {after} yet; the last is {feed.current}"
         return _out_of_range(context, request, said, context.service.store.oldest())
     wanted = frozenset((each.resource_type, each.resource_name) for each in request.filters)
-    wait = min(max(request.max_wait_ms, 0) / 1000, LONGEST_WAIT)
+    wait = max(request.max_wait_ms, 0) / 1000
     try:
         page = await feed.after(after, request.max_lines, wait, wanted, call.patience)
     except JournalTrimmed as error:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from kconf.configdef.server_settings import ALLOW_EVERYONE, SUPER_USERS, flag_setting, principals, text_setting
 from kconf.engine.access.acls import AclIndex, Authorizer
 from kconf.errors import ConfigurationError
 from kconf.model.acl import Authorize, allow_all
@@ -29,28 +30,10 @@ ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
-    """Refuse an authorizer that is not ours, and super users or a default that cannot be read."""
+    """Refuse an authorizer that is not ours."""
     name = static.get(AUTHORIZER, "").strip()
     if name and name not in OURS:
         raise ConfigurationError(f"{AUTHORIZER} names {name}, which kconf does not have; use one of {', '.join(OURS)}")
-    super_users(static)
-    _allow_if_none(static)
-
-
-def super_users(static: Mapping[str, str]) -> frozenset[str]:
-    """`super.users`: User:alice;User:CN=bob,O=ours. Commas belong to names, so semicolons separate them."""
-    found = [each.strip() for each in static.get("super.users", "").split(";") if each.strip()]
-    for each in found:
-        if not each.partition(":")[2]:
-            raise ConfigurationError(f"super.users: a principal reads TYPE:NAME: {each!r}")
-    return frozenset(found)
-
-
-def _allow_if_none(static: Mapping[str, str]) -> bool:
-    text = static.get("allow.everyone.if.no.acl.found", "false").strip().lower()
-    if text not in ("true", "false"):
-        raise ConfigurationError("allow.everyone.if.no.acl.found is true or false")
-    return text == "true"
 
 
 def authorizer_of(service: Service) -> Authorizer | None:
@@ -71,7 +54,11 @@ def authorizer_of(service: Service) -> Authorizer | None:
             index.replace(resource, service.state.snapshot.overrides(resource))
 
     service.subscribe(follow)
-    return Authorizer(index, super_users=super_users(static), allow_if_none=_allow_if_none(static))
+    return Authorizer(
+        index,
+        super_users=principals(text_setting(static, SUPER_USERS)),
+        allow_if_none=flag_setting(static, ALLOW_EVERYONE),
+    )
 
 
 def authorize_function(authorizer: Authorizer | None, principal: str, host: str) -> Authorize:

@@ -1,9 +1,5 @@
 """Takes the journal to the archive: now and then, when enough has come together, when asked, and at the end.
-
-    archive.directory       where segments go; `kconf serve --archive DIR` is the same
-    archive.interval.ms     how long a change waits at most (60,000)
-    archive.segment.bytes   how much is enough not to wait (8 MiB)
-
+Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py).
 A disk that is full or read-only is an alarm in the log, the metrics and /health, and is tried again; the server goes
 on, and the journal keeps what the archive does not have. Of many servers on one store one archives.
 """
@@ -20,6 +16,13 @@ from logging import getLogger
 from pathlib import Path
 from typing import TypeVar
 
+from kconf.configdef.server_settings import (
+    ARCHIVE_DIRECTORY,
+    ARCHIVE_INTERVAL,
+    ARCHIVE_SEGMENT,
+    int_setting,
+    text_setting,
+)
 from kconf.errors import ConfigurationError, StoreError
 from kconf.model.journal import Revision
 from kconf.server.journal.archive import Archive
@@ -31,7 +34,6 @@ log = getLogger(__name__)
 
 T = TypeVar("T")
 
-DIRECTORY, INTERVAL, SEGMENT = "archive.directory", "archive.interval.ms", "archive.segment.bytes"
 RETRY = 1.0  # seconds after a failure; they double up to the interval
 _WRONG_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
 
@@ -47,8 +49,8 @@ class Archiving:
     @classmethod
     def of(cls, static: Mapping[str, str]) -> Archiving | None:
         """None: nothing is archived."""
-        directory = static.get(DIRECTORY, "").strip()
-        interval, enough = _number(static, INTERVAL, 60_000), _number(static, SEGMENT, 8 << 20)
+        directory = text_setting(static, ARCHIVE_DIRECTORY)
+        interval, enough = int_setting(static, ARCHIVE_INTERVAL), int_setting(static, ARCHIVE_SEGMENT)
         return cls(Path(directory), interval / 1000, enough) if directory else None
 
 
@@ -183,12 +185,3 @@ class Archiver:
 def _size(revision: Revision) -> int:
     """About the bytes that a revision takes as lines."""
     return sum(450 + len(each.before or "") + len(each.after or "") for each in revision.changes)
-
-
-def _number(static: Mapping[str, str], name: str, default: int) -> int:
-    text = static.get(name, "").strip()
-    if not text:
-        return default
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 2**31):
-        raise ConfigurationError(f"{name} takes a whole number from 1 to {2**31 - 1}: {text!r}")
-    return int(text)

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from kconf.configdef.server_settings import CHANGE_FEED_MAX_WAIT, int_setting
 from kconf.errors import StoreUnavailable
 from kconf.model.journal import Change, Revision
 from kconf.model.resource import Resource, ResourceType
@@ -97,6 +98,7 @@ class ChangeFeed:
     """Follows the service; readers call `after`."""
 
     def __init__(self, service: Service) -> None:
+        self._max_wait = int_setting(service.state.ladder.static, CHANGE_FEED_MAX_WAIT) / 1000  # seconds
         self._service = service
         self._reader: JournalReader = service.store.journal_reader()
         self._thread = ThreadPoolExecutor(1, "kconf-feed")
@@ -138,7 +140,7 @@ class ChangeFeed:
     async def after(
         self, after: int, lines: int, wait: float, wanted: frozenset[Wanted], patience: LongPollTimer | None = None
     ) -> Page:
-        """What came after a revision; waits up to `wait` seconds where there is nothing yet.
+        """What came after a revision; waits up to `wait` seconds, at most change.feed.max.wait.ms, for the next one.
 
         Raises JournalTrimmed for a revision before the oldest.
         """
@@ -151,7 +153,7 @@ class ChangeFeed:
                     break
                 position = page.next_after
             else:
-                left = began + wait - clock()
+                left = began + min(wait, self._max_wait) - clock()
                 if left <= 0 or self._resting or (patience is not None and patience.is_over):
                     break
                 position = await self._sleep(left, wanted, patience)

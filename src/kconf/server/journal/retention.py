@@ -1,8 +1,7 @@
 """How long the journal is kept: for good, unless the static layer says otherwise.
 
-    journal.retention.ms          forget revisions older than this many milliseconds
-    journal.retention.revisions   keep no more than this many revisions
-
+journal.retention.ms forgets revisions that are older, journal.retention.revisions those that are more (the settings are
+in configdef/server_settings.py).
 Either or both; whatever goes by one of them goes, but where there is an archive nothing before it is there. The state
 is not touched: it does not need the journal any more. A reader that is behind the oldest revision left is told so
 (OFFSET_OUT_OF_RANGE). In ZooKeeper, which holds everything in memory, it is 7 days and 100,000 revisions where nothing
@@ -16,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from logging import getLogger
 
-from kconf.errors import ConfigurationError, StoreError
+from kconf.configdef.server_settings import RETENTION_MS, RETENTION_REVISIONS, int_setting
+from kconf.errors import StoreError
 from kconf.server.journal.archiver import Archiver
 from kconf.service import Service
 from kconf.store.registry import backend_of
 
 log = getLogger(__name__)
 
-MS, REVISIONS = "journal.retention.ms", "journal.retention.revisions"
 EVERY = 60.0  # seconds between two looks
 TIDY = 10.0
 
@@ -41,8 +40,9 @@ class Retention:
 
         A store that holds everything in memory, such as ZooKeeper, has a bounded journal by default.
         """
-        found = cls(_number(static, MS), _number(static, REVISIONS))
-        if found == cls() and store and not {MS, REVISIONS} & static.keys() and backend_of(store).bounded_journal:
+        found = cls(_limit(static, RETENTION_MS), _limit(static, RETENTION_REVISIONS))
+        is_default = found == cls() and not {RETENTION_MS, RETENTION_REVISIONS} & static.keys()
+        if is_default and store and backend_of(store).bounded_journal:
             return IN_MEMORY
         return None if found == cls() else found
 
@@ -83,10 +83,6 @@ async def keep(retention: Retention, service: Service, archiver: Archiver | None
         await asyncio.sleep(EVERY)
 
 
-def _number(static: Mapping[str, str], name: str) -> int | None:
-    text = static.get(name, "").strip()
-    if text in ("", "-1"):  # as in Kafka's own retention keys: no limit
-        return None
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 2**63):
-        raise ConfigurationError(f"{name} takes a whole number from 1 on, or -1 for no limit: {text!r}")
-    return int(text)
+def _limit(static: Mapping[str, str], name: str) -> int | None:
+    limit = int_setting(static, name)
+    return None if limit == -1 else limit

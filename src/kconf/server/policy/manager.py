@@ -18,6 +18,7 @@ from logging import getLogger
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kconf.configdef.catalog import Catalog
+from kconf.configdef.server_settings import POLICY_FILE, POLICY_TIMEOUT, int_setting, text_setting
 from kconf.engine.policy.hooks import (
     NO_POLICY,
     AlterPolicy,
@@ -47,8 +48,6 @@ T = TypeVar("T")
 ALTER: Final = "alter.config.policy.class.name"
 CREATE: Final = "create.topic.policy.class.name"
 RULES: Final = "kconf:rules"
-FILE: Final = "policy.file"
-TIMEOUT: Final = "policy.timeout.ms"
 
 UNABLE: Final = "the policy could not be evaluated"
 _LONGEST = 4000  # characters of a refusal or a warning
@@ -317,14 +316,14 @@ _METHODS: Final = {AlterProposal: "check_alter", TopicProposal: "check_create", 
 def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
     """The policies that server.properties names. `ConfigurationError` where one cannot be had: the start stops."""
     named = {name: static.get(name, "").strip() for name in (ALTER, CREATE)}
-    path = static.get(FILE, "").strip()
+    path = text_setting(static, POLICY_FILE)
     if path and not any(named.values()):
         named = dict.fromkeys(named, RULES)
     if path and RULES not in named.values():
-        raise ConfigurationError(f"{FILE} is set, but neither {ALTER} nor {CREATE} is {RULES}")
+        raise ConfigurationError(f"{POLICY_FILE} is set, but neither {ALTER} nor {CREATE} is {RULES}")
     if not path and RULES in named.values():
         setting = next(each for each in named if named[each] == RULES)
-        raise ConfigurationError(f"{setting}: {RULES} needs {FILE}, the path of the rules")
+        raise ConfigurationError(f"{setting}: {RULES} needs {POLICY_FILE}, the path of the rules")
     rules = RulesFile(path, catalog) if path else None
     made: dict[str, Any] = {}
     for setting, method in ((ALTER, "check_alter"), (CREATE, "check_create")):
@@ -335,7 +334,9 @@ def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
                 raise ConfigurationError(f"{setting}: {name} has no method {method}")
             made[name] = policy
     made[RULES] = rules
-    return PolicyManager(made.get(named[ALTER]), made.get(named[CREATE]), timeout=_timeout(static))
+    return PolicyManager(
+        made.get(named[ALTER]), made.get(named[CREATE]), timeout=int_setting(static, POLICY_TIMEOUT) / 1000
+    )
 
 
 def _configured(setting: str, name: str, static: Mapping[str, str], catalog: Catalog) -> Any:
@@ -351,10 +352,3 @@ def _configured(setting: str, name: str, static: Mapping[str, str], catalog: Cat
         text = redacted(str(error), secrets)
         raise ConfigurationError(f"{setting}: {name} could not be made: {type(error).__name__}: {text}") from None
     return policy
-
-
-def _timeout(static: Mapping[str, str]) -> float:
-    text = static.get(TIMEOUT, "1000").strip()
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 600_000):
-        raise ConfigurationError(f"{TIMEOUT} must be a number of milliseconds from 1 to 600000: {text!r}")
-    return int(text) / 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -34,8 +34,8 @@ class World:
 
     feed: ChangeFeed
 
-    def __init__(self, store: MemoryStore) -> None:
-        self.service = Service(store, node_id=1, catalog=kafka_43(), static={})
+    def __init__(self, store: MemoryStore, static: Mapping[str, str]) -> None:
+        self.service = Service(store, node_id=1, catalog=kafka_43(), static=static)
 
     async def put(self, *resources: Resource, value: str = "1", sensitive: bool = False) -> None:
         changes = [Change(ChangeKind.CONFIG, each, "k", None, value, "set", sensitive) for each in resources]
@@ -48,9 +48,11 @@ class World:
 
 
 @asynccontextmanager
-async def world(store: MemoryStore | None = None, *, before: int = 0) -> AsyncIterator[World]:
+async def world(
+    store: MemoryStore | None = None, *, before: int = 0, static: Mapping[str, str] | None = None
+) -> AsyncIterator[World]:
     """`before` revisions are older than the feed."""
-    made = World(store or MemoryStore())
+    made = World(store or MemoryStore(), static or {})
     await made.service.start()
     for _ in range(before):
         await made.put(ORDERS)
@@ -349,3 +351,11 @@ def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
             assert (len(line.resource_name), len(line.after)) == (40_000, 100_000)
 
     run(scene())
+
+
+def test_nobody_waits_longer_than_the_server_allows() -> None:
+    async def story() -> None:
+        async with world(static={"change.feed.max.wait.ms": "0"}) as w, asyncio.timeout(20):
+            assert numbers(await w.after(0, wait=3600)) == []
+
+    asyncio.run(story())

@@ -14,6 +14,8 @@ from uuid import UUID
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.configdef.server_settings import POLICY_FILE as FILE
+from kconf.configdef.server_settings import POLICY_TIMEOUT as TIMEOUT
 from kconf.engine.policy.hooks import (
     AlterProposal,
     CreateTopicPolicy,
@@ -30,8 +32,6 @@ from kconf.model.resource import Resource, Topic
 from kconf.server.policy.manager import (
     ALTER,
     CREATE,
-    FILE,
-    TIMEOUT,
     UNABLE,
     PolicyDecision,
     PolicyManager,
@@ -694,8 +694,8 @@ def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
         ({ALTER: "kconf:rules"}, "needs policy.file"),
         ({FILE: "/no/such.yaml"}, "cannot read /no/such.yaml: No such file"),
         ({FILE: "x.yaml", ALTER: f"{HERE}:Fussy"}, "policy.file is set, but neither"),
-        ({TIMEOUT: "soon"}, "policy.timeout.ms must be a number"),
-        ({TIMEOUT: "0"}, "policy.timeout.ms must be a number"),
+        ({TIMEOUT: "soon"}, "Invalid value soon for configuration policy.timeout.ms: expected a whole number"),
+        ({TIMEOUT: "0"}, "Invalid value 0 for configuration policy.timeout.ms: must be from 1 to 600000"),
     ],
 )
 def test_what_cannot_be_had_stops_the_start_with_a_sentence(static: dict[str, str], sentence: str) -> None:

@@ -1,0 +1,135 @@
+"""The settings of a kconf server that are not among Kafka's broker keys: one row each, and how to read them.
+
+To add one, add a row and read it with `int_setting`, `text_setting` or `flag_setting`. A value out of bounds stops the
+start; `kconf explain --server` and docs/reference/server-settings.md list the table. Kafka's own authorizer settings
+are here too: Kafka reads them outside of its broker keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kconf.configdef.define import BOOLEAN, HIGH, INT, LONG, LOW, MEDIUM, READ_ONLY, STRING
+from kconf.configdef.key import ConfigKey
+from kconf.configdef.parsing import InvalidValue, Value
+from kconf.configdef.validate import check
+from kconf.configdef.validators import AT_LEAST_1, Validator, between, one_of
+from kconf.errors import ConfigurationError, InvalidConfig
+from kconf.model.entry import ValueType
+
+ARCHIVE_DIRECTORY: Final = "archive.directory"
+ARCHIVE_INTERVAL: Final = "archive.interval.ms"
+ARCHIVE_SEGMENT: Final = "archive.segment.bytes"
+CHANGE_FEED_MAX_WAIT: Final = "change.feed.max.wait.ms"
+RETENTION_MS: Final = "journal.retention.ms"
+RETENTION_REVISIONS: Final = "journal.retention.revisions"
+POLICY_FILE: Final = "policy.file"
+POLICY_TIMEOUT: Final = "policy.timeout.ms"
+SUPER_USERS: Final = "super.users"
+ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
+
+
+class ServerSetting(NamedTuple):
+    """A key of server.properties, an option of `kconf serve`, or both."""
+
+    key: ConfigKey
+    option: str | None = None
+    in_file: bool = True
+
+    @property
+    def set_by(self) -> str:
+        """Where it is set, for people."""
+        return " or ".join([*(["server.properties"] if self.in_file else []), *([self.option] if self.option else [])])
+
+
+def _test_limit(value: Value) -> None:
+    assert isinstance(value, int)
+    if value != -1 and value < 1:
+        raise InvalidValue("must be at least 1, or -1 for no limit")
+
+
+def _test_principals(value: Value) -> None:
+    for each in principals(str(value)):
+        if not each.partition(":")[2]:
+            raise InvalidValue(f"must hold principals of the form TYPE:NAME, separated by semicolons; {each!r} is not")
+
+
+def principals(text: str) -> frozenset[str]:
+    """`User:alice;User:CN=bob,O=ours`: commas belong to names, so semicolons separate them."""
+    return frozenset(each.strip() for each in text.split(";") if each.strip())
+
+
+LIMIT: Final = Validator("at least 1, or -1", _test_limit)
+PRINCIPALS: Final = Validator("TYPE:NAME;TYPE:NAME;…", _test_principals)
+
+
+def _key(
+    name: str,
+    type: ValueType,  # noqa: A002
+    default: str | None,
+    validator: Validator | None,
+    importance: str,
+    about: str,
+) -> ConfigKey:
+    return ConfigKey(
+        name=name, type=type, default=default, check=validator, importance=importance, mode=READ_ONLY, about=about
+    )
+
+
+_ROWS: Final = (
+    ServerSetting(_key(ARCHIVE_DIRECTORY, STRING, None, None, MEDIUM, "The directory to which the journal is archived; without one nothing is archived."), "--archive"),
+    ServerSetting(_key(ARCHIVE_INTERVAL, INT, "60000", AT_LEAST_1, LOW, "How long a change waits at most before it is archived.")),
+    ServerSetting(_key(ARCHIVE_SEGMENT, INT, "8388608", AT_LEAST_1, LOW, "How many bytes of changes are archived at once, without waiting for the interval.")),
+    ServerSetting(_key(CHANGE_FEED_MAX_WAIT, INT, "300000", between(0, 3_600_000), LOW, "How long a ListConfigChanges request may wait for a change (long-poll); 0 answers every request at once.")),
+    ServerSetting(_key(RETENTION_MS, LONG, "-1", LIMIT, MEDIUM, "How long revisions stay in the journal. On ZooKeeper, where no retention is set: 7 days.")),
+    ServerSetting(_key(RETENTION_REVISIONS, LONG, "-1", LIMIT, MEDIUM, "How many revisions stay in the journal. On ZooKeeper, where no retention is set: 100,000.")),
+    ServerSetting(_key(POLICY_FILE, STRING, None, None, MEDIUM, "The YAML file of policy rules; read again when it changes.")),
+    ServerSetting(_key(POLICY_TIMEOUT, INT, "1000", between(1, 600_000), LOW, "How long a policy class may take before the request is refused.")),
+    ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
+    ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may use a resource that no ACL names. As in Kafka.")),
+    ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
+    ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
+    ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
+    ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "The least severe level that is logged."), "--log-level", in_file=False),
+)  # fmt: skip
+
+SERVER_SETTINGS: Final[Mapping[str, ServerSetting]] = {each.key.name: each for each in _ROWS}
+
+
+def check_settings(static: Mapping[str, str]) -> None:
+    """Refuse values of server.properties that are out of bounds."""
+    for name in static:
+        if name in SERVER_SETTINGS:
+            _value(static, name)
+
+
+def int_setting(static: Mapping[str, str], name: str) -> int:
+    value = _value(static, name)
+    assert isinstance(value, int)
+    return value
+
+
+def text_setting(static: Mapping[str, str], name: str) -> str:
+    """The text, "" where there is none."""
+    value = _value(static, name)
+    assert value is None or isinstance(value, str)
+    return value or ""
+
+
+def flag_setting(static: Mapping[str, str], name: str) -> bool:
+    value = _value(static, name)
+    assert isinstance(value, bool)
+    return value
+
+
+def _value(static: Mapping[str, str], name: str) -> Value | None:
+    """The value that is set, or the default where there is none or only blanks; `ConfigurationError` if invalid."""
+    key = SERVER_SETTINGS[name].key
+    text = static.get(name, "").strip() or key.default
+    if text is None:
+        return None
+    try:
+        return check(key, text)
+    except InvalidConfig as error:
+        raise ConfigurationError(f"server.properties: {error}") from None
