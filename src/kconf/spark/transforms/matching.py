@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from kconf.engine.policy_rules import Pattern
 
@@ -27,4 +27,5 @@ def matches_regex(text: Column, regex: str) -> Column:
     def matched(texts: pa.Array) -> pa.Array:
         return pc.match_substring_regex(texts, regex)
 
-    return F.arrow_udf(matched, "boolean")(text)
+    found: Column = arrow_udf(matched, "boolean")(text)  # type: ignore[call-overload]  # the stubs want no type hints
+    return found
