@@ -67,7 +67,7 @@ def test_what_kio_lacks_is_read_as_it_was_written(message: Message) -> None:
 
 
 def test_every_message_of_kafkas_has_its_judge() -> None:
-    """Fails when a row of `apis.py` is not compared with kio, or when kio learns a version that was thought lacking."""
+    """Fails when a row of `protocol/apis.py` is not compared with kio, or when kio learns a version that was thought lacking."""
     assert len({(message.api.name, message.version, message.side) for message in MESSAGES}) == 2 * sum(
         api.max - api.min + 1 for api in APIS.values()
     )
@@ -106,7 +106,7 @@ def _without_tags(value: Any) -> Any:
 
 
 def test_api_versions_is_flexible_in_its_body_only() -> None:
-    """The exception that frames.py knows is kio's exception too: its response header has no tags."""
+    """The exception that protocol/headers.py knows is kio's exception too: its response header has no tags."""
     message = next(
         each for each in JUDGED if each.api.key == API_VERSIONS and each.version == 3 and each.side == "response"
     )
