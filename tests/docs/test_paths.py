@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "kconf"
 _NAMED = re.compile(r"(?<![\w/<*{.-])((?:[\w-]+/)*[\w-]+\.py)(?![\w*])")
-_EXAMPLES = frozenset({"path/to/file.py", "a.py", "pyspark_kconf.py"})
+_EXAMPLES = frozenset({"path/to/file.py", "a.py", "mine.py", "pyspark_kconf.py"})
 """Names that stand for a file of the reader, of a test, or of the wheel."""
 
 
