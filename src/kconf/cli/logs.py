@@ -1,4 +1,4 @@
-"""Structured logs: one line per event on stderr, as key=value pairs that people and machines can read.
+"""Structured logs: one line per event on stderr, as key=value pairs.
 
 An exception is shown by its kind and the places it went through. What it says stays out: a ValueError quotes the value
 that it did not like, and that may be a secret.

@@ -23,7 +23,7 @@ NO_COUNTS: Final[TopicCounts] = (None, None)
 
 
 class Verdict(NamedTuple):
-    """What a policy says of a resource: why it is refused, or None; and the rules that only warn."""
+    """The result of a policy for a resource: why it is refused, or None, and the findings that only warn."""
 
     failure: ApiError | None
     warnings: tuple[Finding, ...] = ()

@@ -10,7 +10,7 @@ from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
 from kconf.cli.compat.kafka_configs.checks import check
 from kconf.cli.compat.kafka_configs.credentials import parse_credential
 from kconf.cli.compat.kafka_configs.entities import paired_with_a_later_type
-from kconf.cli.compat.kafka_configs.grammar import parse_pairs, wishes
+from kconf.cli.compat.kafka_configs.grammar import config_specs, parse_pairs
 from kconf.cli.compat.kafka_configs.secrets import masked, scrubbed
 from kconf.model.scram import Mechanism
 
@@ -201,20 +201,20 @@ def test_a_value_that_would_be_altered_is_refused(text: str) -> None:
 
 def test_a_key_has_letters_digits_dots_dashes_and_underscores() -> None:
     with pytest.raises(InvalidArguments, match="Invalid character found for config key: a;c"):
-        wishes(read("--alter --topic t --add-config a;c=b"))
+        config_specs(read("--alter --topic t --add-config a;c=b"))
 
 
 def test_deletes_accumulate() -> None:
-    assert wishes(read("--alter --topic t --delete-config a,b --delete-config c")).delete == ["a", "b", "c"]
+    assert config_specs(read("--alter --topic t --delete-config a,b --delete-config c")).delete == ["a", "b", "c"]
     with pytest.raises(InvalidArguments):
-        wishes(read("--alter --topic t --delete-config a,,b"))
+        config_specs(read("--alter --topic t --delete-config a,,b"))
 
 
 def test_a_file_keeps_its_values_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "f.properties"
     file.write_text('plain=b\nspaced = d\njson = {"key": "val"}\nnested = [[1, 2], [3, 4]]\n')
 
-    assert wishes(read(f"--alter --topic t --add-config-file {file}")).add == {
+    assert config_specs(read(f"--alter --topic t --add-config-file {file}")).add == {
         "plain": "b",
         "spaced": "d",
         "json": '{"key": "val"}',

@@ -19,7 +19,7 @@ examples:
   kconf archive flush /var/lib/kconf/archive       all that is committed by now is archived when this returns
   kconf archive status /var/lib/kconf/archive
 """
-_PATIENCE = 60.0  # seconds
+_TIMEOUT = 60.0  # seconds
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -94,10 +94,10 @@ def _writer(cluster: Path) -> int | None:
 
 
 def _wait_for(request: Path, pid: int) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while request.exists():
         if time.monotonic() > deadline:
-            raise StoreError(f"process {pid} has not archived within {_PATIENCE:.0f} s: its log and /health say why")
+            raise StoreError(f"process {pid} has not archived within {_TIMEOUT:.0f} s: its log and /health say why")
         time.sleep(0.01)
 
 

@@ -85,9 +85,9 @@ def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=command("context add", add_context))
 
 
-def list_contexts(_: argparse.Namespace, answer: CommandResult) -> None:
+def list_contexts(_: argparse.Namespace, result: CommandResult) -> None:
     found = load_contexts()
-    answer.columns = [
+    result.columns = [
         ResultColumn("current", "", lambda item: "*" if item["current"] else ""),
         ResultColumn("context"),
         ResultColumn("bootstrap"),
@@ -95,9 +95,9 @@ def list_contexts(_: argparse.Namespace, answer: CommandResult) -> None:
         ResultColumn("protected", show=lambda item: "protected" if item["protected"] else ""),
         ResultColumn("labels"),
     ]
-    answer.facts.update(file=found.path, current=found.current)
+    result.facts.update(file=found.path, current=found.current)
     for name, each in found.contexts.items():
-        answer.add(
+        result.add(
             current=name == found.current,
             context=name,
             bootstrap=each.bootstrap,
@@ -106,31 +106,31 @@ def list_contexts(_: argparse.Namespace, answer: CommandResult) -> None:
             labels=dict(each.labels),
         )
     if not found.contexts:
-        answer.notes.append(f"there are no contexts in {found.path}; kconf context add makes one")
+        result.notes.append(f"there are no contexts in {found.path}; kconf context add makes one")
 
 
-def use_context(options: argparse.Namespace, answer: CommandResult) -> None:
+def use_context(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.client.contexts.file import with_current, write_file
 
     found = load_contexts()
     found.named(options.name)
     write_file(found.path, with_current(_text(found.path), options.name))
-    answer.add(context=options.name, file=found.path)
-    answer.notes.append(f"the current context is {options.name}")
+    result.add(context=options.name, file=found.path)
+    result.notes.append(f"the current context is {options.name}")
 
 
-def show_context(options: argparse.Namespace, answer: CommandResult) -> None:
+def show_context(options: argparse.Namespace, result: CommandResult) -> None:
     found = load_contexts()
     name = options.name or os.environ.get("KCONF_CONTEXT") or found.current
     if name is None:
         raise ConfigurationError("there is no current context; name one")
-    answer.columns = [ResultColumn("field"), ResultColumn("value")]
+    result.columns = [ResultColumn("field"), ResultColumn("value")]
     for field, value in shown_fields(found.named(name)).items():
-        answer.add(context=name, field=field, value=value)
+        result.add(context=name, field=field, value=value)
 
 
 def shown_fields(context: Context) -> dict[str, Any]:
-    """What a context says, secrets hidden; references to them are no secrets."""
+    """The fields of a context, secrets hidden; a reference to a secret is not hidden."""
     fields: dict[str, Any] = {}
     for name, value in context._asdict().items():
         if name in ("properties", "labels"):
@@ -148,7 +148,7 @@ def _hidden(key: str, value: str) -> str:
     return HIDDEN if looks_sensitive(key) and not is_reference(value) else value
 
 
-def add_context(options: argparse.Namespace, answer: CommandResult) -> None:
+def add_context(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.client.contexts.file import with_context, with_current, write_file
 
     found = load_contexts()
@@ -158,8 +158,8 @@ def add_context(options: argparse.Namespace, answer: CommandResult) -> None:
     if options.use or not found.contexts:
         text = with_current(text, options.name)
     write_file(found.path, text)
-    answer.add(context=options.name, file=found.path)
-    answer.notes.append(f"{options.name} is in {found.path}; kconf context test {options.name} tries it")
+    result.add(context=options.name, file=found.path)
+    result.notes.append(f"{options.name} is in {found.path}; kconf context test {options.name} tries it")
 
 
 def _fields(options: argparse.Namespace) -> dict[str, Any]:

@@ -46,18 +46,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=command("describe", describe), rest="resources")
 
 
-def describe(options: argparse.Namespace, answer: CommandResult) -> None:
+def describe(options: argparse.Namespace, result: CommandResult) -> None:
     selectors = parse_selectors(options.resources, read_stdin)
     chosen = targets(options)
-    answer.columns = list(_COLUMNS)
-    answer.facts["contexts"] = [each.name for each in chosen]
-    answer.hidden = frozenset({"resource", "sensitive"} if is_one_resource(selectors) else {"sensitive"})
-    on_each(chosen, answer, lambda here, admin: _describe(options, answer, here.name, admin, selectors))
+    result.columns = list(_COLUMNS)
+    result.facts["contexts"] = [each.name for each in chosen]
+    result.hidden = frozenset({"resource", "sensitive"} if is_one_resource(selectors) else {"sensitive"})
+    on_each(chosen, result, lambda here, admin: _describe(options, result, here.name, admin, selectors))
 
 
 def _describe(
     options: argparse.Namespace,
-    answer: CommandResult,
+    result: CommandResult,
     where: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
@@ -68,14 +68,14 @@ def _describe(
     failures = described.failures
     for resource in resources:
         if resource in failures:
-            answer.add(failures[resource], context=where, **_fields(resource, None))
+            result.add(failures[resource], context=where, **_fields(resource, None))
             continue
         entries = described[resource].entries
         shown = [each for each in entries if options.all or options.key or _is_own(resource, each)]
         for entry in shown:
-            answer.add(context=where, **_fields(resource, entry))
+            result.add(context=where, **_fields(resource, entry))
         if not shown:
-            answer.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
+            result.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""`kconf explain KEY`: what a key is, from the catalog. No cluster is asked."""
+"""`kconf explain KEY`: the definition of a key, from the catalog. No cluster is contacted."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.set_defaults(run=command("explain", explain), rest="keys")
 
 
-def explain(options: argparse.Namespace, answer: CommandResult) -> None:
-    answer.columns, answer.vertical = list(_COLUMNS), True
+def explain(options: argparse.Namespace, result: CommandResult) -> None:
+    result.columns, result.vertical = list(_COLUMNS), True
     if options.server == bool(options.keys):
         raise ConfigurationError("name a key, or give --server")
     for name in SERVER_SETTINGS if options.server else ():
-        answer.add(**_fields(name, _SERVER, SERVER_SETTINGS[name].key))
+        result.add(**_fields(name, _SERVER, SERVER_SETTINGS[name].key))
     for word in options.keys:
         for kind, key in _found(word).items():
-            answer.add(**_fields(word.rpartition(":")[2], kind, key))
+            result.add(**_fields(word.rpartition(":")[2], kind, key))
 
 
 def _found(word: str) -> dict[str, ConfigKey]:

@@ -1,4 +1,4 @@
-"""`kconf pipeline`: keep the tables of a lake up to date, and look after them."""
+"""`kconf pipeline`: update and maintain the tables of a lake."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def run_run(options: argparse.Namespace) -> int:
 
 
 def _advise() -> None:
-    """Tell a person who waited how to wait less."""
+    """Print how the next run can be faster."""
     from kconf.spark import class_archive, session
 
     if sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""`kconf plan` and `kconf apply`: make a cluster what files say."""
+"""`kconf plan` and `kconf apply`: compare files with a cluster, and make the cluster match them."""
 
 from __future__ import annotations
 

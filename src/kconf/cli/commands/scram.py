@@ -1,6 +1,6 @@
-"""`kconf scram`: who logs in with SCRAM, on a cluster, or with `--store` in a store that no server has open.
+"""`kconf scram`: SCRAM credentials, on a cluster, or with `--store` in a store that no server has open.
 
-A password never stands on the command line and never leaves this machine: the cluster gets it salted and iterated.
+A password is never on the command line and never leaves this machine: the cluster gets it salted and iterated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`kconf serve`: run a server until it is told to stop."""
+"""`kconf serve`: run a server until it gets a signal to stop."""
 
 from __future__ import annotations
 

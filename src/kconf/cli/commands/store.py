@@ -52,11 +52,11 @@ def run_copy(options: argparse.Namespace) -> int:
 
 
 def _progress() -> Callable[[int, int], None]:
-    """A line that grows on a terminal; nothing where a log would have to keep it."""
+    """Shows progress on one line, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return lambda *_: None
 
-    def tell(done: int, of: int) -> None:
+    def report(done: int, of: int) -> None:
         print(f"\r{done:,} of {of:,} resources", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
-    return tell
+    return report

@@ -14,7 +14,7 @@ def add_verb(
 
 
 def examples_of(command: str, examples: str) -> str:
-    """Those lines of a help text that begin with this command; one may go on behind a backslash."""
+    """The lines of a help text that begin with this command; a line may be continued with a backslash."""
     found: list[str] = []
     goes_on = False
     for line in examples.splitlines():
@@ -34,7 +34,7 @@ def share_examples(parser: argparse.ArgumentParser) -> None:
 
 
 class Help(argparse.HelpFormatter):
-    """Sentences are broken at the terminal's edge; what is indented, examples above all, stays as it stands."""
+    """Wraps sentences at the width of the terminal; indented text, such as examples, is not wrapped."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         from textwrap import fill

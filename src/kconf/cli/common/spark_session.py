@@ -1,4 +1,4 @@
-"""What commands that start Spark share: a lake with a session, and a line that says where they are."""
+"""What commands that start Spark share: a lake with a session, and a status line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables for people: aligned columns, no wider than the terminal, colours only where someone looks.
+"""Tables: aligned columns, no wider than the terminal, colors only at a terminal.
 
 Written here since importing a library for it would cost more time than most commands take.
 """
@@ -54,12 +54,12 @@ def table(
     lines = [_line(headings[: len(widths)], widths)]
     lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
     for row in cells:
-        told = _lines_of(row[: len(widths)], widths)
+        wrapped = _lines_of(row[: len(widths)], widths)
         if below and row[-1] and width is not None:
             sentence = f"{headings[-1].lower()}: {row[-1]}"
-            told += [f"{_BELOW}{line}" for line in _wrapped(sentence, width - len(_BELOW))]
+            wrapped += [f"{_BELOW}{line}" for line in _wrapped(sentence, width - len(_BELOW))]
         marked = colour and any("! " in cell for cell in row)
-        lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in told]
+        lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in wrapped]
     return lines
 
 
@@ -105,7 +105,7 @@ def clean(text: str) -> str:
 
 
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> list[int]:
-    """The widest columns give way until all fit: sentences first, then names behind their dots, then words.
+    """Narrow the widest columns until all fit: sentences first, then names after their dots, then words.
 
     Headings stay whole, and so do numbers and dates; a date's time goes below it before a word is broken.
     """
@@ -161,7 +161,7 @@ def _spread(columns: Sequence[Sequence[str]], wanted: Sequence[int], narrowed: S
 
 
 def _wrapped(text: str, space: int) -> list[str]:
-    """Lines of at most so many columns, broken behind words; one that is wider behind a dot or the like within it."""
+    """Lines of at most `space` columns, wrapped after words; a longer word after a dot or the like within it."""
     if text_width(text) <= space:
         return [text]
     lines = [""]

@@ -1,4 +1,4 @@
-"""Moments as people write them: `2026-11-15T09:30`, `09:30`, `2h ago`, `now`; UTC unless they say otherwise."""
+"""Points in time as arguments: `2026-11-15T09:30`, `09:30`, `2h ago`, `now`; UTC, or with an offset."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def format_time(moment: datetime | None) -> str:
-    """A moment as people read it, in UTC."""
-    return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+def format_time(time: datetime | None) -> str:
+    """A point in time for tables, in UTC."""
+    return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def raw(moment: datetime | None) -> str | None:
-    """A moment as programs read it."""
-    return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def raw(time: datetime | None) -> str | None:
+    """A point in time for JSON and CSV."""
+    return None if time is None else time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -41,7 +41,7 @@ def plan_of(plan: DifferencePlan) -> ChangePlan:
 
 
 def failures_of(found: Iterable[Difference]) -> dict[Resource, ApiError]:
-    """The differences that cannot be applied, whatever the cluster would say."""
+    """The differences that cannot be applied to any cluster."""
     return {
         each.resource: ApiError(
             ErrorCode.INVALID_REQUEST, f"{each.place}: {each.trouble}" if each.place else each.trouble

@@ -1,4 +1,4 @@
-"""The topics that a plan would create or give partitions, and what the policy says of them."""
+"""The topics that a plan would create or give partitions, checked by the policy."""
 
 from __future__ import annotations
 

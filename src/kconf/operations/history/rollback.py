@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Rollback(NamedTuple):
-    """What restores the earlier state; `secrets` have changed and cannot be restored, nor can what `notes` say."""
+    """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot."""
 
     differences: list[Difference]
     secrets: list[Difference]

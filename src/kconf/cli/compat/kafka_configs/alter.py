@@ -35,43 +35,43 @@ class AlterOptions:
         self.strict, self.json, self.dry_run, self.reason = strict, json, dry_run, reason
 
 
-def alter(admin: SyncAdminClient, given: Entities, wishes: ConfigSpecs, options: AlterOptions) -> int:
+def alter(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
     several = len(given.types) == 1 and given.head in RESOURCE_TYPES and not options.strict
     if len(given.types) != len(given.names) and not (several and given.names):
         raise InvalidArguments("An entity name must be specified for every entity type")
     if given.head in RESOURCE_TYPES:
-        return _resources(admin, given, wishes, options)
+        return _resources(admin, given, specs, options)
     if given.head == IPS:
-        unexpected = list(dict.fromkeys(key for key in (*wishes.add, *wishes.delete) if key not in IP_QUOTAS))
+        unexpected = list(dict.fromkeys(key for key in (*specs.add, *specs.delete) if key not in IP_QUOTAS))
         if unexpected:
             raise InvalidArguments(
                 "Only connection quota configs can be added for 'ips' using --bootstrap-server. "
                 f"Unexpected config names: {','.join(unexpected)}"
             )
-        return _quotas(admin, given, wishes, options)
-    if _is_about_credentials(given, wishes):
+        return _quotas(admin, given, specs, options)
+    if _is_about_credentials(given, specs):
         from kconf.cli.compat.kafka_configs.credentials import alter_credentials
 
-        return alter_credentials(admin, given, wishes, options)
-    return _quotas(admin, given, wishes, options)
+        return alter_credentials(admin, given, specs, options)
+    return _quotas(admin, given, specs, options)
 
 
-def completed(given: Entities, options: AlterOptions, wishes: ConfigSpecs, name: str | None = None) -> None:
-    """The line that says that it is done."""
+def completed(given: Entities, options: AlterOptions, specs: ConfigSpecs, name: str | None = None) -> None:
+    """Print that the entity was altered."""
     name = given.names[0] if name is None else name
     if options.json:
         from json import dumps
 
         entity = dict(zip(given.types, (each or None for each in given.names), strict=False))
         entity = {given.head: name or None} if len(given.types) == 1 else entity
-        print(dumps({"altered": entity, "set": sorted(wishes.add), "deleted": sorted(wishes.delete)}))
+        print(dumps({"altered": entity, "set": sorted(specs.add), "deleted": sorted(specs.delete)}))
     elif name:
         print(f"Completed updating config for {singular(given.head)} {name}.")
     else:
         print(f"Completed updating default config for {given.head} in the cluster.")
 
 
-def tell(difference: DryRunDifference, options: AlterOptions) -> None:
+def print_difference(difference: DryRunDifference, options: AlterOptions) -> None:
     if options.json:
         from json import dumps
 
@@ -80,43 +80,43 @@ def tell(difference: DryRunDifference, options: AlterOptions) -> None:
         print("\n".join(difference.lines()))
 
 
-def _resources(admin: SyncAdminClient, given: Entities, wishes: ConfigSpecs, options: AlterOptions) -> int:
+def _resources(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
     resources = [Resource(RESOURCE_TYPES[given.head], name) for name in dict.fromkeys(given.names)]
     if given.head == LOGGERS:
-        _check_loggers(admin, resources, (*wishes.add, *wishes.delete))
+        _check_loggers(admin, resources, (*specs.add, *specs.delete))
     if options.dry_run:
-        return _dry_run(admin, given, resources, wishes, options)
-    unset = {} if options.strict or not wishes.delete else _unset(admin, resources, wishes.delete)
+        return _dry_run(admin, given, resources, specs, options)
+    unset = {} if options.strict or not specs.delete else _unset(admin, resources, specs.delete)
     results = admin.incremental_alter_configs(
-        dict.fromkeys(resources, alterations(wishes)), reason=options.reason, timeout=TIMEOUT
+        dict.fromkeys(resources, alterations(specs)), reason=options.reason, timeout=TIMEOUT
     )
     if len(resources) == 1:
         results[resources[0]]  # raises what happened to it
     failures = results.failures
     for resource in resources:
         if resource in failures:
-            _failed(given, resource, failures[resource].error(), wishes)
+            _failed(given, resource, failures[resource].error(), specs)
         else:
-            completed(given, options, wishes, resource.name)
+            completed(given, options, specs, resource.name)
             for key in unset.get(resource, ()):
                 print(f"Note: {resource} had no {key} of its own to delete.", file=sys.stderr)
     return 1 if failures else 0
 
 
-def alterations(wishes: ConfigSpecs) -> Sequence[AlterConfigOp]:
+def alterations(specs: ConfigSpecs) -> Sequence[AlterConfigOp]:
     """As Kafka's tool sends them: what is set, then what is deleted, with an empty value."""
     return [
-        *(AlterConfigOp(OpType.SET, key, value) for key, value in wishes.add.items()),
-        *(AlterConfigOp(OpType.DELETE, key, "") for key in wishes.delete),
+        *(AlterConfigOp(OpType.SET, key, value) for key, value in specs.add.items()),
+        *(AlterConfigOp(OpType.DELETE, key, "") for key in specs.delete),
     ]
 
 
-def _failed(given: Entities, resource: Resource, error: KafkaError, wishes: ConfigSpecs) -> None:
+def _failed(given: Entities, resource: Resource, error: KafkaError, specs: ConfigSpecs) -> None:
     from kconf.cli.compat.kafka_configs.java import sentence
     from kconf.cli.compat.kafka_configs.secrets import scrubbed
 
     who = f"{singular(given.head)} {resource.name}" if resource.name else f"the default of {given.head}"
-    print(f"{who}: {scrubbed(sentence(error), given.head, wishes.add)}", file=sys.stderr)
+    print(f"{who}: {scrubbed(sentence(error), given.head, specs.add)}", file=sys.stderr)
 
 
 def _check_loggers(admin: SyncAdminClient, resources: Sequence[Resource], names: Sequence[str]) -> None:
@@ -145,13 +145,13 @@ def _unset(admin: SyncAdminClient, resources: Sequence[Resource], names: Sequenc
 
 
 def _dry_run(
-    admin: SyncAdminClient, given: Entities, resources: Sequence[Resource], wishes: ConfigSpecs, options: AlterOptions
+    admin: SyncAdminClient, given: Entities, resources: Sequence[Resource], specs: ConfigSpecs, options: AlterOptions
 ) -> int:
     from kconf.cli.compat.kafka_configs.difference import of_configs
 
     before = admin.describe_configs(resources, synonyms=True, timeout=TIMEOUT)
     results = admin.incremental_alter_configs(
-        dict.fromkeys(resources, alterations(wishes)), validate_only=True, timeout=TIMEOUT
+        dict.fromkeys(resources, alterations(specs)), validate_only=True, timeout=TIMEOUT
     )
     if len(resources) == 1:
         results[resources[0]]
@@ -159,19 +159,19 @@ def _dry_run(
     for resource in resources:
         try:
             results[resource]
-            tell(of_configs(given.head, resource, before[resource], wishes), options)
+            print_difference(of_configs(given.head, resource, before[resource], specs), options)
         except KafkaError as error:
-            _failed(given, resource, error, wishes)
+            _failed(given, resource, error, specs)
             status = 1
     return status
 
 
-def _is_about_credentials(given: Entities, wishes: ConfigSpecs) -> bool:
-    """Whether a user's credentials are meant, and not quotas; `InvalidArguments` for what is neither, or both."""
+def _is_about_credentials(given: Entities, specs: ConfigSpecs) -> bool:
+    """Whether the keys are credentials of a user, not quotas; `InvalidArguments` if neither, or both."""
     with_client = CLIENTS in given.types
     allowed = CLIENT_QUOTAS if with_client else (*CLIENT_QUOTAS, *MECHANISMS)
     kinds = "quota" if with_client else "quota and SCRAM credential"
-    for what, names, collection in (("added", wishes.add, "Set"), ("deleted", wishes.delete, "ArrayBuffer")):
+    for what, names, collection in (("added", specs.add, "Set"), ("deleted", specs.delete, "ArrayBuffer")):
         unexpected = [key for key in names if key not in allowed]
         if unexpected:
             unexpected.sort(key=lambda key: key in MECHANISMS)
@@ -179,7 +179,7 @@ def _is_about_credentials(given: Entities, wishes: ConfigSpecs) -> bool:
                 f"Only {kinds} configs can be {what} for '{CLIENTS if with_client else USERS}' using "
                 f"--bootstrap-server. Unexpected config names: {collection}({', '.join(unexpected)})"
             )
-    named: Collection[str] = (*wishes.add, *wishes.delete)
+    named: Collection[str] = (*specs.add, *specs.delete)
     if not any(key in MECHANISMS for key in named):
         return False
     if "" in given.names:
@@ -194,27 +194,27 @@ def _is_about_credentials(given: Entities, wishes: ConfigSpecs) -> bool:
     return True
 
 
-def _quotas(admin: SyncAdminClient, given: Entities, wishes: ConfigSpecs, options: AlterOptions) -> int:
+def _quotas(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
     from kconf.cli.compat.kafka_configs.quotas import entity_of, filter_of
 
     entity = entity_of(given)
     before = admin.describe_client_quotas(filter_of(given), timeout=TIMEOUT).get(entity, {})
-    unset = [key for key in wishes.delete if key not in before]
+    unset = [key for key in specs.delete if key not in before]
     if unset:
         raise InvalidArguments(f"Invalid config(s): {','.join(unset)}")
-    changes: dict[str, float | None] = {key: _number(key, text) for key, text in wishes.add.items()}
-    both = [key for key in wishes.delete if key in changes]
+    changes: dict[str, float | None] = {key: _number(key, text) for key, text in specs.add.items()}
+    both = [key for key in specs.delete if key in changes]
     if both:
         raise InvalidRequest(f"{', '.join(both)} cannot be added and deleted at once")
-    changes.update(dict.fromkeys(wishes.delete))
+    changes.update(dict.fromkeys(specs.delete))
     results = admin.alter_client_quotas({entity: changes}, validate_only=options.dry_run, timeout=TIMEOUT)
     results[entity]
     if options.dry_run:
         from kconf.cli.compat.kafka_configs.difference import of_quotas
 
-        tell(of_quotas(entity, before, changes), options)
+        print_difference(of_quotas(entity, before, changes), options)
     else:
-        completed(given, options, wishes)
+        completed(given, options, specs)
     return 0
 
 

@@ -50,7 +50,7 @@ OPTIONS: Final[dict[str, Kind]] = {
 
 
 class InvalidArguments(ConfigurationError):
-    """What was typed makes no sense. `usage`: the options are told, too."""
+    """Invalid arguments. `usage`: the options are printed, too."""
 
     def __init__(self, message: str, *, usage: bool = False) -> None:
         super().__init__(message)
@@ -88,14 +88,14 @@ class Arguments:
     def _unknown(self, token: str, name: str) -> str:
         # A single dash opens a row of one-letter options, of which the first is the one to complain about.
         shown = name if token.startswith("--") else name[:1]
-        said = f"{shown} is not a recognized option"
+        message = f"{shown} is not a recognized option"
         if "--strict-compat" in self.argv:
-            return said
+            return message
         from difflib import get_close_matches
 
         starts = [each for each in OPTIONS if name and each.startswith(name)]
         near = starts or get_close_matches(name, OPTIONS, n=1)
-        return f"{said}; is --{near[0]} meant?" if near else said
+        return f"{message}; is --{near[0]} meant?" if near else message
 
     def has(self, name: str) -> bool:
         return any(each == name for each, _ in self.given)

@@ -1,4 +1,4 @@
-"""What a command line must satisfy before anyone is asked anything, in the order in which Kafka's tool looks."""
+"""Checks of the arguments before anything is sent, in the order of Kafka's tool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INT32 = range(-(2**31), 2**31)
 
 
 def check(arguments: Arguments) -> Entities:
-    """The entities that are meant; `InvalidArguments` for the first thing that is wrong."""
+    """The entities that the arguments name; `InvalidArguments` for the first error."""
     _action(arguments)
     given = entities(arguments)
     twice = [kind for place, kind in enumerate(given.types) if kind in given.types[:place]]

@@ -82,33 +82,33 @@ def _fetched(password: str) -> str:
     return password
 
 
-def upsertions(user: str, wishes: Sequence[CredentialSpec]) -> list[UserScramCredentialUpsertion]:
+def upsertions(user: str, specs: Sequence[CredentialSpec]) -> list[UserScramCredentialUpsertion]:
     from kconf.client.calls.scram import scram_upsertion
 
-    for each in wishes:
+    for each in specs:
         if not each.password:
             raise UnacceptableCredential("Password must not be empty")
-    return [scram_upsertion(user, each.mechanism, each.password, iterations=each.iterations) for each in wishes]
+    return [scram_upsertion(user, each.mechanism, each.password, iterations=each.iterations) for each in specs]
 
 
-def alter_credentials(admin: SyncAdminClient, given: Entities, wishes: ConfigSpecs, options: AlterOptions) -> int:
-    from kconf.cli.compat.kafka_configs.alter import completed, tell
+def alter_credentials(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options: AlterOptions) -> int:
+    from kconf.cli.compat.kafka_configs.alter import completed, print_difference
 
     user = given.names[0]
-    both = [key for key in wishes.delete if key in wishes.add]
+    both = [key for key in specs.delete if key in specs.add]
     if both:
         raise InvalidArguments(f"{', '.join(both)} cannot be added and deleted at once")
-    wanted = [parse_credential(key, text, strict=options.strict) for key, text in wishes.add.items()]
+    wanted = [parse_credential(key, text, strict=options.strict) for key, text in specs.add.items()]
     if options.dry_run:
         from kconf.cli.compat.kafka_configs.difference import of_credentials
 
         before = admin.describe_user_scram_credentials([user], timeout=TIMEOUT)
         there = {} if user in before.failures else {each.mechanism.word: each.iterations for each in before[user]}
         after = {each.mechanism.word: each.iterations for each in wanted}
-        tell(of_credentials(user, there, after, wishes.delete), options)
+        print_difference(of_credentials(user, there, after, specs.delete), options)
         return 0
-    deletions = [UserScramCredentialDeletion(user, mechanism_of(name)) for name in dict.fromkeys(wishes.delete)]
+    deletions = [UserScramCredentialDeletion(user, mechanism_of(name)) for name in dict.fromkeys(specs.delete)]
     results = admin.alter_user_scram_credentials([*deletions, *upsertions(user, wanted)], timeout=TIMEOUT)
     results[user]
-    completed(given, options, wishes)
+    completed(given, options, specs)
     return 0

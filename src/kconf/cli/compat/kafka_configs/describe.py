@@ -1,4 +1,4 @@
-"""`--describe`: who is meant, what is set there, and the lines that say so.
+"""`--describe`: finds the entities, reads their configs and prints them.
 
 Everything that is asked for goes out in as few requests as possible. An entity that cannot be described is told on
 stderr and makes the exit code 1, and the others are described all the same; Kafka's tool stops at the first.
@@ -114,12 +114,12 @@ class _Run:
         return bool(name) and (not self.options.strict or name in self._list())
 
     def _describe(self, resources: Sequence[Resource], *, check: bool) -> set[str]:
-        """Describe and tell; gives the names of what was told. `check`: what is not there is not told."""
-        told: set[str] = set()
+        """Describe and print; returns the names that were printed. `check`: skip entities that do not exist."""
+        printed: set[str] = set()
         if not resources:
-            return told
-        answers = self.admin.describe_configs(resources, synonyms=True, timeout=TIMEOUT)
-        failures = answers.failures
+            return printed
+        results = self.admin.describe_configs(resources, synonyms=True, timeout=TIMEOUT)
+        failures = results.failures
         lines: list[str] = []
         try:
             for resource in resources:
@@ -128,15 +128,15 @@ class _Run:
                     if check and failure.code in _MISSING:
                         continue
                     self._failed(resource, failure, lines)
-                elif check and not self._exists(resource.name, answers[resource]):
+                elif check and not self._exists(resource.name, results[resource]):
                     continue
                 else:
-                    self._tell(resource.name, answers[resource], lines)
-                told.add(resource.name)
+                    self._print(resource.name, results[resource], lines)
+                printed.add(resource.name)
         finally:
             if lines:
                 sys.stdout.write("\n".join(lines) + "\n")
-        return told
+        return printed
 
     def _exists(self, name: str, view: View) -> bool:
         """A subscription exists if something is set at it; a group also while it has members or offsets."""
@@ -145,7 +145,7 @@ class _Run:
         own = _OWN[self.kind]
         return any(entry.source is own for entry in view.entries) or (self.kind == GROUPS and name in self._groups())
 
-    def _tell(self, name: str, view: View, lines: list[str]) -> None:
+    def _print(self, name: str, view: View, lines: list[str]) -> None:
         if self.options.json:
             kept = [as_json(entry) for entry in view.entries if self._is_kept(name, entry)]
             self.found.append({"type": singular(self.kind), "name": name or None, "configs": kept})
@@ -169,11 +169,11 @@ class _Run:
         return f"{'All' if self.options.all else 'Dynamic'} configs for {singular(self.kind)} {name} are:"
 
     def _missing(self, name: str) -> None:
-        said = f"The {singular(self.kind)} '{name}' doesn't exist and doesn't have dynamic config."
+        message = f"The {singular(self.kind)} '{name}' doesn't exist and doesn't have dynamic config."
         if self.options.json:
             self.found.append({"type": singular(self.kind), "name": name, "missing": True})
         else:
-            print(said)
+            print(message)
         if not self.options.strict:
             self.status = 1
 
@@ -183,11 +183,11 @@ class _Run:
         if self.options.strict:
             lines.append(self._header(resource.name))
             raise failure.error()
-        said = sentence(failure.error())
+        message = sentence(failure.error())
         if self.options.json:
-            self.found.append({"type": singular(self.kind), "name": resource.name or None, "error": said})
+            self.found.append({"type": singular(self.kind), "name": resource.name or None, "error": message})
         who = f"{singular(self.kind)} {resource.name}" if resource.name else f"the default of {self.kind}"
-        print(f"{who}: {said}", file=sys.stderr)
+        print(f"{who}: {message}", file=sys.stderr)
         self.status = 1
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DifferenceLine(NamedTuple):
-    """One key; None: not set. `note` tells where a value comes from that is not set here."""
+    """One key; None: not set. `note` is where an inherited value comes from."""
 
     key: str
     old: str | None
@@ -58,17 +58,17 @@ def own_values(resource: Resource, view: View) -> dict[str, Entry]:
     return {entry.name: entry for entry in view.entries if entry.source is own}
 
 
-def of_configs(kind: str, resource: Resource, view: View, wishes: ConfigSpecs) -> DryRunDifference:
+def of_configs(kind: str, resource: Resource, view: View, specs: ConfigSpecs) -> DryRunDifference:
     entries = {entry.name: entry for entry in view.entries}
     changes = []
-    for key, value in wishes.add.items():
+    for key, value in specs.add.items():
         entry = entries.get(key)
         if is_secret(kind, key) or (entry is not None and entry.sensitive):
             changes.append(DifferenceLine(key, None if entry is None or not _is_set(entry) else HIDDEN, HIDDEN))
         else:
             changes.append(DifferenceLine(key, entry.value if entry else None, value))
     own = own_source(resource)
-    changes.extend(_deleted(kind, key, entries.get(key), own) for key in wishes.delete)
+    changes.extend(_deleted(kind, key, entries.get(key), own) for key in specs.delete)
     return DryRunDifference(str(resource), changes)
 
 

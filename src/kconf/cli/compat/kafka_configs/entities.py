@@ -10,7 +10,7 @@ TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
 LOGGERS, IPS, METRICS, GROUPS = "broker-loggers", "ips", "client-metrics", "groups"
 
 TYPES: Final = (TOPICS, CLIENTS, USERS, BROKERS, IPS, METRICS, GROUPS, LOGGERS)
-"""All there are, in the order in which the tool tells them."""
+"""All entity types, in the order in which Kafka's tool lists them."""
 
 WITH_DEFAULT: Final = (USERS, CLIENTS, BROKERS, IPS)
 
@@ -30,7 +30,7 @@ DEFAULTS: Final = {
     "broker-defaults": BROKERS,
     "ip-defaults": IPS,
 }
-"""KIP-543's short options. Their order is the order of what they mean, wherever they stand on the command line."""
+"""KIP-543's short options. Entities are in this order, whatever the order on the command line."""
 
 
 class Entities(NamedTuple):
@@ -49,7 +49,7 @@ class Entities(NamedTuple):
 
 
 def singular(kind: str) -> str:
-    """As the tool says it: the type without its last letter, also where that makes `client-metric`."""
+    """As in Kafka's tool: the type without its last letter, even if that gives `client-metric`."""
     return kind[:-1]
 
 
@@ -77,7 +77,7 @@ def has_long(arguments: Arguments) -> bool:
 
 
 def paired_with_a_later_type(arguments: Arguments) -> str | None:
-    """Where two types are given and a name stands before its own: who would have thought that they belong together?"""
+    """The error for two types and a name before its own type, which Kafka's tool pairs with the later type."""
     order = [option for option, _ in arguments.given if option.startswith("entity-")]
     types = [place for place, option in enumerate(order) if option == "entity-type"]
     names = [place for place, option in enumerate(order) if option != "entity-type"]

@@ -1,4 +1,4 @@
-"""What `--add-config`, `--add-config-file` and `--delete-config` say.
+"""Parses `--add-config`, `--add-config-file` and `--delete-config`.
 
 A comma or an equals sign counts where the next bracket behind it opens, or there is none. Kafka's tool then removes all
 brackets of a value, wherever they stand, and the blanks around it. That silently stores another password than the one
@@ -31,7 +31,7 @@ class ConfigSpecs(NamedTuple):
     delete: Sequence[str]
 
 
-def wishes(arguments: Arguments) -> ConfigSpecs:
+def config_specs(arguments: Arguments) -> ConfigSpecs:
     strict = arguments.has("strict-compat")
     inline, file = arguments.one("add-config"), arguments.one("add-config-file")
     add: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""What `kafka-configs --help` says. Its examples are run by tests/cli/compat/test_kafka_configs.py."""
+"""The output of `kafka-configs --help`. Its examples are run by tests/cli/compat/test_kafka_configs.py."""
 
 from __future__ import annotations
 

@@ -28,5 +28,5 @@ def class_name(code: ErrorCode) -> str:
 
 def sentence(error: KafkaError) -> str:
     """An error in one line, under the name that scripts look for."""
-    said = " ".join((error.message or "").split())
-    return f"{class_name(error.code)}: {said}" if said else class_name(error.code)
+    message = " ".join((error.message or "").split())
+    return f"{class_name(error.code)}: {message}" if message else class_name(error.code)

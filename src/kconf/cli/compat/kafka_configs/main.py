@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
+    raw_arguments = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
     try:
-        status = _main(words)
+        status = _main(raw_arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # `| head` has seen enough
         import os
@@ -33,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _main(words: list[str]) -> int:
-    strict = "--strict-compat" in words
+def _main(raw_arguments: list[str]) -> int:
+    strict = "--strict-compat" in raw_arguments
     try:
-        if any("\udc80" <= character <= "\udcff" for word in words for character in word):
+        if any("\udc80" <= character <= "\udcff" for each in raw_arguments for character in each):
             raise InvalidArguments("The command line is not UTF-8")
-        arguments = Arguments(words)
-        if not words or arguments.has("help"):
-            return _help(words, strict)
+        arguments = Arguments(raw_arguments)
+        if not raw_arguments or arguments.has("help"):
+            return _help(raw_arguments, strict)
         if arguments.has("version"):
             return _version(strict)
         given = check(arguments)
@@ -74,14 +74,14 @@ def _run(arguments: Arguments, given: Entities) -> int:
             print(f"Note: {doubtful}.", file=sys.stderr)
     if arguments.has("alter"):
         from kconf.cli.compat.kafka_configs.alter import AlterOptions, alter
-        from kconf.cli.compat.kafka_configs.grammar import wishes
+        from kconf.cli.compat.kafka_configs.grammar import config_specs
 
-        wished = wishes(arguments)
+        specs = config_specs(arguments)
         options = AlterOptions(
             strict=strict, json=json, dry_run=arguments.has("dry-run"), reason=arguments.one("reason")
         )
         with _client(arguments) as admin:
-            return alter(admin, _matched(admin, arguments, given), wished, options)
+            return alter(admin, _matched(admin, arguments, given), specs, options)
     from kconf.cli.compat.kafka_configs.describe import RESOURCE_TYPES, DescribeOptions, describe_resources
 
     with _client(arguments) as admin:
@@ -120,31 +120,31 @@ def _complain(arguments: Arguments, given: Entities, error: KconfError) -> None:
     from kconf.cli.compat.kafka_configs.java import PACKAGE, sentence
     from kconf.cli.compat.kafka_configs.secrets import masked, scrubbed
 
-    said = sentence(error) if isinstance(error, KafkaError) else str(error)
-    said = scrubbed(said, given.head, _added(arguments))
+    message = sentence(error) if isinstance(error, KafkaError) else str(error)
+    message = scrubbed(message, given.head, _added(arguments))
     if arguments.has("strict-compat"):
         shown = masked([each for each in arguments.argv if each != "--strict-compat"], given.head)
         print(f"Error while executing config command with args '{shown}'", file=sys.stderr)
         if isinstance(error, KafkaError):
-            said = f"java.util.concurrent.ExecutionException: {PACKAGE}{said}"
-    print(said, file=sys.stderr)
+            message = f"java.util.concurrent.ExecutionException: {PACKAGE}{message}"
+    print(message, file=sys.stderr)
 
 
 def _added(arguments: Arguments) -> Mapping[str, str]:
-    from kconf.cli.compat.kafka_configs.grammar import wishes
+    from kconf.cli.compat.kafka_configs.grammar import config_specs
 
     try:
-        return wishes(arguments).add
+        return config_specs(arguments).add
     except KconfError:
         return {}  # then nothing was sent
 
 
-def _help(words: list[str], strict: bool) -> int:
+def _help(raw_arguments: list[str], strict: bool) -> int:
     from kconf.cli.compat.kafka_configs.help import help_text
 
-    stream = sys.stderr if strict or not words else sys.stdout
+    stream = sys.stderr if strict or not raw_arguments else sys.stdout
     print(help_text(), file=stream)
-    return 1 if strict or not words else 0
+    return 1 if strict or not raw_arguments else 0
 
 
 def _version(strict: bool) -> int:

@@ -77,11 +77,11 @@ def _describe_scram(admin: SyncAdminClient, names: tuple[str, ...], found: list[
         failure = failures.get(user)
         if failure is not None and failure.code == ResourceNotFound.code:
             continue
-        said = _failed(user, failure) if failure is not None else scram_line(user, results[user])
+        message = _failed(user, failure) if failure is not None else scram_line(user, results[user])
         if found is None:
-            print(said)
+            print(message)
         elif failure is not None:
-            found.append({"entity": {USER: user}, "error": said})
+            found.append({"entity": {USER: user}, "error": message})
         else:
             infos = {each.mechanism.word: {"iterations": each.iterations} for each in results[user]}
             found.append({"entity": {USER: user}, "credentials": infos})

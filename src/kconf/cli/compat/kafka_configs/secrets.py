@@ -21,19 +21,19 @@ def shown(kind: str, key: str, value: str | None) -> str | None:
 
 def masked(argv: Iterable[str], kind: str) -> str:
     """The command line as one text, without its secrets."""
-    words: list[str] = []
+    arguments: list[str] = []
     hide = False
-    for word in argv:
-        name, equals, value = word.lstrip("-").partition("=")
+    for argument in argv:
+        name, equals, value = argument.lstrip("-").partition("=")
         if hide:
-            words.append(_masked_pairs(word, kind))
+            arguments.append(_masked_pairs(argument, kind))
             hide = False
-        elif word.startswith("-") and name in _WITH_VALUES and equals:
-            words.append(f"{word[: -len(value)] if value else word}{_masked_pairs(value, kind)}")
+        elif argument.startswith("-") and name in _WITH_VALUES and equals:
+            arguments.append(f"{argument[: -len(value)] if value else argument}{_masked_pairs(value, kind)}")
         else:
-            hide = word.startswith("-") and name in _WITH_VALUES
-            words.append(word)
-    return " ".join(words)
+            hide = argument.startswith("-") and name in _WITH_VALUES
+            arguments.append(argument)
+    return " ".join(arguments)
 
 
 def _masked_pairs(text: str, kind: str) -> str:

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def once(admin: SyncAdminClient, options: argparse.Namespace, *, alter: bool) -> list[str]:
-    """One command; the lines that it has to say."""
+    """Run one command; returns the lines of its output."""
     from kconf.cli.compat.kafka_configs.grammar import parse_pairs
     from kconf.cli.compat.kip21 import entities as kip21
 

@@ -101,11 +101,11 @@ def alter(
             changes = {**_numbers(added), **dict.fromkeys(_known(deleted))}
             admin.alter_client_quotas({entity.quotas: changes}, validate_only=dry_run)[entity.quotas]
             return
-        wishes = [
+        ops = [
             *(AlterConfigOp(OpType.SET, key, value) for key, value in added.items()),
             *(AlterConfigOp(OpType.DELETE, key) for key in deleted),
         ]
-        admin.incremental_alter_configs({entity.resource: wishes}, validate_only=dry_run)[entity.resource]
+        admin.incremental_alter_configs({entity.resource: ops}, validate_only=dry_run)[entity.resource]
     except KafkaError as error:
         raise translated(error) from error
 

@@ -63,11 +63,11 @@ class Kip21Shell:
         return f"kafka {self.entity.kind} {self.entity.name}{'*' if self.staged else ''}> "
 
     def do(self, line: str) -> list[str]:
-        """Carry out one line; the lines that it has to say. Raises `KconfError`, or `Ended`."""
-        words = self._words(line)
-        if not words:
+        """Run one line; returns the lines of its output. Raises `KconfError`, or `Ended`."""
+        arguments = self._split(line)
+        if not arguments:
             return []
-        command, *rest = words
+        command, *rest = arguments
         method: Callable[[list[str]], list[str]] | None = self.commands().get(command.removeprefix("--"))
         if method is None:
             raise ConfigurationError(f"there is no command {command!r}; `help` lists them")
@@ -83,14 +83,14 @@ class Kip21Shell:
             "undo": self._undo,
             "apply": self._apply,
             "history": self._history,
-            "alter-config": lambda words: self._once(words, alter=True),
-            "describe-config": lambda words: self._once(words, alter=False),
+            "alter-config": lambda arguments: self._once(arguments, alter=True),
+            "describe-config": lambda arguments: self._once(arguments, alter=False),
             "help": lambda _: HELP.splitlines(),
             "exit": self._exit,
             "quit": self._exit,
         }
 
-    def _words(self, line: str) -> list[str]:
+    def _split(self, line: str) -> list[str]:
         try:
             return shlex.split(line, comments=True)
         except ValueError as error:
@@ -101,12 +101,12 @@ class Kip21Shell:
             raise ConfigurationError("choose an entity first: use topic NAME")
         return self.entity
 
-    def _use(self, words: list[str]) -> list[str]:
-        if len(words) != 2:
+    def _use(self, arguments: list[str]) -> list[str]:
+        if len(arguments) != 2:
             raise ConfigurationError("use topic NAME, or use client NAME")
         if self.staged:
             raise ConfigurationError("there are staged edits: apply them, or undo them")
-        entity = kip21.Entity.of(*words)
+        entity = kip21.Entity.of(*arguments)
         kip21.describe(self.admin, entity)
         self.entity, self._stages = entity, [{}]
         return []
@@ -115,18 +115,18 @@ class Kip21Shell:
         found: Staged = {**kip21.describe(self.admin, self._here()), **self.staged}
         return [f"{key}={value}" for key, value in sorted(found.items()) if value is not None]
 
-    def _set(self, words: list[str]) -> list[str]:
+    def _set(self, arguments: list[str]) -> list[str]:
         from kconf.cli.compat.kafka_configs.grammar import parse_pairs
 
         self._here()
-        if not words:
+        if not arguments:
             raise ConfigurationError("set K=V")
-        self._stages.append({**self.staged, **parse_pairs(" ".join(words))})
+        self._stages.append({**self.staged, **parse_pairs(" ".join(arguments))})
         return []
 
-    def _unset(self, words: list[str]) -> list[str]:
+    def _unset(self, arguments: list[str]) -> list[str]:
         self._here()
-        keys = [key for word in words for key in word.split(",") if key]
+        keys = [key for argument in arguments for key in argument.split(",") if key]
         if not keys:
             raise ConfigurationError("unset K")
         self._stages.append({**self.staged, **dict.fromkeys(keys)})
@@ -167,34 +167,34 @@ class Kip21Shell:
             for number, (entity, new, _old) in enumerate(self._applied, 1)
         ]
 
-    def _once(self, words: list[str], *, alter: bool) -> list[str]:
+    def _once(self, arguments: list[str], *, alter: bool) -> list[str]:
         from kconf.cli.compat.kip21.command import add_entity, once
 
         parser = _Parser(add_help=False, allow_abbrev=False)
         add_entity(parser)
-        return once(self.admin, parser.parse_args(words), alter=alter)
+        return once(self.admin, parser.parse_args(arguments), alter=alter)
 
     def _exit(self, _: list[str]) -> list[str]:
         raise Ended
 
     def suggestions(self, line: str) -> Iterator[str]:
-        """What may stand at the end of a line that has been begun."""
-        words = line.split(" ")
-        if len(words) == 1:
-            yield from (each for each in self.commands() if each.startswith(words[0]))
+        """Completions of the last argument of a line."""
+        arguments = line.split(" ")
+        if len(arguments) == 1:
+            yield from (each for each in self.commands() if each.startswith(arguments[0]))
             return
-        last = words[-1]
-        yield from (each for each in self._candidates(words) if each.startswith(last))
+        last = arguments[-1]
+        yield from (each for each in self._candidates(arguments) if each.startswith(last))
 
-    def _candidates(self, words: list[str]) -> Iterable[str]:
-        if words[0] == "use":
-            return ("topic", "client") if len(words) == 2 else sorted(self.admin.list_topics())
-        if words[0] not in ("set", "unset") or self.entity is None:
+    def _candidates(self, arguments: list[str]) -> Iterable[str]:
+        if arguments[0] == "use":
+            return ("topic", "client") if len(arguments) == 2 else sorted(self.admin.list_topics())
+        if arguments[0] not in ("set", "unset") or self.entity is None:
             return ()
-        if words[0] == "unset":
-            first, comma, _ = words[-1].rpartition(",")
+        if arguments[0] == "unset":
+            first, comma, _ = arguments[-1].rpartition(",")
             return [f"{first}{comma}{key}" for key in self._keys()]
-        before, key = _begun(words[-1])
+        before, key = _begun(arguments[-1])
         if key is None:
             return [f"{before}{each}=" for each in self._keys()]
         return [f"{before}{each}" for each in _choices(key, before)]
@@ -206,11 +206,11 @@ class Kip21Shell:
         return [each.name for each in self.admin.describe_configs([entity.resource])[entity.resource].entries]
 
 
-def _begun(word: str) -> tuple[str, str | None]:
-    """What stands fast of `k=v,k=[v,v`, and whose value was begun; None where it is a key that was."""
-    head, equals, value = word.rpartition("=")
+def _begun(argument: str) -> tuple[str, str | None]:
+    """The complete part of `k=v,k=[v,v`, and the key whose value is incomplete; None: a key is incomplete."""
+    head, equals, value = argument.rpartition("=")
     if not equals:
-        first, comma, _ = word.rpartition(",")
+        first, comma, _ = argument.rpartition(",")
         return first + comma, None
     if value.startswith("[") and not value.endswith("]"):
         listed, comma, _ = value.rpartition(",")
@@ -241,8 +241,8 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
     status = 0
     for line in read_lines(shell) if person else sys.stdin:
         try:
-            for said in shell.do(line):
-                print(said)
+            for output in shell.do(line):
+                print(output)
         except Ended:
             break
         except KconfError as error:

@@ -81,11 +81,11 @@ def run(options: argparse.Namespace) -> int:
 
     _check(options)
     delete = [name.strip() for name in (options.delete_config or "").split(",") if name.strip()]
-    wishes = ConfigSpecs(parse_pairs(options.add_config) if options.add_config else {}, delete)
+    specs = ConfigSpecs(parse_pairs(options.add_config) if options.add_config else {}, delete)
     try:
         with _client(options) as admin:
             if options.alter:
-                _alter(admin, options, wishes)
+                _alter(admin, options, specs)
                 print("The configs were altered. The state is now:")
             for line in _describe(admin, options):
                 print(line)
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         from kconf.cli.compat.kafka_configs.java import sentence
         from kconf.cli.compat.kafka_configs.secrets import scrubbed
 
-        raise ConfigurationError(scrubbed(sentence(error), options.entity_type[0], wishes.add)) from error
+        raise ConfigurationError(scrubbed(sentence(error), options.entity_type[0], specs.add)) from error
     return 0
 
 
@@ -144,20 +144,20 @@ def _resources(admin: SyncAdminClient, options: argparse.Namespace) -> Sequence[
     return [Resource(kind, str(node)) for node in admin.describe_cluster().nodes]
 
 
-def _alter(admin: SyncAdminClient, options: argparse.Namespace, wishes: Any) -> None:
+def _alter(admin: SyncAdminClient, options: argparse.Namespace, specs: Any) -> None:
     """Incremental in either case: KIP-248's flag of AlterConfigs became a request of its own (KIP-339)."""
     from kconf.cli.compat.kafka_configs.alter import alterations
 
     if options.entity_type[0] in ("topics", "brokers"):
         (resource,) = _resources(admin, options)
-        admin.incremental_alter_configs({resource: alterations(wishes)})[resource]
+        admin.incremental_alter_configs({resource: alterations(specs)})[resource]
         return
     from kconf.model.quota import QuotaEntity
 
     changes: dict[str, float | None] = {}
-    for key, text in wishes.add.items():
+    for key, text in specs.add.items():
         changes[key] = _number(key, text)
-    changes.update(dict.fromkeys(wishes.delete))
+    changes.update(dict.fromkeys(specs.delete))
     entity = QuotaEntity.of(_parts(options))
     admin.alter_client_quotas({entity: changes})[entity]
 

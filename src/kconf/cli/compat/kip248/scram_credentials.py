@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.operations.scram_store import StoredCredentials
 
-    Keeper = SyncAdminClient | StoredCredentials
+    _Admin = SyncAdminClient | StoredCredentials
 
 _EXAMPLES = """\
 examples:
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigurationError("--add and --delete need --username")
     added, deleted = _added(options.add), _deleted(options.delete)
     try:
-        with _keeper(options) as admin:
+        with _open(options) as admin:
             if options.describe:
                 return _describe(admin, options.username)
             return _alter(admin, options.username, added, deleted)
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigurationError(sentence(error)) from error
 
 
-def _keeper(options: argparse.Namespace) -> Keeper:
+def _open(options: argparse.Namespace) -> _Admin:
     if options.store is not None:
         from kconf.operations.scram_store import StoredCredentials, own_name
 
@@ -83,7 +83,7 @@ def _keeper(options: argparse.Namespace) -> Keeper:
 
 
 def _added(text: str | None) -> dict[str, str]:
-    """Mechanisms and what stands in their brackets. A password may have commas, equals signs and closing brackets."""
+    """Mechanisms and the text in their brackets. A password may have commas, equals signs and closing brackets."""
     found: dict[str, str] = {}
     place = 0
     while text and place < len(text):
@@ -109,14 +109,14 @@ def _deleted(text: str | None) -> list[str]:
     return names
 
 
-def _alter(admin: Keeper, user: str, added: dict[str, str], deleted: list[str]) -> int:
+def _alter(admin: _Admin, user: str, added: dict[str, str], deleted: list[str]) -> int:
     from kconf.cli.compat.kafka_configs.credentials import mechanism_of, parse_credential, upsertions
     from kconf.model.scram import UserScramCredentialDeletion
 
     if deleted:
-        # Two mechanisms travel in two requests to a real Kafka: better to see first that all are there.
-        told = admin.describe_user_scram_credentials([user])
-        there = set() if user in told.failures else {each.mechanism.word for each in told[user]}
+        # Kafka gets two mechanisms in two requests, so check first that both are there.
+        described = admin.describe_user_scram_credentials([user])
+        there = set() if user in described.failures else {each.mechanism.word for each in described[user]}
         missing = [name for name in deleted if name not in there]
         if missing:
             raise ConfigurationError(f"{user} has no credential for {', '.join(missing)}")
@@ -127,7 +127,7 @@ def _alter(admin: Keeper, user: str, added: dict[str, str], deleted: list[str]) 
     return 0
 
 
-def _describe(admin: Keeper, user: str | None) -> int:
+def _describe(admin: _Admin, user: str | None) -> int:
     from kconf.cli.compat.kafka_configs.quotas import scram_line
     from kconf.errors import ErrorCode
 
