@@ -10,6 +10,8 @@ import pytest
 from kconf.client.recording import Refused
 from kconf.errors import ErrorCode, Failure, StoreMismatch
 from kconf.model.journal import Caller, Change, ChangeKind
+from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.store.client_journal import ClientJournal, read_record
 
@@ -53,6 +55,17 @@ def test_done_refused_and_unknown_are_kept_apart(tmp_path: Path) -> None:
     assert [line["key"] for line in found.changes] == ["a"]
     assert [(line["resource_name"], line["keys"], line["error"]) for line in found.attempts] == [("u", ["a"], 40)]
     assert [line["key"] for line in found.unknown] == ["ssl.key.password"]
+
+
+def test_a_client_writes_exactly_the_fields_that_are_defined(tmp_path: Path) -> None:
+    journal = ClientJournal(tmp_path)
+    quota = SET._replace(resource=QuotaEntity.of({"user": "ann"}).resource)
+
+    journal.end(journal.begin("C", ALICE, [quota]), [quota], [Refused(quota, Failure(ErrorCode.INVALID_CONFIG))], [])
+
+    found = read_record(tmp_path, "C")
+    assert [line.keys() for line in found.changes] == [{each.name for each in CHANGE_LINE}]
+    assert [line.keys() for line in found.attempts] == [{each.name for each in ATTEMPT_LINE}]
 
 
 def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ConfigurationError, JournalTrimmed, UnsupportedVersion
 from kconf.model.journal import Caller, Change, ChangeKind
+from kconf.model.line_fields import CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
@@ -150,10 +151,9 @@ def _of_directory(directory: str, cluster: str) -> Past:
 
 
 def _line(line: dict[str, Any]) -> Told:
-    from kconf.model.lines import read_change
+    from kconf.model.lines import read_caller, read_change
 
-    change = read_change(line)
-    caller = Caller(**{name: line[name] for name in Caller.__slots__})
+    change, caller = read_change(line), read_caller(line)
     more = line.get("os_user"), line.get("outcome", "done")
     return Told(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
 
@@ -175,7 +175,7 @@ def _of_lake(uri: str, cluster: str) -> Past:
 
 
 def _began(row: dict[str, Any]) -> Told:
-    caller = Caller(*(row[name] for name in Caller.__slots__))
+    caller = Caller(*(row[name] for name in CALLER_NAMES))
     change = _interval(row, row["before"], row["value"], row["op"] or "set")
     return Told(_milliseconds(row["since"]), row["revision"] or 0, row["line"] or 0, change, caller, row["origin"])
 
