@@ -2,7 +2,8 @@
 
 A table is written in one commit. An append carries the name of its stream and the number of its batch, so that a
 replay is skipped; the history carries in its commit how far it goes. A table that is not there yet reads as empty.
-Two writers: the one that comes second is refused, on a local lake before it does any work.
+Two writers: the one that comes second is refused, on a local lake before it does any work. A table that an older
+version wrote gets the columns that were added since; other differences from its definition are for a rebuild.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kconf.errors import KconfError
-from kconf.spark.schemas import Table
+from kconf.spark.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -35,6 +36,16 @@ class LakeError(KconfError):
 
 class LakeBusy(LakeError):
     """Another run is at work on this lake."""
+
+
+class Difference(NamedTuple):
+    """How a table differs from its definition: the columns that it lacks, and what is wrong with others."""
+
+    missing: Sequence[Column] = ()
+    others: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.others)
 
 
 def local_path(uri: str) -> Path | None:
@@ -107,6 +118,49 @@ class Lake:
                     note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
                     return note
         return {}
+
+    # -- columns -----------------------------------------------------------------------------------------------------
+
+    def difference(self, table: Table) -> Difference:
+        """How the table differs from its definition; not at all where it does not exist yet."""
+        if not self.exists(table):
+            return Difference()
+        schema = self.spark.read.format("delta").load(self.path(table)).schema
+        found = {each.name: each.dataType.simpleString() for each in schema.fields}
+        defined = {each.name: each.type for each in table.columns}
+        return Difference(
+            [each for each in table.columns if each.name not in found],
+            [
+                f"{name} is not defined" if name not in defined else f"{name} has the type {kind}, not {defined[name]}"
+                for name, kind in found.items()
+                if defined.get(name) != kind
+            ],
+        )
+
+    def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
+        """Add the columns that tables lack, null in all their rows; the names of the new columns by the table's path.
+
+        A column that is not defined or has another type is an error, and then nothing is added anywhere: to write on
+        would lose what it holds.
+        """
+        found = [(table, self.difference(table)) for table in tables]
+        for table, difference in found:
+            if difference.others:
+                raise LakeError(
+                    f"The table {table.path} of {self.uri} does not fit this version of kconf: its column"
+                    f" {' and its column '.join(difference.others)}. Use the version that wrote it, or run `kconf"
+                    " pipeline rebuild`: it drops columns that this version does not define."
+                )
+        return {table.path: self._add_columns(table, each.missing) for table, each in found if each.missing}
+
+    def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
+        self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
+        return [each.name for each in columns]
+
+    def rewrite(self, table: Table) -> None:
+        """Bring a table to its definition, whatever the difference: its rows with other columns, in one commit."""
+        if self.difference(table):
+            self.overwrite(table, self.read(table))
 
     # -- writing -----------------------------------------------------------------------------------------------------
 

@@ -24,8 +24,8 @@ def _changes(journal: DataFrame) -> DataFrame:
 
 def _attempts(attempts: DataFrame) -> DataFrame:
     kind = F.when(F.col("dry_run"), "dry-runs").otherwise("refusals").alias("kind")
-    by = ("cluster", F.to_date("time").alias("day"), *COUNTED, "resource_type", "error", kind)
-    return attempts.groupBy(*by).agg(
+    day = F.to_date("time").alias("day")
+    return attempts.groupBy("cluster", day, *COUNTED, "resource_type", "error", kind).agg(
         F.count("*").alias("count"), F.min("time").alias("first"), F.max("time").alias("last")
     )
 

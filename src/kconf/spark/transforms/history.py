@@ -38,7 +38,9 @@ _OWN_LEVEL: Final = {
 def journal_events(journal: DataFrame) -> DataFrame:
     """Lines of the journal as events."""
     return journal.select(
-        *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity", F.lit(None).cast("string").alias("topic_id"), "op", "before"),
+        *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity"),
+        F.lit(None).cast("string").alias("topic_id"),
+        *("op", "before"),
         F.col("after").alias("value"),
         F.col("after").isNotNull().alias("is_set"),
         "sensitive",
