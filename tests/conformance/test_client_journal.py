@@ -225,10 +225,10 @@ def _answers(far: socket.socket, near: socket.socket, passed: threading.Event) -
 
 CHANGE = """
 import sys
-from kconf import Alteration, ClientJournal, Op, Resource, SyncAdminClient
+from kconf import AlterConfigOp, ClientJournal, OpType, Resource, SyncAdminClient
 address, directory, name = sys.argv[1:]
 with SyncAdminClient(address, journal=ClientJournal(directory)) as admin:
-    admin.incremental_alter_configs({Resource.topic(name): [Alteration(Op.SET, "retention.ms", "7200000")]})
+    admin.incremental_alter_configs({Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]})
 """
 
 

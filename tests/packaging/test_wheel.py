@@ -102,8 +102,8 @@ def test_the_version_stands_in_one_place(alone: Path) -> None:
 
 
 def test_the_server_and_the_commands_work_without_any_extra(alone: Path, server: str) -> None:
-    made = "SyncAdminClient(sys.argv[1]).create_topics([TopicWish('orders', 1, 1)]).raise_for_failures()"
-    code = f"import sys; from kconf import SyncAdminClient, TopicWish; {made}"
+    made = "SyncAdminClient(sys.argv[1]).create_topics([NewTopic('orders', 1, 1)]).raise_for_failures()"
+    code = f"import sys; from kconf import SyncAdminClient, NewTopic; {made}"
     run(alone / "python", "-c", code, server)
 
     run(alone / "kconf", "set", "topic:orders", "retention.ms=7d", "-b", server)

@@ -67,7 +67,7 @@ def test_what_kio_lacks_is_read_as_it_was_written(message: Message) -> None:
 
 
 def test_every_message_of_kafkas_has_its_judge() -> None:
-    """Fails when a row of `protocol/apis.py` is not compared with kio, or when kio learns a version that was thought lacking."""
+    """Fails when a row of `protocol/apis.py` is not compared with kio, or when kio learns a missing version."""
     assert len({(message.api.name, message.version, message.side) for message in MESSAGES}) == 2 * sum(
         api.max - api.min + 1 for api in APIS.values()
     )

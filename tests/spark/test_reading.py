@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter, shown
 from kconf.lake.schemas import HISTORY
 from kconf.model.resource import Resource
-from kconf.spark.delta_tables import Lake, LakeError
+from kconf.spark.delta_tables import Lake
 from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put
 
 if TYPE_CHECKING:

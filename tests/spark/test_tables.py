@@ -14,9 +14,10 @@ import pytest
 from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient
 from kconf.engine.policy.rules import Subject
 from kconf.engine.quotas.precedence import StoredQuotas
+from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
-from kconf.spark.delta_tables import Lake, LakeError
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources, run
 from tests.archive.reading import archiving, lines

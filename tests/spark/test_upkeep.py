@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
 from kconf.spark import runner
 from kconf.spark import warmup as preparing
-from kconf.spark.delta_tables import Lake, LakeError
+from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources
 from tests.spark.journals import journals

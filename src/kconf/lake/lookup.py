@@ -1,6 +1,8 @@
 """The lake's tables by look-up, without Spark and its JVM: what was, who did it, what differs.
 
-All tables are read as the last finished run left them, since the versions that a run names belong together. A look-up
+All tables are read as the last finished run left them, since the versions that a run names belong together. A column
+that is defined and that the run's version of kconf did not have yet is null; one that a newer version added is there
+too. A look-up
 of one resource takes a few tenths of a second from a cold shell. `kconf lake` and, for contexts that have a lake,
 `kconf history`, `blame` and `diff` stand on this.
 """
@@ -12,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from kconf.lake.location import LakeError, local_path
 from kconf.lake.schemas import HISTORY, RUNS, Table
 from kconf.model.resource import Resource
-from kconf.spark.delta_tables import LakeError, local_path
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -69,7 +71,7 @@ class LakeTables:
             raise LakeError(f"no run of the pipeline has finished on the lake {self.uri}")
         self.run: Row = last[0]
         self._versions: Mapping[str, int] = dict(self.run["versions"])
-        self._opened: dict[str, DeltaTable] = {}
+        self._opened: dict[str, tuple[DeltaTable, str]] = {}
 
     def rows(
         self, table: Table, conditions: Iterable[str] = (), *, order: str = "", columns: str = "*", group: str = ""
@@ -78,11 +80,13 @@ class LakeTables:
         if not self.has(table):
             return []
         if table.name not in self._opened:
-            self._opened[table.name] = self._open(table, self._versions[table.name])
+            opened = self._open(table, self._versions[table.name])
+            self._opened[table.name] = opened, _defined(opened, table)
+        found, source = self._opened[table.name]
         where = " AND ".join(conditions)
-        text = f"SELECT {columns} FROM t" + (f" WHERE {where}" if where else "")
+        text = f"SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")
         text += (f" GROUP BY {group}" if group else "") + (f" ORDER BY {order}" if order else "")
-        return _rows(self._opened[table.name], text)
+        return _rows(found, text)
 
     def has(self, table: Table) -> bool:
         """Whether the last run had such a table."""
@@ -222,6 +226,13 @@ def _list(texts: Iterable[str]) -> str:
 
 def _moment(at: datetime) -> str:
     return f"arrow_cast({quoted(at.isoformat())}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+def _defined(found: DeltaTable, table: Table) -> str:
+    """What to select from: the table, with a null for each defined column that it does not have yet."""
+    there = {each.name for each in found.schema().fields}
+    missing = "".join(f', NULL AS "{name}"' for name in table.names if name not in there)
+    return f"(SELECT *{missing} FROM t)" if missing else "t"
 
 
 def _rows(table: DeltaTable, text: str) -> list[Row]:

@@ -1,13 +1,17 @@
 """Every table of the lake, once: its columns in Spark's own words for types, and a sentence about each.
 
-No Spark is needed to import this: the look-ups that do without it, and docs/reference/tables.md, read it too.
+The columns that hold the fields of a journal line are made from kconf.model.line_fields. No Spark is needed to import
+this: the look-ups that do without it, and docs/reference/tables.md, read it too.
 Times are UTC. `cluster` is the cluster's id, and stands first everywhere, since one lake serves many.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from kconf.model.line_fields import ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
 
 
 class Column(NamedTuple):
@@ -50,25 +54,26 @@ def _columns(text: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind, about) for name, kind, about in rows)
 
 
-_CLUSTER = _columns("cluster  string  the cluster's id")
-_RESOURCE = _columns("""
-    resource_type  string  `topic`, `broker`, `broker-logger`, `client-metrics`, `group`, `quota`, `scram`, `acl`
-    resource_name  string  its name; the empty broker name is the cluster default; of a quota the entity as JSON
-""")
-_ENTITY = _columns("entity  map<string,string>  of a quota: type → name, null for the default")
-_CALLER = _columns("""
-    principal   string  who asked; null where only snapshots tell
-    client_id   string  the client id of the request
-    host        string  from where; USER@MACHINE where the client itself recorded it
-    api         string  by which request
-    request_id  bigint  its number on its connection
-    reason      string  why, where the caller said so
-""")
-_ORDER = _columns("""
-    epoch     bigint  counts the stores that the cluster has lived in; 0 where no server numbers the changes
-    revision  bigint  the revision that made the change; where no server numbers them, microseconds since 1970
-    line      int     the place among the lines of the revision
-""")
+_NO_COLUMN: Final = frozenset({"format", *(each.name for each in CLIENT_ONLY)})
+_OTHER_TYPE: Final = {"time": "timestamp"}  # milliseconds in a line
+
+
+def _line_columns(fields: Iterable[LineField]) -> tuple[Column, ...]:
+    """The columns that hold the fields of a line."""
+    kept = (each for each in fields if each.name not in _NO_COLUMN)
+    return tuple(Column(each.name, _OTHER_TYPE.get(each.name, each.type), each.about) for each in kept)
+
+
+def _of_change(*names: str) -> tuple[Column, ...]:
+    """Columns that mean the same as in a line about a change."""
+    return tuple(each for each in _line_columns(CHANGE_LINE) if each.name in names)
+
+
+_CLUSTER = _of_change("cluster")
+_RESOURCE = _of_change("resource_type", "resource_name")
+_ENTITY = _of_change("entity")
+_CALLER = _of_change(*CALLER_NAMES)
+_ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
     file   string  the file that it was read from
     round  bigint  the round of the pipeline that read it; the history knows up to which round it goes
@@ -78,54 +83,14 @@ JOURNAL: Final = Table(
     "bronze",
     "journal",
     "A line of the archive: one committed change. Each is here once, however often it was delivered.",
-    (
-        *_CLUSTER,
-        *_ORDER,
-        *_columns("""
-            sequence  bigint     counts the revisions of an epoch without gaps
-            lines     int        how many lines the revision has
-            time      timestamp  when it was committed, by the server's clock; the order is never the clock's
-            origin    string     `kconf`, `outside` (seen, not made, by kconf), `client`
-        """),
-        *_CALLER,
-        *_columns(
-            "kind  string  `config` (before and after are values), `topic` (before and after are topics, as JSON)"
-        ),
-        *_RESOURCE,
-        *_ENTITY,
-        *_columns("""
-            op         string   what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`
-            key        string   the key; empty for a topic itself
-            before     string   the value before; null: not set
-            after      string   the value after; null: not set
-            sensitive  boolean  then before and after are keyed hashes
-        """),
-        *_FROM,
-    ),
+    (*_line_columns(CHANGE_LINE), *_FROM),
 )
 
 ATTEMPTS: Final = Table(
     "bronze",
     "attempts",
     "A request about one resource that changed nothing: refused, or a dry run. Never a value.",
-    (
-        *_CLUSTER,
-        *_columns("""
-            epoch     bigint     the epoch of the store that refused it
-            number    bigint     counts the attempts of an epoch
-            revision  bigint     the revision that it was judged on
-            time      timestamp  when it came
-        """),
-        *_CALLER,
-        *_RESOURCE,
-        *_ENTITY,
-        *_columns("""
-            keys     array<string>  the keys that it named
-            error    int            Kafka's error code; 0: a dry run that would have worked
-            dry_run  boolean        whether nothing was to be changed anyhow
-        """),
-        *_FROM,
-    ),
+    (*_line_columns(ATTEMPT_LINE), *_FROM),
 )
 
 QUARANTINE: Final = Table(
@@ -358,14 +323,16 @@ VIOLATIONS: Final = Table(
 ACTIVITY: Final = Table(
     "gold",
     "activity",
-    "Who changes what, and when: counts per day. Flapping keys and refusals are rows of their own kind.",
+    "Who changes what, and when: counts per day. Flapping keys (with the last caller) and refusals are rows of their"
+    " own kind.",
     (
         *_CLUSTER,
         *_columns("""
             kind           string     `changes`, `flapping` (a key that went A → B → A), `refusals`, `dry-runs`
             day            date       the day; null for flapping keys
-            principal      string     who; of a flapping key the last one
-            client_id      string     with which client
+        """),
+        *_of_change(*COUNTED),
+        *_columns("""
             origin         string     how we know
             resource_type  string     of what
             resource_name  string     the flapping resource; null otherwise

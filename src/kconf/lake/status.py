@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import TABLES
-from kconf.spark.delta_tables import LakeError
 
 
 def status(uri: str) -> Iterator[str]:

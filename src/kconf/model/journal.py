@@ -7,11 +7,11 @@ equal secrets have equal hashes, and nothing else is revealed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
 from hmac import digest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kconf.model.resource import Resource
 
@@ -41,16 +41,33 @@ class Change(NamedTuple):
         return f"Change({fields})"
 
 
+def caller_field(default: Any, about: str, *, is_required: bool = False, is_counted: bool = False) -> Any:
+    """A field of `RequestContext`, with a sentence about it.
+
+    `is_required`: a line without it is refused. `is_counted`: the lake's `activity` counts by it, so that it should
+    have few values.
+    """
+    described = {"about": about, "is_required": is_required, "is_counted": is_counted}
+    return field(default=default, metadata=described)
+
+
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Who asks, as the journal will name them."""
+    """Who sends a request, as the journal names them.
 
-    principal: str = "User:ANONYMOUS"
-    client_id: str = ""
-    host: str = ""
-    api: str = ""
-    request_id: int = 0
-    reason: str | None = None
+    This is the only definition of these fields: the lines and records of the journal and the caller columns of the lake
+    are made from it. A new field goes to the end and has a default, since lines and records of older versions are read
+    without it. docs/how-to/extend.md shows the steps.
+    """
+
+    principal: str = caller_field(
+        "User:ANONYMOUS", "who asked; null where only snapshots tell", is_required=True, is_counted=True
+    )
+    client_id: str = caller_field("", "the client id of the request", is_counted=True)
+    host: str = caller_field("", "from where; USER@MACHINE where the client itself recorded it")
+    api: str = caller_field("", "by which request")
+    request_id: int = caller_field(0, "its number on its connection")
+    reason: str | None = caller_field(None, "why, where the caller said so")
 
 
 @dataclass(frozen=True, slots=True)

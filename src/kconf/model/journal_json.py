@@ -3,7 +3,8 @@
 One line per change, whole in itself, so that any tool can read any part of a file. `(cluster, epoch, revision, line)`
 names a line for good and gives the order; `sequence` counts the revisions of an epoch without gaps, and `lines` says
 how many a revision has, so that a reader sees what is missing. A sensitive value stands there as a keyed hash. Fields
-may be added; a reader ignores those that it does not know. docs/reference/formats.md shows them.
+may be added (line_fields.py defines them): a reader ignores those that it does not know, and reads older lines with the
+defaults of those that they do not have. docs/reference/formats.md shows them.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import replace
 from typing import Any
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.line_fields import CALLER, CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 
 FORMAT = 1
 
 to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 _TYPES = {each.word: each for each in ResourceType}
+_REQUIRED = frozenset(each.name for each in CALLER if each.is_required)
 
 
 def change_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[dict[str, Any]]:
@@ -66,8 +69,8 @@ def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
             continue
         if current is not None:
             yield current
-        who = RequestContext(**{name: line[name] for name in RequestContext.__slots__})
-        current = Revision(line["revision"], line["time"], who, (change,), line["origin"], line["sequence"])
+        caller = read_caller(line)
+        current = Revision(line["revision"], line["time"], caller, (change,), line["origin"], line["sequence"])
     if current is not None:
         yield current
 
@@ -85,8 +88,13 @@ def read_change(line: Mapping[str, Any]) -> Change:
     )
 
 
+def read_caller(line: Mapping[str, Any]) -> RequestContext:
+    """Who a line names; a field that an older version did not write has its default. Raises as `read_revisions`."""
+    return RequestContext(**{name: line[name] for name in CALLER_NAMES if name in line or name in _REQUIRED})
+
+
 def _caller(caller: RequestContext) -> dict[str, Any]:
-    return {name: getattr(caller, name) for name in RequestContext.__slots__}
+    return {name: getattr(caller, name) for name in CALLER_NAMES}
 
 
 def _resource(resource: Resource) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
+from kconf.lake.location import LakeError, local_path
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE, SNAPSHOT
-from kconf.spark.delta_tables import Lake, LakeError, first_line, local, local_path
+from kconf.spark.delta_tables import Lake, first_line, local
 from kconf.spark.transforms import lines, snapshot_lines, snapshots
 from kconf.spark.transforms.history import ORDER, order
 

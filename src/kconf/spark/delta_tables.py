@@ -2,7 +2,8 @@
 
 A table is written in one commit. An append carries the name of its stream and the number of its batch, so that a
 replay is skipped; the history carries in its commit how far it goes. A table that is not there yet reads as empty.
-Two writers: the one that comes second is refused, on a local lake before it does any work.
+Two writers: the one that comes second is refused, on a local lake before it does any work. A table that an older
+version wrote gets the columns that were added since; other differences from its definition are for a rebuild.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kconf.errors import KconfError
-from kconf.lake.schemas import Table
+from kconf.lake.location import LakeBusy, LakeError, local_path
+from kconf.lake.schemas import Column, Table, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -29,20 +28,14 @@ _ASKED_BY: Final = frozenset(
 """Columns whose least and greatest value each file tells. Of all columns they would cost a tenth of a write."""
 
 
-class LakeError(KconfError):
-    """The lake cannot be read or written; the message says why."""
+class SchemaDifference(NamedTuple):
+    """How a table differs from its definition: the columns that it lacks, and what is wrong with others."""
 
+    missing: Sequence[Column] = ()
+    others: Sequence[str] = ()
 
-class LakeBusy(LakeError):
-    """Another run is at work on this lake."""
-
-
-def local_path(uri: str) -> Path | None:
-    """The local directory that a path or a file: URI names; None for other places."""
-    parts = urlsplit(uri)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return Path(uri).absolute() if len(parts.scheme) < 2 else None  # one letter is a Windows drive
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.others)
 
 
 class Lake:
@@ -107,6 +100,49 @@ class Lake:
                     note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
                     return note
         return {}
+
+    # -- columns -----------------------------------------------------------------------------------------------------
+
+    def difference(self, table: Table) -> SchemaDifference:
+        """How the table differs from its definition; not at all where it does not exist yet."""
+        if not self.exists(table):
+            return SchemaDifference()
+        schema = self.spark.read.format("delta").load(self.path(table)).schema
+        found = {each.name: each.dataType.simpleString() for each in schema.fields}
+        defined = {each.name: each.type for each in table.columns}
+        return SchemaDifference(
+            [each for each in table.columns if each.name not in found],
+            [
+                f"{name} is not defined" if name not in defined else f"{name} has the type {kind}, not {defined[name]}"
+                for name, kind in found.items()
+                if defined.get(name) != kind
+            ],
+        )
+
+    def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
+        """Add the columns that tables lack, null in all their rows; the names of the new columns by the table's path.
+
+        A column that is not defined or has another type is an error, and then nothing is added anywhere: to write on
+        would lose what it holds.
+        """
+        found = [(table, self.difference(table)) for table in tables]
+        for table, difference in found:
+            if difference.others:
+                raise LakeError(
+                    f"The table {table.path} of {self.uri} does not fit this version of kconf: its column"
+                    f" {' and its column '.join(difference.others)}. Use the version that wrote it, or run `kconf"
+                    " pipeline rebuild`: it drops columns that this version does not define."
+                )
+        return {table.path: self._add_columns(table, each.missing) for table, each in found if each.missing}
+
+    def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
+        self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
+        return [each.name for each in columns]
+
+    def rewrite(self, table: Table) -> None:
+        """Bring a table to its definition, whatever the difference: its rows with other columns, in one commit."""
+        if self.difference(table):
+            self.overwrite(table, self.read(table))
 
     # -- writing -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.lake.location import LakeError
 from kconf.lake.schemas import (
     ACTIVITY,
     ATTEMPTS,
@@ -29,7 +30,7 @@ from kconf.lake.schemas import (
     Table,
 )
 from kconf.spark import violations
-from kconf.spark.delta_tables import Lake, LakeError, local
+from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import USAGE, Inputs
 from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity

@@ -1,7 +1,8 @@
 """A run of the pipeline: read, fold, make the tables, and say last which versions belong together.
 
 Nothing is half done: each table is written in one commit, a run that dies leaves the last run row as it was, and the
-next run takes up where it stopped.
+next run takes up where it stopped. A lake of an older version is migrated first: what was read gets the new columns,
+and the tables that follow from it are made anew with theirs.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
-from kconf.lake.schemas import BRONZE, GOLD, HISTORY, RUNS, TABLES, Table
+from kconf.lake.location import LakeBusy, LakeError
+from kconf.lake.schemas import ATTEMPTS, BRONZE, GOLD, HISTORY, JOURNAL, QUARANTINE, RUNS, SNAPSHOT, TABLES, Table
 from kconf.spark import bronze, gold, silver
-from kconf.spark.delta_tables import Lake, LakeBusy, LakeError, first_line, local
+from kconf.spark.delta_tables import Lake, first_line, local
 from kconf.spark.inputs import Inputs
 from kconf.version import __version__
 
 Say = Callable[[str], None]
+
+_ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, RUNS)
+"""Tables whose rows stay: they follow from nothing else in the lake."""
+_MADE = (HISTORY, *GOLD)
+"""Tables that follow from others."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,11 @@ class Sources:
 
 @dataclass
 class Summary:
-    """What a run did. `number` is None where there was nothing new."""
+    """What a run did. `number` is None where there was nothing new; `migrated` has the new columns of each table."""
 
     number: int | None = None
     read: bronze.Read = field(default_factory=bronze.Read)
+    migrated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
@@ -48,9 +56,10 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
     inputs.check()
     started = datetime.now(UTC)
     with lake.locked(), told_plainly(lake):
+        migrated = migrate(lake)
         last = last_run(lake)
-        summary = Summary(read=read(lake, sources, say))
-        if not any(summary.read.counts.values()) and _is_up_to_date(lake, inputs, last):
+        summary = Summary(read=read(lake, sources, say), migrated=migrated)
+        if not any(summary.read.counts.values()) and not migrated and _is_up_to_date(lake, inputs, last):
             return summary
         say("history …")
         silver.update(lake)
@@ -65,10 +74,22 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
     inputs.check()
     started = datetime.now(UTC)
     with told_plainly(lake), _there(lake, BRONZE).locked():
+        for table in _ADDED_TO:
+            lake.rewrite(table)
         say("history …")
         silver.rebuild(lake)
         gold.write(lake, inputs, say)
         return Summary(finish(lake, inputs.fingerprints, bronze.Read(), started, last_run(lake)))
+
+
+def migrate(lake: Lake) -> dict[str, list[str]]:
+    """Bring a lake of another version to the columns that are defined now. New columns by the table's path.
+
+    Tables that follow from others are not changed here: those that differ are named, and the run makes them anew.
+    """
+    differences = {table.path: lake.difference(table) for table in _MADE}
+    made = {path: [each.name for each in found.missing] for path, found in differences.items() if found}
+    return {**lake.migrate(_ADDED_TO), **made}
 
 
 def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
@@ -154,6 +175,7 @@ def _settled(lake: Lake) -> Iterator[None]:
         last = last_run(lake)
         if last is None or last["versions"] != versions(lake):
             raise LakeError(f"The last run on {lake.uri} did not finish; run the pipeline again first.")
+        lake.migrate([RUNS])
         yield
         finish(lake, last["inputs"], bronze.Read(), started, last)
 

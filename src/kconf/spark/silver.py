@@ -44,9 +44,9 @@ def next_round(lake: Lake) -> int:
 
 
 def update(lake: Lake) -> bool:
-    """Fold what bronze has and the history has not. False: there was nothing."""
+    """Fold what bronze has and the history has not; with other columns it is built anew. False: there was nothing."""
     state = lake.note(HISTORY)
-    if not state:
+    if not state or lake.difference(HISTORY):
         return rebuild(lake)
     journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
     snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])

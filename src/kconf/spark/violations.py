@@ -1,10 +1,10 @@
 """Keeping the violations: what nothing new is about is taken over, and only the rest is judged again.
 
 The commits of the table say what it was made from: the round of the history and which building of it, and a fingerprint
-of rules, owners, keys and kconf's version. Where another than the round is not the same, all of the past is judged.
-Else a resource is judged again when new rows of bronze are about it, and a whole cluster when one of them is about a
-broker, since all may inherit from it, or is older than a look at its brokers: that look stands elsewhere in the order
-then.
+of rules, owners, keys, the table's columns and kconf's version. Where another than the round is not the same, all of
+the past is judged. Else a resource is judged again when new rows of bronze are about it, and a whole cluster when one
+of them is about a broker, since all may inherit from it, or is older than a look at its brokers: that look stands
+elsewhere in the order then.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
 def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
     """What the rows come from; where all of it is the same, so are they."""
     state, files = lake.note(HISTORY), inputs.fingerprints
-    given = [__version__, files["policy"], files["owners"], *keys(inputs.catalog)]
+    given = [__version__, VIOLATIONS.ddl, files["policy"], files["owners"], *keys(inputs.catalog)]
     fingerprint = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
     return {"round": state.get("round", 0), "built": state.get("built"), "given": fingerprint}
 

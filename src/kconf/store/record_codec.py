@@ -1,45 +1,57 @@
-"""Revisions and attempts as JSON arrays: the form in which a keeper writes them down."""
+"""Revisions and attempts as JSON arrays: the form in which a keeper writes them down.
+
+A place in such an array means the same forever: stored records, and the SQL of sqlite_schema.py, count by it. So the
+caller's first six fields stand behind the time, and fields that were added later stand at the end of the record. A
+record of an older version is read with their defaults, and what a newer version added behind them is ignored.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from sys import intern
-from typing import Any
+from typing import Any, Final
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
+from kconf.model.line_fields import CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 
 to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 _TYPES: Mapping[int, ResourceType] = {int(each): each for each in ResourceType}
 _KINDS: Mapping[str, ChangeKind] = {each.value: each for each in ChangeKind}
+_FIRST: Final = 6
+_LATER: Final = CALLER_NAMES[_FIRST:]
+_REVISION: Final = 1 + _FIRST + 2  # the length of a revision's record without the later fields
+_ATTEMPT: Final = 1 + _FIRST + 5
+_first = attrgetter(*CALLER_NAMES[:_FIRST])
 
 
 def revision_record(time: int, caller: RequestContext, origin: str, sealed: Sequence[Change]) -> list[Any]:
     """A revision without its number. Sensitive values are sealed by now."""
-    return [time, *_who(caller), origin, sealed]
+    return _with_later([time, *_first(caller), origin, sealed], caller)
 
 
 def read_revision(number: int, record: Sequence[Any]) -> Revision:
-    time, *caller, origin, lines = record
-    return Revision(number, time, RequestContext(*caller), tuple(map(_read_change, lines)), origin)
+    time, *first, origin, lines = record[:_REVISION]
+    caller = RequestContext(*first, *record[_REVISION : _REVISION + len(_LATER)])
+    return Revision(number, time, caller, tuple(map(_read_change, lines)), origin)
 
 
 def attempt_record(attempt: AuditEntry) -> list[Any]:
     """An attempt without its number. It holds no values."""
     facts = (attempt.revision, attempt.resource, list(attempt.keys), int(attempt.code), attempt.dry_run)
-    return [attempt.time, *_who(attempt.caller), *facts]
+    return _with_later([attempt.time, *_first(attempt.caller), *facts], attempt.caller)
 
 
 def read_attempt(number: int, record: Sequence[Any]) -> AuditEntry:
-    time, *caller, revision, resource, keys, code, dry_run = record
-    return AuditEntry(
-        time, RequestContext(*caller), revision, read_resource(resource), tuple(keys), code, dry_run, number
-    )
+    time, *first, revision, resource, keys, code, dry_run = record[:_ATTEMPT]
+    caller = RequestContext(*first, *record[_ATTEMPT : _ATTEMPT + len(_LATER)])
+    return AuditEntry(time, caller, revision, read_resource(resource), tuple(keys), code, dry_run, number)
 
 
-def _who(caller: RequestContext) -> tuple[Any, ...]:
-    return caller.principal, caller.client_id, caller.host, caller.api, caller.request_id, caller.reason
+def _with_later(record: list[Any], caller: RequestContext) -> list[Any]:
+    return [*record, *(getattr(caller, name) for name in _LATER)] if _LATER else record
 
 
 def _read_change(line: Sequence[Any]) -> Change:

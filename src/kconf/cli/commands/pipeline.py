@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,7 @@ def run_run(options: argparse.Namespace) -> int:
 
         done = run(lake, Sources(options.archive, places, clusters), inputs, say)
     say("")
+    _tell_migrated(done.migrated)
     if done.number is None:
         print("nothing new")
         return 0
@@ -108,6 +110,16 @@ def run_run(options: argparse.Namespace) -> int:
     print(f"run {done.number}: {counts}, in {time.monotonic() - began:.1f} s")
     _advise()
     return 0
+
+
+def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
+    """Say which tables of an older version have new columns now; rows from before may have no value there."""
+    tables: dict[str, list[str]] = {}
+    for path, columns in migrated.items():
+        for each in columns:
+            tables.setdefault(each, []).append(path)
+    for column, paths in tables.items():
+        print(f"migrated the lake: new column {column} in {', '.join(paths)}", file=sys.stderr)
 
 
 def _advise() -> None:

@@ -45,7 +45,7 @@ def say(words: str) -> None:
 
 def is_little(master: str, uris: Iterable[str]) -> bool:
     """Whether the work is over before compiling would pay. Of what is elsewhere nobody knows how much it is."""
-    from kconf.spark.delta_tables import local_path
+    from kconf.lake.location import local_path
 
     places = [local_path(uri) for uri in uris]
     sizes = (_size(place) for place in places if place is not None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ConfigurationError, JournalTrimmed, UnsupportedVersion
 from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.line_fields import CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.scopes import in_scope, types_of
 
@@ -141,10 +142,10 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
 
 
 def _entry(line: dict[str, Any]) -> HistoryEntry:
-    from kconf.model.journal_json import read_change
+    from kconf.model.journal_json import read_caller, read_change
 
     change = read_change(line)
-    caller = RequestContext(**{name: line[name] for name in RequestContext.__slots__})
+    caller = read_caller(line)
     more = line.get("os_user"), line.get("outcome", "done")
     return HistoryEntry(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
 
@@ -165,7 +166,7 @@ def _from_lake(uri: str, cluster: str) -> RecordedHistory:
 
 
 def _began(row: dict[str, Any]) -> HistoryEntry:
-    caller = RequestContext(*(row[name] for name in RequestContext.__slots__))
+    caller = RequestContext(*(row[name] for name in CALLER_NAMES))
     change = _interval(row, row["before"], row["value"], row["op"] or "set")
     return HistoryEntry(
         _milliseconds(row["since"]), row["revision"] or 0, row["line"] or 0, change, caller, row["origin"]

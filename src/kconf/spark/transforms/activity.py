@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.model.line_fields import COUNTED
+
 
 def activity(journal: DataFrame, attempts: DataFrame, history: DataFrame) -> DataFrame:
     parts = [_changes(journal), _attempts(attempts), _flapping(history)]
@@ -14,7 +16,7 @@ def activity(journal: DataFrame, attempts: DataFrame, history: DataFrame) -> Dat
 def _changes(journal: DataFrame) -> DataFrame:
     day = F.to_date("time").alias("day")
     return (
-        journal.groupBy("cluster", day, "principal", "client_id", "origin", "resource_type", "key")
+        journal.groupBy("cluster", day, *COUNTED, "origin", "resource_type", "key")
         .agg(F.count("*").alias("count"), F.min("time").alias("first"), F.max("time").alias("last"))
         .withColumn("kind", F.lit("changes"))
     )
@@ -22,8 +24,8 @@ def _changes(journal: DataFrame) -> DataFrame:
 
 def _attempts(attempts: DataFrame) -> DataFrame:
     kind = F.when(F.col("dry_run"), "dry-runs").otherwise("refusals").alias("kind")
-    by = ("cluster", F.to_date("time").alias("day"), "principal", "client_id", "resource_type", "error", kind)
-    return attempts.groupBy(*by).agg(
+    day = F.to_date("time").alias("day")
+    return attempts.groupBy("cluster", day, *COUNTED, "resource_type", "error", kind).agg(
         F.count("*").alias("count"), F.min("time").alias("first"), F.max("time").alias("last")
     )
 
@@ -38,9 +40,7 @@ def _flapping(history: DataFrame) -> DataFrame:
             F.count("*").alias("count"),
             F.min("since").alias("first"),
             F.max("since").alias("last"),
-            F.max_by("principal", last).alias("principal"),
-            F.max_by("client_id", last).alias("client_id"),
-            F.max_by("origin", last).alias("origin"),
+            *(F.max_by(name, last).alias(name) for name in (*COUNTED, "origin")),
         )
         .withColumn("kind", F.lit("flapping"))
     )

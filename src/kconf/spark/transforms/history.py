@@ -14,13 +14,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import HISTORY
+from kconf.model.line_fields import CALLER, CALLER_NAMES
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
 KEY: Final = (*RESOURCE, "key")
 ORDER: Final = ("epoch", "revision", "line")
-_CALLER: Final = ("principal", "client_id", "host", "api", "request_id", "reason")
 EVENT: Final = (
-    *(*KEY, *ORDER, *_CALLER),
+    *(*KEY, *ORDER, *CALLER_NAMES),
     *("kind", "entity", "topic_id", "op", "before", "value", "is_set", "sensitive", "since", "origin"),
     *("not_before", "seen_at", "returned"),
 )
@@ -38,7 +38,9 @@ _OWN_LEVEL: Final = {
 def journal_events(journal: DataFrame) -> DataFrame:
     """Lines of the journal as events."""
     return journal.select(
-        *(*KEY, *ORDER, *_CALLER, "kind", "entity", F.lit(None).cast("string").alias("topic_id"), "op", "before"),
+        *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity"),
+        F.lit(None).cast("string").alias("topic_id"),
+        *("op", "before"),
         F.col("after").alias("value"),
         F.col("after").isNotNull().alias("is_set"),
         "sensitive",
@@ -59,13 +61,12 @@ def snapshot_events(snapshot: DataFrame) -> DataFrame:
     # At one look: what is gone comes before what is new, and a topic before its configuration.
     topic = F.col("kind") == "topic"
     place = F.when(F.col("gone"), F.when(topic, 1).otherwise(0)).otherwise(F.when(topic, 2).otherwise(3))
-    unknown = {name: F.lit(None).cast("bigint" if name == "request_id" else "string") for name in _CALLER}
     return snapshot.where(F.col("kind") != "snapshot").select(
         *KEY,
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
         place.alias("line"),
-        *(column.alias(name) for name, column in unknown.items()),
+        *(F.lit(None).cast(each.type).alias(each.name) for each in CALLER),
         F.when(topic, "topic").otherwise("config").alias("kind"),
         "entity",
         F.lit(None).cast("string").alias("topic_id"),

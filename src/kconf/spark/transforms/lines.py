@@ -14,19 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kconf.configdef.broker import BROKER
-from kconf.lake.schemas import ATTEMPTS, JOURNAL
 from kconf.model.journal_json import FORMAT
+from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
 
-_OURS: Final = ("file", "round")
 _KINDS: Final = ("config", "topic")
-_REQUIRED: Final = (
-    *("cluster", "epoch", "revision", "line", "sequence", "lines", "time", "origin", "principal"),
-    *("kind", "resource_type", "resource_name", "op", "key", "sensitive"),
-)
-_REQUIRED_OF_ATTEMPTS: Final = (
-    *("cluster", "epoch", "number", "revision", "time", "principal"),
-    *("resource_type", "resource_name", "keys", "error", "dry_run"),
-)
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
 """Keys that are secrets wherever they stand, behind a listener's name too."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
@@ -34,12 +25,9 @@ _VALUE: Final = r'"(before|after)"(\s*:\s*)"(?!hmac:)[^"\\]*+(?:\\.[^"\\]*+)*+"?
 
 
 def _fields() -> str:
-    """What a line may hold, of either form. A time is a number there."""
-    columns = {
-        each.name: each.type for table in (JOURNAL, ATTEMPTS) for each in table.columns if each.name not in _OURS
-    }
-    columns |= {"format": "int", "time": "bigint", "os_user": "string", "_corrupt": "string"}
-    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    """What a line may hold, of either form."""
+    types = {each.name: each.type for each in (*CHANGE_LINE, *ATTEMPT_LINE)} | {"_corrupt": "string"}
+    return ", ".join(f"`{name}` {kind}" for name, kind in types.items())
 
 
 def read(lines: DataFrame) -> DataFrame:
@@ -49,8 +37,8 @@ def read(lines: DataFrame) -> DataFrame:
     read = fields.select("value", "file", "line.*").withColumn("attempt", F.col("number").isNotNull())
     fault = F.when(F.col("_corrupt").isNotNull(), "this is no whole JSON object of the fields that a line has")
     fault = fault.when(F.coalesce("format", F.lit(0)) > FORMAT, "a newer kconf wrote it, in a format unknown here")
-    for attempt, names in ((True, _REQUIRED_OF_ATTEMPTS), (False, _REQUIRED)):
-        for name in names:
+    for attempt, defined in ((True, ATTEMPT_LINE), (False, CHANGE_LINE)):
+        for name in (each.name for each in defined if each.is_required):
             missing = (F.col("attempt") == attempt) & F.col(name).isNull()
             fault = fault.when(missing, f"the field {name} is missing")
     fault = fault.when(~F.col("attempt") & ~F.col("kind").isin(*_KINDS), "its kind is unknown")
@@ -59,7 +47,7 @@ def read(lines: DataFrame) -> DataFrame:
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
     hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
     read = read.withColumn("host", hands)
-    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format", "os_user")
+    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format", "os_user", "outcome")
 
 
 def _unsealed() -> Column:

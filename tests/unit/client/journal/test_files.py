@@ -11,6 +11,8 @@ from kconf.client.journal.base import RefusedChange
 from kconf.client.journal.files import ClientJournal, read_journal
 from kconf.errors import ApiError, ErrorCode, StoreMismatch
 from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 
 ALICE = RequestContext("User:alice", "cli", "here", "IncrementalAlterConfigs", 0, "ticket 12")
@@ -53,6 +55,19 @@ def test_done_refused_and_unknown_are_kept_apart(tmp_path: Path) -> None:
     assert [line["key"] for line in found.changes] == ["a"]
     assert [(line["resource_name"], line["keys"], line["error"]) for line in found.attempts] == [("u", ["a"], 40)]
     assert [line["key"] for line in found.unknown] == ["ssl.key.password"]
+
+
+def test_a_client_writes_exactly_the_fields_that_are_defined(tmp_path: Path) -> None:
+    journal = ClientJournal(tmp_path)
+    quota = SET._replace(resource=QuotaEntity.of({"user": "ann"}).resource)
+
+    journal.end(
+        journal.begin("C", ALICE, [quota]), [quota], [RefusedChange(quota, ApiError(ErrorCode.INVALID_CONFIG))], []
+    )
+
+    found = read_journal(tmp_path, "C")
+    assert [line.keys() for line in found.changes] == [{each.name for each in CHANGE_LINE}]
+    assert [line.keys() for line in found.attempts] == [{each.name for each in ATTEMPT_LINE}]
 
 
 def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""The fields of a journal line, defined once: name, type, meaning, and whether a reader refuses a line without it.
+
+The caller's fields come from `RequestContext`. The Spark reader of lines, the lake's tables and the page about tables
+are made from these definitions; tests/unit/model/test_journal_json.py checks that writers of lines write them all.
+Types are Spark SQL's names, as text: nothing here needs Spark. An added field is optional, since the lines of older
+versions do not have it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final, NamedTuple
+
+from kconf.model.journal import RequestContext
+
+
+class LineField(NamedTuple):
+    """A field of a line."""
+
+    name: str
+    type: str
+    about: str
+    is_required: bool = True
+
+
+_COLUMN_TYPES: Final = {"str": "string", "str | None": "string", "int": "bigint", "bool": "boolean"}
+
+
+def _optional(name: str, kind: str, about: str) -> LineField:
+    return LineField(name, kind, about, is_required=False)
+
+
+CALLER: Final = tuple(
+    LineField(each.name, _COLUMN_TYPES[str(each.type)], each.metadata["about"], each.metadata["is_required"])
+    for each in fields(RequestContext)
+)
+CALLER_NAMES: Final = tuple(each.name for each in CALLER)
+COUNTED: Final = tuple(each.name for each in fields(RequestContext) if each.metadata["is_counted"])
+"""The caller's fields that changes and attempts are counted by, in the lake's `activity`."""
+
+_FORMAT: Final = _optional("format", "int", "the version of this form")
+_CLUSTER: Final = LineField("cluster", "string", "the cluster's id")
+_RESOURCE: Final = (
+    LineField(
+        "resource_type",
+        "string",
+        "`topic`, `broker`, `broker-logger`, `client-metrics`, `group`, `quota`, `scram`, `acl`",
+    ),
+    LineField(
+        "resource_name",
+        "string",
+        "its name; the empty broker name is the cluster default; of a quota the entity as JSON",
+    ),
+    _optional("entity", "map<string,string>", "of a quota: type → name, null for the default"),
+)
+CLIENT_ONLY: Final = (
+    _optional("os_user", "string", "in a client's journal: the user of the operating system"),
+    _optional("outcome", "string", "in a client's journal: `done`, `refused`, or `unknown`"),
+)
+"""What a client that records its own changes adds to a line."""
+
+CHANGE_LINE: Final = (
+    _FORMAT,
+    _CLUSTER,
+    LineField(
+        "epoch",
+        "bigint",
+        "counts the stores that the cluster has lived in; 0 where no server numbers the changes",
+    ),
+    LineField(
+        "revision",
+        "bigint",
+        "the revision that made the change; where no server numbers them, microseconds since 1970",
+    ),
+    LineField("line", "int", "the place among the lines of the revision"),
+    LineField("sequence", "bigint", "counts the revisions of an epoch without gaps"),
+    LineField("lines", "int", "how many lines the revision has"),
+    LineField("time", "bigint", "when it was committed, by the server's clock; the order is never the clock's"),
+    LineField("origin", "string", "`kconf`, `outside` (seen, not made, by kconf), `client`"),
+    *CALLER,
+    LineField(
+        "kind", "string", "`config` (before and after are values), `topic` (before and after are topics, as JSON)"
+    ),
+    *_RESOURCE,
+    LineField("op", "string", "what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`"),
+    LineField("key", "string", "the key; empty for a topic itself"),
+    _optional("before", "string", "the value before; null: not set"),
+    _optional("after", "string", "the value after; null: not set"),
+    LineField("sensitive", "boolean", "then before and after are keyed hashes"),
+    *CLIENT_ONLY,
+)
+"""A line about one change."""
+
+ATTEMPT_LINE: Final = (
+    _FORMAT,
+    _CLUSTER,
+    LineField("epoch", "bigint", "the epoch of the store that refused it"),
+    LineField("number", "bigint", "counts the attempts of an epoch"),
+    LineField("revision", "bigint", "the revision that it was judged on"),
+    LineField("time", "bigint", "when it came"),
+    *CALLER,
+    *_RESOURCE,
+    LineField("keys", "array<string>", "the keys that it named"),
+    LineField("error", "int", "Kafka's error code; 0: a dry run that would have worked"),
+    LineField("dry_run", "boolean", "whether nothing was to be changed anyhow"),
+    *CLIENT_ONLY,
+)
+"""A line about an attempt: a request that was refused, or a dry run."""
