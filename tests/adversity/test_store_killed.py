@@ -22,8 +22,8 @@ BROKERS = Resource.brokers()
 CHILD = """
 import sys
 from uuid import UUID
-from kconf.model.journal import Caller, Change, ChangeKind
-from kconf.model.plan import Draft
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json
 from kconf.store.registry import open_store
@@ -35,7 +35,7 @@ while True:
     for _ in range(number % 7 + 1):
         number += 1
         topic = Topic(f"t{number % 50}", UUID(int=number), ((1,),))
-        batch.append(Draft(Caller(), number, [
+        batch.append(PendingCommit(RequestContext(), number, [
             Change(ChangeKind.TOPIC, topic.resource, "", None, topic_to_json(topic), "CREATE"),
             Change(ChangeKind.CONFIG, topic.resource, "a", None, str(number), "SET"),
             Change(ChangeKind.CONFIG, Resource.brokers(), "b", None, str(number), "SET"),
