@@ -22,7 +22,7 @@ BROKERS = Resource.brokers()
 CHILD = """
 import sys
 from uuid import UUID
-from kconf.model.journal import RequestContext, Change, ChangeKind
+from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import topic_to_json

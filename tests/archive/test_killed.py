@@ -24,9 +24,9 @@ KILLS = 12
 CHILD = """
 import os, sys, signal
 from pathlib import Path
-from kconf.server import archive
-from kconf.store import files
+from kconf.server.journal import archive
 from kconf.store.registry import open_store
+from kconf.util.atomic_files import PartialFile
 
 left = int(sys.argv[3])
 
@@ -43,7 +43,7 @@ store = open_store(sys.argv[1])
 ours = archive.Archive(Path(sys.argv[2]), store.cluster_id, store.epoch, store.journal_reader())
 os.open, os.fsync, os.fchmod = deadly(os.open), deadly(os.fsync), deadly(os.fchmod)
 Path.rename, Path.unlink, Path.mkdir = deadly(Path.rename), deadly(Path.unlink), deadly(Path.mkdir)
-files.Growing.write = deadly(files.Growing.write)
+PartialFile.write = deadly(PartialFile.write)
 archive.LARGEST = 3000
 ours.open(store.load().revision)
 ours.catch_up()

@@ -21,7 +21,7 @@ from kconf.store.zookeeper.notification_purger import NotificationPurger
 
 log = getLogger(__name__)
 
-_MAX_ATTEMPTS: Final = 200  # races that a commit may lose
+_MAX_RACES: Final = 200  # races that a commit may lose
 
 
 class Committer:
@@ -39,7 +39,7 @@ class Committer:
         if self._commit_log.is_behind and waiting:
             self._commit_log.catch_up()
         changed = {change.resource for revision in self._commit_log.remote for change in revision.changes}
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(_MAX_RACES):
             kept = drop_conflicting(changed, waiting, results)
             if len(kept) < len(waiting):
                 self._commit_log.fairness.race_lost()
