@@ -73,7 +73,7 @@ class ValueType(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One rung of the precedence ladder: a value, where it is set and under which name."""
+    """One level of the precedence: a value, where it is set and under which name."""
 
     name: str
     value: str | None

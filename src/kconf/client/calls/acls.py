@@ -28,7 +28,7 @@ class DescribeAcls(ClusterCall[list[AclBinding]]):
         self.least = _least([wanted.pattern], [wanted.resource_type])
 
     def write(self, peer: NodeVersions, version: int, items: Sequence[None]) -> object:
-        from kconf.protocol.messages.acls import DescribeAclsRequest
+        from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 
         return DescribeAclsRequest(*_filter_fields(self._filter))
 
@@ -51,7 +51,7 @@ class CreateAcls(PerItemCall[AclBinding, None]):
         self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
 
     def write(self, peer: NodeVersions, version: int, items: Sequence[AclBinding]) -> object:
-        from kconf.protocol.messages.acls import AclCreation, CreateAclsRequest
+        from kconf.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 
         return CreateAclsRequest(
             [
@@ -89,7 +89,7 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
         self.least = _least((each.pattern for each in self.items), {each.resource_type for each in self.items})
 
     def write(self, peer: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
-        from kconf.protocol.messages.acls import DeleteAclsFilter, DeleteAclsRequest
+        from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
         return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items])
 

@@ -207,8 +207,7 @@ class _Before:
 
     def _inherited(self, entity: QuotaEntity, key: str) -> tuple[str, str | None]:
         """What would hold for an entity without a quota of its own, and where that comes from."""
-        from kconf.engine.quotas.index import level
-        from kconf.engine.quotas.precedence import who
+        from kconf.engine.quotas.precedence import level, who
         from kconf.model.quota import IP, QuotaEntity
 
         if IP in dict(entity.parts):
@@ -216,7 +215,7 @@ class _Before:
             value = None if entity == everyone else self._stored.get(everyone, {}).get(key)
             return ("", None) if value is None else ("default ip", quota_number(value))
         own = level(entity, *who(entity))
-        for source, number in self._quotas.ladder(key, *who(entity)):
+        for source, number in self._quotas.candidates(key, *who(entity)):
             if source is not own:
                 return level_word(source), quota_number(number)
         return "", None
