@@ -13,16 +13,10 @@ from kconf.errors import LocalProtocolError
 from kconf.protocol.apis import APIS, Api
 from kconf.protocol.codec.fields import BOOL, F64, UUID16, Array, Blob, Field, FieldType, Text
 from kconf.protocol.headers import LENGTH, request
-from kconf.protocol.messages.acls import (
-    AclCreation,
-    CreateAclsRequest,
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-    DescribeAclsRequest,
-)
 from kconf.protocol.messages.alter_config import AddedConfigEntry, AlterConfigRequest, AlteredEntity
 from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kconf.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -30,7 +24,9 @@ from kconf.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kconf.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 from kconf.protocol.messages.describe_config import DescribeConfigRequest, DescribedEntity
 from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

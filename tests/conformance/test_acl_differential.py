@@ -18,12 +18,13 @@ import pytest
 from kconf import AclBinding, AclFilter, AclType, Operation, PatternType, Permission, SyncAdminClient
 from kconf.model.acl import CLUSTER_NAME
 from kconf.protocol.apis import BY_NAME
-from kconf.protocol.messages.acls import AclCreation, DeleteAclsFilter
 from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
 from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
 from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion
+from kconf.protocol.messages.create_acls import AclCreation
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
 from kconf.protocol.messages.create_topics import CreatableTopic
+from kconf.protocol.messages.delete_acls import DeleteAclsFilter
 from kconf.protocol.messages.delete_topics import DeleteTopicState
 from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource

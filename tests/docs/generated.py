@@ -1,6 +1,6 @@
 """The pages that are made from the code: `python -m tests.docs` writes them, tests/docs/test_generated.py compares.
 
-docs/reference/keys.md   what may be set, from the tables in keys/
+docs/reference/keys.md   what may be set, from the tables in configdef/
 docs/reference/cli.md    every command, from its parser
 docs/reference/tables.md the lake's tables, from lake/schemas.py
 docs/reference/server-settings.md what kconf serve reads beyond Kafka's keys, from configdef/server_settings.py
@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 
 from kconf.configdef.catalog import kafka_43
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.quota import IP_QUOTA, USER_QUOTA
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -23,7 +23,7 @@ MADE = "<!-- Made from the code by `python -m tests.docs`; do not edit. -->\n\n"
 
 def keys_page() -> str:
     catalog = kafka_43()
-    tables: Mapping[str, tuple[str, Keys]] = {
+    tables: Mapping[str, tuple[str, ConfigDef]] = {
         "Topics": ("`topic:NAME`; what is not set comes from the broker keys named.", catalog.topic),
         "Brokers": (
             "`broker:ID`, or `broker:default` for all of them. *read-only* keys stand in server.properties.",
@@ -45,10 +45,10 @@ def keys_page() -> str:
 
 def _row(key: ConfigKey) -> str:
     default = "" if key.default is None else f"`{_cell(key.default)}`" if key.default else '`""`'
-    below = ", ".join(f"`{rung.name}`" + (f" × {rung.factor}" if rung.factor != 1 else "") for rung in key.rungs)
+    below = ", ".join(f"`{each.name}`" + (f" × {each.factor}" if each.factor != 1 else "") for each in key.fallbacks)
     about = _cell(key.about) + (f" From {below}." if below and key.mode is None else "")
     words = [key.type.name.lower(), *(["sensitive"] if key.sensitive else []), *(["internal"] if key.internal else [])]
-    check = _cell(str(key.check)) if key.check else ""
+    check = _cell(str(key.validator)) if key.validator else ""
     return f"| `{key.name}` | {', '.join(words)} | {default} | {check} | {key.mode or ''} | {about} |\n"
 
 
@@ -153,7 +153,7 @@ option of its own. A value out of bounds stops the start. `kconf explain --serve
     for setting in SERVER_SETTINGS.values():
         key = setting.key
         default = f"`{_cell(key.default)}`" if key.default else ""
-        check = _cell(str(key.check)) if key.check else ""
+        check = _cell(str(key.validator)) if key.validator else ""
         parts.append(
             f"| `{key.name}` | {key.type.name.lower()} | {default} | {check} | {setting.set_by} | {key.about} |\n"
         )

@@ -17,13 +17,14 @@ import pytest
 from kconf import Mechanism, SyncAdminClient, scram_upsertion
 from kconf.model.journal import AuditEntry, Revision
 from kconf.protocol.apis import APIS, BY_NAME
-from kconf.protocol.messages.acls import AclCreation, DeleteAclsFilter
 from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
 from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
 from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
 from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
 from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
+from kconf.protocol.messages.create_acls import AclCreation
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.delete_acls import DeleteAclsFilter
 from kconf.protocol.messages.delete_topics import DeleteTopicState
 from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from kconf.protocol.messages.describe_quotas import QuotaResource

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kconf.configdef.catalog import kafka_43
-from kconf.configdef.validate import normalised
+from kconf.configdef.validate import normalize
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import bronze, silver
 from kconf.spark.delta_tables import Lake, local
@@ -122,7 +122,7 @@ def test_texts_mean_in_spark_what_they_mean_to_kafka(spark: SparkSession) -> Non
         (row["key"], row["text"], row["printed"], expected)
         for row in told
         if (key := keys.get((row["resource_type"], row["key"]))) is not None
-        if row["printed"] != (expected := normalised(key, row["text"]))
+        if row["printed"] != (expected := normalize(key, row["text"]))
     ]
     assert wrong == []
     assert len(told) > 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from kconf.configdef.key import Keys, UpdateMode
+from kconf.configdef.key import ConfigDef, UpdateMode
 from kconf.model.resource import ResourceType
 
 
@@ -13,12 +13,12 @@ from kconf.model.resource import ResourceType
 class Catalog:
     """The keys of topics, brokers, groups and client-metrics subscriptions."""
 
-    topic: Keys
-    broker: Keys
-    group: Keys
-    client_metrics: Keys
+    topic: ConfigDef
+    broker: ConfigDef
+    group: ConfigDef
+    client_metrics: ConfigDef
 
-    def of(self, kind: ResourceType) -> Keys:
+    def of(self, kind: ResourceType) -> ConfigDef:
         """The keys that resources of a type have."""
         match kind:
             case ResourceType.TOPIC:
@@ -39,7 +39,7 @@ class Catalog:
 
     @cached_property
     def broker_defaults(self) -> dict[str, str]:
-        """The built-in level of the ladder; a key without a default is not in it."""
+        """The built-in defaults; a key without a default is not among them."""
         return {
             name: key.default for name, key in self.broker.items() if key.default is not None and not key.dynamic_only
         }
@@ -56,8 +56,10 @@ def kafka_43() -> Catalog:
     return Catalog(TOPIC, BROKER, GROUP, CLIENT_METRICS)
 
 
+@cache
 def kafka_39() -> Catalog:
-    """The catalog of Kafka 3.9, the last release that keeps its state in ZooKeeper."""
-    from kconf.configdef.kafka_39 import KAFKA_39
+    """The catalog of Kafka 3.9, the last release that stores its state in ZooKeeper."""
+    from kconf.configdef.client_metrics import CLIENT_METRICS
+    from kconf.configdef.kafka_39 import KAFKA_39_BROKER, KAFKA_39_GROUP, KAFKA_39_TOPIC
 
-    return KAFKA_39
+    return Catalog(KAFKA_39_TOPIC, KAFKA_39_BROKER, KAFKA_39_GROUP, CLIENT_METRICS)

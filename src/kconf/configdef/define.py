@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kconf.configdef.key import BrokerFallback, ConfigKey, Keys, UpdateMode
+from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey, UpdateMode
 from kconf.configdef.validators import Validator
 from kconf.model.entry import ValueType
 
@@ -37,12 +37,12 @@ def broker(
     name: str,
     type: ValueType,  # noqa: A002
     default: str | None,
-    check: Validator | None,
+    validator: Validator | None,
     importance: str,
     mode: UpdateMode,
     about: str,
     *,
-    rungs: tuple[BrokerFallback, ...] = (),
+    fallbacks: tuple[BrokerFallback, ...] = (),
     internal: bool = False,
     required: bool = False,
     dynamic_only: bool = False,
@@ -54,10 +54,10 @@ def broker(
         name=name,
         type=type,
         default=default,
-        check=check,
+        validator=validator,
         importance=importance,
         mode=mode,
-        rungs=rungs,
+        fallbacks=fallbacks,
         internal=internal,
         required=required,
         dynamic_only=dynamic_only,
@@ -67,7 +67,7 @@ def broker(
     )
 
 
-def by_name(*tables: Iterable[ConfigKey]) -> Keys:
+def config_def(*tables: Iterable[ConfigKey]) -> ConfigDef:
     """Keys by their names, in ascending order of these."""
     keys = sorted((key for table in tables for key in table), key=lambda key: key.name)
     return {key.name: key for key in keys}

@@ -12,7 +12,7 @@ from typing import Final
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.group import GROUP
-from kconf.configdef.key import Keys, UpdateMode
+from kconf.configdef.key import ConfigDef, UpdateMode
 from kconf.configdef.topic import TOPIC
 
 DYNAMIC: Final = frozenset(name for name, key in BROKER.items() if key.mode is not UpdateMode.READ_ONLY)
@@ -65,7 +65,7 @@ THREAD_POOLS: Final = frozenset(
 ABOVE_ZERO: Final = frozenset(["max.connection.creation.rate", "max.connections"])
 
 # The cluster's defaults of topic keys.
-LOG_DEFAULTS: Final = frozenset(key.rungs[0].name for key in TOPIC.values() if key.rungs)
+LOG_DEFAULTS: Final = frozenset(key.fallbacks[0].name for key in TOPIC.values() if key.fallbacks)
 
 # Custom keys of the JMX reporter, whose values must be regular expressions.
 JMX_FILTERS: Final = frozenset(["metrics.jmx.exclude", "metrics.jmx.include"])
@@ -82,7 +82,7 @@ MECHANISM_KEYS: Final = (
 LISTENER_NAME: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
-def _bounds(keys: Keys) -> dict[str, tuple[str | None, str | None]]:
+def _bounds(keys: ConfigDef) -> dict[str, tuple[str | None, str | None]]:
     return {name: key.range_keys for name, key in keys.items() if key.range_keys != (None, None)}
 
 
@@ -116,7 +116,9 @@ def base_name(name: str) -> str:
     return next((key for key in MECHANISM_KEYS if match[1].endswith(key)), match[1])
 
 
-_ALIASES: Final = {name: tuple(rung.name for rung in key.rungs) for name, key in BROKER.items() if key.rungs}
+_ALIASES: Final = {
+    name: tuple(fallback.name for fallback in key.fallbacks) for name, key in BROKER.items() if key.fallbacks
+}
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:

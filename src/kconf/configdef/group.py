@@ -1,13 +1,13 @@
 """What may be set at a group.
 
-The rung is the broker key that supplies the value where the group has none; the values of the two `range_keys`, where
+The fallback is the broker key that supplies the value where the group has none; the values of the two `range_keys`, where
 there are any, bound what may be set.
 """
 
 from __future__ import annotations
 
-from kconf.configdef.define import BOOLEAN, INT, STRING, by_name
-from kconf.configdef.key import BrokerFallback, ConfigKey, Keys
+from kconf.configdef.define import BOOLEAN, INT, STRING, config_def
+from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey
 from kconf.configdef.validators import AT_LEAST_0, AT_LEAST_1, STARTING_POINT, Validator, between, one_of
 from kconf.model.entry import ValueType
 
@@ -16,24 +16,24 @@ def _group(
     name: str,
     type: ValueType,  # noqa: A002
     default: str,
-    check: Validator | None,
+    validator: Validator | None,
     about: str,
-    *rungs: str,
+    *fallbacks: str,
     range_keys: tuple[str | None, str | None] = (None, None),
 ) -> ConfigKey:
     return ConfigKey(
         name=name,
         type=type,
         default=default,
-        check=check,
-        rungs=tuple(map(BrokerFallback, rungs)),
+        validator=validator,
+        fallbacks=tuple(map(BrokerFallback, fallbacks)),
         range_keys=range_keys,
         about=about,
     )
 
 
 # fmt: off
-GROUP: Keys = by_name(
+GROUP: ConfigDef = config_def(
     (
         _group("consumer.assignment.interval.ms", INT, "1000", AT_LEAST_0, "Shortest time between two assignments of this consumer group.", "group.consumer.assignment.interval.ms", range_keys=("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms")),
         _group("consumer.heartbeat.interval.ms", INT, "5000", AT_LEAST_1, "Heartbeat period handed to consumer-protocol members.", "group.consumer.heartbeat.interval.ms", range_keys=("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms")),

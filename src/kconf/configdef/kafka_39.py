@@ -11,11 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kconf.configdef.broker import BROKER, BROKER_39
-from kconf.configdef.catalog import Catalog
-from kconf.configdef.client_metrics import CLIENT_METRICS
-from kconf.configdef.define import PER_BROKER, READ_ONLY, SHORT, STRING, UNLIMITED, by_name
+from kconf.configdef.define import PER_BROKER, READ_ONLY, SHORT, STRING, UNLIMITED, config_def
 from kconf.configdef.group import GROUP
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from kconf.configdef.topic import TOPIC, TOPIC_39
 from kconf.configdef.validators import between
 
@@ -106,7 +104,7 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, Any]]] = {
     "log.dir": {"type": STRING},
     "log.dirs": {"type": STRING},
     "log.message.timestamp.after.max.ms": {"default": UNLIMITED},
-    "log.segment.bytes": {"check": between(14)},
+    "log.segment.bytes": {"validator": between(14)},
     "message.timestamp.after.max.ms": {"default": UNLIMITED},
     "metric.reporters": {"default": ""},
     "node.id": {"default": "-1", "required": False},
@@ -117,20 +115,17 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, Any]]] = {
     "remote.log.manager.thread.pool.size": {"default": "10"},
     "remote.log.reader.threads": {"mode": READ_ONLY},
     "sasl.oauthbearer.expected.audience": {"default": None},
-    "segment.bytes": {"check": between(14)},
+    "segment.bytes": {"validator": between(14)},
 }
 
 
-def _as_of_39(keys: Keys, legacy: Keys) -> Keys:
+def _as_of_39(keys: ConfigDef, legacy: ConfigDef) -> ConfigDef:
     kept = (key for key in keys.values() if key.name not in _SINCE)
-    return by_name((replace(key, **_OTHERWISE.get(key.name, {})) for key in kept), legacy.values())
+    return config_def((replace(key, **_OTHERWISE.get(key.name, {})) for key in kept), legacy.values())
 
 
-_BROKER: Final = _as_of_39(BROKER, BROKER_39)
-KAFKA_39: Final = Catalog(
-    _as_of_39(TOPIC, TOPIC_39),
-    _BROKER,
-    {name: key for name, key in GROUP.items() if all(rung.name in _BROKER for rung in key.rungs)},
-    CLIENT_METRICS,
-)
-"""The catalog of Kafka 3.9."""
+KAFKA_39_BROKER: Final = _as_of_39(BROKER, BROKER_39)
+KAFKA_39_TOPIC: Final = _as_of_39(TOPIC, TOPIC_39)
+KAFKA_39_GROUP: Final[ConfigDef] = {
+    name: key for name, key in GROUP.items() if all(each.name in KAFKA_39_BROKER for each in key.fallbacks)
+}

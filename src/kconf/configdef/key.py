@@ -39,12 +39,12 @@ class ConfigKey:
     name: str
     type: ValueType
     default: str | None = None
-    check: Validator | None = None
+    validator: Validator | None = None
     importance: str = "medium"
     mode: UpdateMode | None = None  # broker keys only
-    rungs: tuple[
+    fallbacks: tuple[
         BrokerFallback, ...
-    ] = ()  # topic and group keys: the broker keys below; broker keys: their alias group
+    ] = ()  # of topics and groups: broker keys in order; of brokers: the alias group
     internal: bool = False  # described only where it is set
     required: bool = False  # has no default and must be set
     dynamic_only: bool = False  # broker keys that no file holds: described only where set, and not as a default
@@ -58,4 +58,5 @@ class ConfigKey:
         return self.secret or self.type is ValueType.PASSWORD
 
 
-Keys = Mapping[str, ConfigKey]
+ConfigDef = Mapping[str, ConfigKey]
+"""The keys of one kind of resource, by name, as Kafka's ConfigDef."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kconf.configdef.define import DOUBLE, INT, LONG, MOST, STRING, UNLIMITED, by_name
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.define import DOUBLE, INT, LONG, MOST, STRING, UNLIMITED, config_def
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.validators import CREDENTIAL, above_zero
 
 _BYTES: Final = above_zero(highest=2**63 - 1)
@@ -16,31 +16,31 @@ _CONNECTIONS: Final = above_zero(highest=2**31 - 1)
 _RATE: Final = above_zero()
 
 # fmt: off
-USER_QUOTA: Keys = by_name(
+USER_QUOTA: ConfigDef = config_def(
     (
-        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, check=_BYTES, about="Fetch bytes per second a user may take from one broker."),
-        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", check=_RATE, about="Partition creations and deletions per second a user may ask for."),
-        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, check=_BYTES, about="Produce bytes per second a user may send to one broker."),
-        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", check=_RATE, about="Share of one broker's request and network thread time a user may use, in percent."),
+        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Fetch bytes per second a user may take from one broker."),
+        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a user may ask for."),
+        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Produce bytes per second a user may send to one broker."),
+        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a user may use, in percent."),
     )
 )
 
-CLIENT_QUOTA: Keys = by_name(
+CLIENT_QUOTA: ConfigDef = config_def(
     (
-        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, check=_BYTES, about="Fetch bytes per second a client id may take from one broker."),
-        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", check=_RATE, about="Partition creations and deletions per second a client id may ask for."),
-        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, check=_BYTES, about="Produce bytes per second a client id may send to one broker."),
-        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", check=_RATE, about="Share of one broker's request and network thread time a client id may use, in percent."),
+        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Fetch bytes per second a client id may take from one broker."),
+        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a client id may ask for."),
+        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Produce bytes per second a client id may send to one broker."),
+        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a client id may use, in percent."),
     )
 )
 
-IP_QUOTA: Keys = by_name(
-    [ConfigKey(name="connection_creation_rate", type=INT, default=MOST, check=_CONNECTIONS, about="New connections per second one source address may open on a broker.")]
+IP_QUOTA: ConfigDef = config_def(
+    [ConfigKey(name="connection_creation_rate", type=INT, default=MOST, validator=_CONNECTIONS, about="New connections per second one source address may open on a broker.")]
 )
 
-SCRAM: Keys = by_name(
+SCRAM: ConfigDef = config_def(
     (
-        ConfigKey(name="SCRAM-SHA-256", type=STRING, default=None, check=CREDENTIAL, about="A user's salted credential for SCRAM with SHA-256.", secret=True),
-        ConfigKey(name="SCRAM-SHA-512", type=STRING, default=None, check=CREDENTIAL, about="A user's salted credential for SCRAM with SHA-512.", secret=True),
+        ConfigKey(name="SCRAM-SHA-256", type=STRING, default=None, validator=CREDENTIAL, about="A user's salted credential for SCRAM with SHA-256.", secret=True),
+        ConfigKey(name="SCRAM-SHA-512", type=STRING, default=None, validator=CREDENTIAL, about="A user's salted credential for SCRAM with SHA-512.", secret=True),
     )
 )

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from kconf.configdef.define import BOOLEAN, HIGH, INT, LONG, LOW, MEDIUM, READ_ONLY, STRING
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.parsing import InvalidValue, Value
-from kconf.configdef.validate import check
+from kconf.configdef.validate import validate
 from kconf.configdef.validators import AT_LEAST_1, Validator, between, one_of
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.model.entry import ValueType
@@ -73,7 +73,7 @@ def _key(
     about: str,
 ) -> ConfigKey:
     return ConfigKey(
-        name=name, type=type, default=default, check=validator, importance=importance, mode=READ_ONLY, about=about
+        name=name, type=type, default=default, validator=validator, importance=importance, mode=READ_ONLY, about=about
     )
 
 
@@ -130,6 +130,6 @@ def _value(static: Mapping[str, str], name: str) -> Value | None:
     if text is None:
         return None
     try:
-        return check(key, text)
+        return validate(key, text)
     except InvalidConfig as error:
         raise ConfigurationError(f"server.properties: {error}") from None

@@ -1,13 +1,13 @@
 """What may be set at a topic.
 
-The rungs are the broker keys that supply the value of a topic without an override, in order of precedence.
+The fallbacks are the broker keys that supply the value of a topic without an override, in order of precedence.
 """
 
 from __future__ import annotations
 
 from kconf.configdef.broker.log import FLUSH, JITTER, RETENTION, ROLL
-from kconf.configdef.define import BOOLEAN, DOUBLE, INT, LIST, LONG, LOW, MEDIUM, STRING, UNLIMITED, by_name
-from kconf.configdef.key import BrokerFallback, ConfigKey, Keys
+from kconf.configdef.define import BOOLEAN, DOUBLE, INT, LIST, LONG, LOW, MEDIUM, STRING, UNLIMITED, config_def
+from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey
 from kconf.configdef.validators import (
     AT_LEAST_0,
     AT_LEAST_1,
@@ -29,9 +29,9 @@ def _topic(
     name: str,
     type: ValueType,  # noqa: A002
     default: str | None,
-    check: Validator | None,
+    validator: Validator | None,
     about: str,
-    *rungs: BrokerFallback,
+    *fallbacks: BrokerFallback,
     importance: str = MEDIUM,
     internal: bool = False,
     legacy: bool = False,
@@ -40,9 +40,9 @@ def _topic(
         name=name,
         type=type,
         default=default,
-        check=check,
+        validator=validator,
         importance=importance,
-        rungs=rungs,
+        fallbacks=fallbacks,
         internal=internal,
         legacy=legacy,
         about=about,
@@ -50,7 +50,7 @@ def _topic(
 
 
 # fmt: off
-TOPIC: Keys = by_name(
+TOPIC: ConfigDef = config_def(
     (
         _topic("cleanup.policy", LIST, "delete", CLEANUP_POLICY, "Fate of old data: deleted by retention, compacted by key, or both.", BrokerFallback("log.cleanup.policy")),
         _topic("compression.gzip.level", INT, "-1", GZIP_LEVEL, "Effort used when the broker itself compresses with gzip.", BrokerFallback("compression.gzip.level")),
@@ -90,7 +90,7 @@ TOPIC: Keys = by_name(
 )
 
 # Keys that Kafka knew up to 3.9, in addition.
-TOPIC_39: Keys = by_name(
+TOPIC_39: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),
         _topic("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, "Old switch for the on-disk record format; still parsed, no longer obeyed.", BrokerFallback("log.message.format.version"), legacy=True),

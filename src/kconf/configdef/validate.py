@@ -1,4 +1,4 @@
-"""A text, held against its key: refused with a reason, or printed as a describe prints it."""
+"""A text against the definition of its key: parsed and validated, refused with Kafka's message, or normalized."""
 
 from __future__ import annotations
 
@@ -7,38 +7,41 @@ from kconf.configdef.parsing import Value, parse, render
 from kconf.configdef.validators import collapse
 from kconf.errors import InvalidConfig
 
-_LONGEST_SHOWN = 200  # an answer's message has to fit into the frame, whatever was sent
+_LONGEST_SHOWN = 200  # the message has to fit into the response, whatever was sent
 
 
-def check(key: ConfigKey, text: str) -> Value:
+def validate(key: ConfigKey, text: str) -> Value:
     """The value of a text under its key, or `InvalidConfig`."""
     try:
         value = parse(key.type, text)
-        test = key.check
-        if test is not None:
-            if test.distinct:
+        validator = key.validator
+        if validator is not None:
+            if validator.distinct:
                 value = collapse(value)
-            test.test(value)
+            validator.test(value)
     except ValueError as error:
-        raise InvalidConfig(refusal(key, text, str(error))) from None
+        raise InvalidConfig(invalid_value_message(key, text, str(error))) from None
     return value
 
 
-def refusal(key: ConfigKey, text: str, reason: str) -> str:
-    """The sentence that refuses a text; of a sensitive key it shows neither the text nor what the reason says of it."""
+def invalid_value_message(key: ConfigKey, text: str, reason: str) -> str:
+    """The sentence "Invalid value … for configuration …: must be at least 1".
+
+    Of a sensitive key it shows neither the text nor the reason, which may quote it.
+    """
     if key.sensitive:
-        shown, reason = "[hidden]", f"must be {key.check}" if key.check else f"not a {key.type.name}"
+        shown, reason = "[hidden]", f"must be {key.validator}" if key.validator else f"not a {key.type.name}"
     else:
         shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
     return f"Invalid value {shown} for configuration {key.name}: {reason}"
 
 
-def normalised(key: ConfigKey, text: str) -> str:
-    """What a describe prints for a stored text. Stored garbage is printed as it is: this never raises."""
+def normalize(key: ConfigKey, text: str) -> str:
+    """What a describe prints for a stored text. An invalid stored text is printed as it is: this never raises."""
     try:
         value = parse(key.type, text)
     except ValueError:
         return text
-    if key.check is not None and key.check.distinct:
+    if key.validator is not None and key.validator.distinct:
         value = collapse(value)
     return render(key.type, value)

@@ -1,7 +1,8 @@
 """What a parsed value must satisfy, beyond its type.
 
-A `Validator` is a text for people and a test that raises `InvalidValue` with a reason. Checks are shared constants: two keys
-that must be at least 1 hold the same object. NaN passes every range, as in Kafka, whose ranges compare doubles.
+A `Validator` is a text for people and a test that raises `InvalidValue` with a reason; the whole message, "Invalid
+value … for configuration …: must be at least 1", is made in validate.py. Validators are shared constants: two keys that
+must be at least 1 hold the same object. NaN passes every range, as in Kafka, whose ranges compare doubles.
 Patterns are plain texts: re compiles and keeps them when they are first used, so that importing this is cheap.
 """
 
@@ -20,7 +21,7 @@ from kconf.configdef.parsing import InvalidValue, Value, trim
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Validator:
-    """`check(value)` returns nothing or raises `InvalidValue`; `str(check)` completes "must be …"."""
+    """Called with a value it returns nothing or raises `InvalidValue`; its text completes "must be …"."""
 
     text: str
     test: Callable[[Value], None]
@@ -59,7 +60,10 @@ def _items(value: Value) -> tuple[str, ...]:
 
 @cache
 def between(lowest: float, highest: float | None = None) -> Validator:
-    """From `lowest` to `highest`, both included; bounds are small enough to be exact as doubles."""
+    """Kafka's `Range.between`, or `Range.atLeast`: makes the message for a value out of range.
+
+    Bounds are included, and small enough to be exact as doubles.
+    """
     if highest is None:
         reason = f"must be at least {lowest}"
 

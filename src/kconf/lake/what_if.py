@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kconf.configdef.catalog import kafka_43
-from kconf.configdef.validate import check
+from kconf.configdef.validate import validate
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.lake.lookup import LakeTables, LookupFilter, Row
@@ -36,7 +36,7 @@ def check_wishes(wishes: Mapping[str, str]) -> None:
         if key not in known:
             raise ConfigurationError(f"there is no broker key {key}")
         try:
-            check(known[key], value)
+            validate(known[key], value)
         except InvalidConfig as error:
             raise ConfigurationError(str(error)) from None
 

@@ -66,7 +66,7 @@ class QuotaFilter(NamedTuple):
 
 
 class QuotaSource(IntEnum):
-    """KIP-248: the level at which a quota was found. The lower number wins; KIP-546's order is the same."""
+    """The level at which a quota was found; the lower number wins (engine/quotas/precedence.py). KIP-248's numbers."""
 
     CLIENT_IN_USER = 0
     DEFAULT_CLIENT_IN_USER = 1

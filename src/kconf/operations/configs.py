@@ -166,7 +166,7 @@ def inherited(entry: Entry | None, own: Source, key: ConfigKey | None = None) ->
     below = next((each for each in entry.synonyms if each.source != own), None)
     if below is None:
         return key.default if key is not None and entry.synonyms else None
-    factor = next((each.factor for each in key.rungs if each.name == below.name), 1) if key is not None else 1
+    factor = next((each.factor for each in key.fallbacks if each.name == below.name), 1) if key is not None else 1
     if factor == 1 or below.value is None:
         return below.value
     return str(int(below.value) * factor) if int(below.value) > 0 else below.value

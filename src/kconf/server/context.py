@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
 from kconf.engine.configs.alter import AlterTarget
-from kconf.engine.topics.create import ClusterDefaults
+from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext

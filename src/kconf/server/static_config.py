@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.server_settings import check_settings
-from kconf.configdef.validate import check
+from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.server.auth.authorizer import check_authorizer
 from kconf.server.policy.manager import ALTER, CREATE
@@ -64,7 +64,7 @@ def node_id(static: Mapping[str, str]) -> int:
     """The id of this node; 1 where nothing names one."""
     text = static.get("node.id", "1")
     try:
-        number = check(BROKER["node.id"], text)
+        number = validate(BROKER["node.id"], text)
     except InvalidConfig as error:
         raise ConfigurationError(str(error)) from None
     assert isinstance(number, int)
@@ -82,6 +82,6 @@ def check_static(static: Mapping[str, str]) -> None:
         key = BROKER.get(name)
         if key is not None and name not in _OURS:
             try:
-                check(key, text)
+                validate(key, text)
             except InvalidConfig as error:
                 raise ConfigurationError(f"server.properties: {error}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kconf.configdef.topic import TOPIC_39
-from kconf.engine.topics.create import MOST_PARTITIONS
+from kconf.engine.topics.placement import MOST_PARTITIONS
 from kconf.protocol.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
 from tests.conformance.differential.compare import MISSING, Difference, at

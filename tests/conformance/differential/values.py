@@ -38,7 +38,7 @@ def candidates(key: ConfigKey) -> tuple[str, ...]:
 
 
 def _by_type(key: ConfigKey) -> tuple[str, ...]:
-    choices = key.check.choices if key.check else ()
+    choices = key.validator.choices if key.validator else ()
     match key.type:
         case ValueType.BOOLEAN:
             return _BOOLEANS
@@ -69,7 +69,7 @@ def _by_type(key: ConfigKey) -> tuple[str, ...]:
 def _numbers(key: ConfigKey) -> tuple[str, ...]:
     edge = 1 << _NUMBERS[key.type]
     numbers = [-edge - 1, -edge, -3, -2, -1, 0, 1, 2, 14, edge - 1, edge]
-    match = _BOUND.search(str(key.check)) if key.check else None
+    match = _BOUND.search(str(key.validator)) if key.validator else None
     for bound in match.groups() if match else ():
         if bound is not None:
             numbers += [int(bound) - 1, int(bound), int(bound) + 1]

@@ -12,15 +12,11 @@ from typing import Any
 
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import request
-from kconf.protocol.messages.acls import (
-    AclCreation,
-    CreateAclsRequest,
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-    DescribeAclsRequest,
-)
+from kconf.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from kconf.protocol.messages.create_topics import CreateTopicsRequest
+from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kconf.protocol.messages.delete_topics import DeleteTopicsRequest
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from lab.broker import KafkaBroker
 from tests.conformance.differential.ask import Ending

@@ -13,7 +13,7 @@ from kconf.configdef.server_settings import (
     principals,
     text_setting,
 )
-from kconf.configdef.validate import check
+from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError
 
 
@@ -25,7 +25,7 @@ def test_a_row_is_documented_and_its_default_is_valid(name: str) -> None:
     assert setting.set_by
     assert name not in BROKER  # Kafka's own keys are in Kafka's tables
     if setting.key.default:
-        check(setting.key, setting.key.default)
+        validate(setting.key, setting.key.default)
 
 
 def test_a_setting_that_is_not_set_or_blank_has_its_default() -> None:

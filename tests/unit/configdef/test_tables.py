@@ -10,13 +10,13 @@ from kconf.configdef.broker import BROKER, BROKER_39
 from kconf.configdef.classes import KNOWN_CLASSES
 from kconf.configdef.client_metrics import CLIENT_METRICS
 from kconf.configdef.group import GROUP
-from kconf.configdef.key import BrokerFallback, ConfigKey, Keys, UpdateMode
+from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey, UpdateMode
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, SCRAM, USER_QUOTA
 from kconf.configdef.topic import TOPIC, TOPIC_39
-from kconf.configdef.validate import check, normalised
+from kconf.configdef.validate import normalize, validate
 from kconf.model.entry import ValueType
 
-CURRENT: dict[str, Keys] = {
+CURRENT: dict[str, ConfigDef] = {
     "topic": TOPIC,
     "broker": BROKER,
     "group": GROUP,
@@ -114,9 +114,9 @@ def test_a_default_passes_its_own_check_and_is_printed_as_it_stands(key: ConfigK
     if key.default is None:
         return
 
-    check(key, key.default)
+    validate(key, key.default)
 
-    assert normalised(key, key.default) == key.default
+    assert normalize(key, key.default) == key.default
 
 
 @every_key
@@ -135,12 +135,12 @@ def test_no_two_keys_of_a_table_say_the_same() -> None:
 def test_every_rung_and_bound_is_a_broker_key_of_the_same_release() -> None:
     for table, key in EVERY:
         brokers = BROKER.keys() | BROKER_39.keys() if key.legacy else BROKER.keys()
-        assert {rung.name for rung in key.rungs} <= brokers, (table, key.name)
+        assert {fallback.name for fallback in key.fallbacks} <= brokers, (table, key.name)
         assert {name for name in key.range_keys if name} <= BROKER.keys(), (table, key.name)
 
 
 def test_six_topic_keys_have_no_rung_and_the_first_rung_of_the_others_is_dynamic() -> None:
-    assert [name for name, key in TOPIC.items() if not key.rungs] == [
+    assert [name for name, key in TOPIC.items() if not key.fallbacks] == [
         "follower.replication.throttled.replicas",
         "internal.segment.bytes",
         "leader.replication.throttled.replicas",
@@ -148,31 +148,31 @@ def test_six_topic_keys_have_no_rung_and_the_first_rung_of_the_others_is_dynamic
         "remote.log.delete.on.disable",
         "remote.storage.enable",
     ]
-    assert all(BROKER[key.rungs[0].name].mode is UpdateMode.CLUSTER_WIDE for key in TOPIC.values() if key.rungs)
+    assert all(BROKER[key.fallbacks[0].name].mode is UpdateMode.CLUSTER_WIDE for key in TOPIC.values() if key.fallbacks)
 
 
 def test_coarser_units_are_converted() -> None:
-    assert TOPIC["retention.ms"].rungs == (
+    assert TOPIC["retention.ms"].fallbacks == (
         BrokerFallback("log.retention.ms"),
         BrokerFallback("log.retention.minutes", 60_000),
         BrokerFallback("log.retention.hours", 3_600_000),
     )
-    assert BROKER["log.retention.minutes"].rungs == TOPIC["retention.ms"].rungs
-    assert BROKER["log.flush.scheduler.interval.ms"].rungs == ()
+    assert BROKER["log.retention.minutes"].fallbacks == TOPIC["retention.ms"].fallbacks
+    assert BROKER["log.flush.scheduler.interval.ms"].fallbacks == ()
 
 
 def test_a_topic_s_default_is_its_broker_key_s() -> None:
-    """Where the first rung has one: the keys in ms leave it to their coarser aliases."""
+    """Where the first fallback has one: the keys in ms leave it to their coarser aliases."""
     for key in TOPIC.values():
-        if key.rungs and (below := BROKER[key.rungs[0].name]).default is not None:
-            assert (key.default, key.type, key.check) == (below.default, below.type, below.check), key.name
+        if key.fallbacks and (below := BROKER[key.fallbacks[0].name]).default is not None:
+            assert (key.default, key.type, key.validator) == (below.default, below.type, below.validator), key.name
 
 
 def test_a_group_s_default_is_its_broker_key_s_and_three_have_none() -> None:
     for key in GROUP.values():
-        for rung in key.rungs:
-            assert (key.default, key.type) == (BROKER[rung.name].default, BROKER[rung.name].type), key.name
-    assert [name for name, key in GROUP.items() if not key.rungs] == [
+        for fallback in key.fallbacks:
+            assert (key.default, key.type) == (BROKER[fallback.name].default, BROKER[fallback.name].type), key.name
+    assert [name for name, key in GROUP.items() if not key.fallbacks] == [
         "share.auto.offset.reset",
         "share.isolation.level",
         "share.renew.acknowledge.enable",
@@ -180,9 +180,10 @@ def test_a_group_s_default_is_its_broker_key_s_and_three_have_none() -> None:
 
 
 def test_equal_bounds_are_one_check() -> None:
-    ranges = {str(key.check): key.check for _, key in EVERY if key.check and str(key.check).startswith(("at", "from"))}
+    found = [key.validator for _, key in EVERY if key.validator is not None]
+    ranges = {str(each): each for each in found if str(each).startswith(("at", "from"))}
 
-    assert all(key.check is ranges[str(key.check)] for _, key in EVERY if str(key.check) in ranges)
+    assert all(key.validator is ranges[str(key.validator)] for _, key in EVERY if str(key.validator) in ranges)
 
 
 def test_every_class_default_is_loadable() -> None:

@@ -3,49 +3,49 @@ from __future__ import annotations
 import pytest
 
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.validate import check, normalised, refusal
+from kconf.configdef.validate import invalid_value_message, normalize, validate
 from kconf.configdef.validators import CREDENTIAL, between, list_of
 from kconf.errors import InvalidConfig
 from kconf.model.entry import ValueType
 
-COUNT = ConfigKey(name="count", type=ValueType.INT, default="1", check=between(1))
-TAGS = ConfigKey(name="tags", type=ValueType.LIST, default="", check=list_of("a", "b"))
+COUNT = ConfigKey(name="count", type=ValueType.INT, default="1", validator=between(1))
+TAGS = ConfigKey(name="tags", type=ValueType.LIST, default="", validator=list_of("a", "b"))
 WORDS = ConfigKey(name="words", type=ValueType.LIST, default="")
-SECRET = ConfigKey(name="secret", type=ValueType.STRING, check=CREDENTIAL, secret=True)
+SECRET = ConfigKey(name="secret", type=ValueType.STRING, validator=CREDENTIAL, secret=True)
 
 
 def test_a_good_text_gives_its_value() -> None:
-    assert check(COUNT, " +7") == 7
+    assert validate(COUNT, " +7") == 7
 
 
 @pytest.mark.parametrize("text", ["0", "x", ""])
 def test_a_refusal_names_value_and_key_and_gives_a_reason(text: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
-        check(COUNT, text)
+        validate(COUNT, text)
 
     assert str(refused.value).startswith(f"Invalid value {text} for configuration count: ")
     assert refused.value.__cause__ is None
 
 
 def test_a_checked_list_loses_its_repetitions_and_an_unchecked_one_keeps_them() -> None:
-    assert check(TAGS, "b,a,b") == ("b", "a")
-    assert check(WORDS, "b,a,b") == ("b", "a", "b")
-    assert normalised(TAGS, " b , a,b") == "b,a"
-    assert normalised(WORDS, " b , a,b") == "b,a,b"
+    assert validate(TAGS, "b,a,b") == ("b", "a")
+    assert validate(WORDS, "b,a,b") == ("b", "a", "b")
+    assert normalize(TAGS, " b , a,b") == "b,a"
+    assert normalize(WORDS, " b , a,b") == "b,a,b"
 
 
 def test_a_refusal_never_shows_a_sensitive_value() -> None:
     with pytest.raises(InvalidConfig) as refused:
-        check(SECRET, "hunter2")
+        validate(SECRET, "hunter2")
 
     assert "hunter2" not in str(refused.value)
     assert "secret" in str(refused.value)
-    assert "hunter2" not in refusal(SECRET, "hunter2", "hunter2 is no good")
+    assert "hunter2" not in invalid_value_message(SECRET, "hunter2", "hunter2 is no good")
 
 
 def test_a_refusal_of_a_long_value_is_short() -> None:
     with pytest.raises(InvalidConfig) as refused:
-        check(COUNT, "x" * 30_000)
+        validate(COUNT, "x" * 30_000)
 
     assert len(str(refused.value)) < 500
 
@@ -61,4 +61,4 @@ def test_a_refusal_of_a_long_value_is_short() -> None:
     ],
 )
 def test_what_is_stored_is_printed_whatever_it_is(key: ConfigKey, stored: str, printed: str) -> None:
-    assert normalised(key, stored) == printed
+    assert normalize(key, stored) == printed

@@ -12,17 +12,17 @@ from kconf.configdef.validators import Validator, above_zero, between, collapse,
 from kconf.model.entry import ValueType
 
 
-def passes(check: Validator, value: Value) -> bool:
+def passes(validator: Validator, value: Value) -> bool:
     try:
-        check(value)
+        validator(value)
     except InvalidValue:
         return False
     return True
 
 
-def passes_text(check: Validator, text: str, type_: ValueType = ValueType.LIST) -> bool:
+def passes_text(validator: Validator, text: str, type_: ValueType = ValueType.LIST) -> bool:
     value = parse(type_, text)
-    return passes(check, collapse(value) if check.distinct else value)
+    return passes(validator, collapse(value) if validator.distinct else value)
 
 
 def test_a_range_holds_its_bounds() -> None:

@@ -77,7 +77,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--log-level",
         metavar="LEVEL",
         default=log_level.default,
-        choices=log_level.check.choices if log_level.check else None,
+        choices=log_level.validator.choices if log_level.validator else None,
         help="DEBUG, INFO, WARN or ERROR (default: %(default)s)",
     )
     command.set_defaults(run=run)

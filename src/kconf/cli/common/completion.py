@@ -143,7 +143,7 @@ def values_of(kind: ResourceType, name: str) -> list[str]:
         return []
     if key.type is ValueType.BOOLEAN:
         return ["false", "true"]
-    return list(key.check.choices) if key.check is not None else []
+    return list(key.validator.choices) if key.validator is not None else []
 
 
 def _keys_everywhere() -> list[str]:

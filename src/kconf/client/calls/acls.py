@@ -28,7 +28,7 @@ class DescribeAcls(ClusterCall[list[AclBinding]]):
         self.min_version = _min_version([wanted.pattern], [wanted.resource_type])
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
-        from kconf.protocol.messages.acls import DescribeAclsRequest
+        from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 
         return DescribeAclsRequest(*_filter_fields(self._filter))
 
@@ -53,7 +53,7 @@ class CreateAcls(PerItemCall[AclBinding, None]):
         )
 
     def write(self, node: NodeVersions, version: int, items: Sequence[AclBinding]) -> object:
-        from kconf.protocol.messages.acls import AclCreation, CreateAclsRequest
+        from kconf.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 
         return CreateAclsRequest(
             [
@@ -93,7 +93,7 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
         )
 
     def write(self, node: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
-        from kconf.protocol.messages.acls import DeleteAclsFilter, DeleteAclsRequest
+        from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
         return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kconf.configdef.broker import cluster, group, kafka_39, log, metrics, network, remote, replication, security
-from kconf.configdef.define import by_name
-from kconf.configdef.key import Keys
+from kconf.configdef.define import config_def
+from kconf.configdef.key import ConfigDef
 
-BROKER: Keys = by_name(
+BROKER: ConfigDef = config_def(
     cluster.KEYS,
     group.KEYS,
     log.KEYS,
@@ -18,4 +18,4 @@ BROKER: Keys = by_name(
 )
 
 # Keys that Kafka knew up to 3.9, in addition.
-BROKER_39: Keys = by_name(kafka_39.KEYS)
+BROKER_39: ConfigDef = config_def(kafka_39.KEYS)

@@ -1,6 +1,6 @@
 """Broker keys of the log: retention, rolling, flushing, compaction, compression and the directories.
 
-Most are the cluster's default for the topic key of a similar name; see the rungs in `topic.py`.
+Most are the cluster's default for the topic key of a similar name; see the fallbacks in `topic.py`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("log.dir.failure.timeout.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, "Time to tell the controller of a failed directory, after which the broker stops itself."),
     broker("log.dirs", LIST, None, FILLED_LIST, HIGH, READ_ONLY, "Directories that hold the partitions; unset means log.dir."),
     broker("log.flush.interval.messages", LONG, UNLIMITED, AT_LEAST_1, HIGH, CLUSTER_WIDE, "Cluster default for the number of records between forced fsyncs."),
-    broker("log.flush.interval.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default for the longest wait before a forced fsync.", rungs=FLUSH),
+    broker("log.flush.interval.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default for the longest wait before a forced fsync.", fallbacks=FLUSH),
     broker("log.flush.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the recovery points of all logs are written down."),
     broker("log.flush.scheduler.interval.ms", LONG, UNLIMITED, None, HIGH, READ_ONLY, "How often the flusher looks for logs that are due for an fsync."),
     broker("log.flush.start.offset.checkpoint.interval.ms", INT, "60000", AT_LEAST_0, HIGH, READ_ONLY, "How often the start offsets of all logs are written down."),
@@ -87,13 +87,13 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("log.preallocate", BOOLEAN, "false", None, MEDIUM, CLUSTER_WIDE, "Cluster default for reserving segment files at full size."),
     broker("log.retention.bytes", LONG, "-1", None, HIGH, CLUSTER_WIDE, "Cluster default for the size budget of a partition."),
     broker("log.retention.check.interval.ms", LONG, "300000", AT_LEAST_1, MEDIUM, READ_ONLY, "How often the broker looks for segments that retention lets go."),
-    broker("log.retention.hours", INT, "168", None, HIGH, READ_ONLY, "How long data is kept, in hours; weaker than the same in minutes or ms.", rungs=RETENTION),
-    broker("log.retention.minutes", INT, None, None, HIGH, READ_ONLY, "How long data is kept, in minutes; weaker than log.retention.ms, stronger than hours.", rungs=RETENTION),
-    broker("log.retention.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for how long data is kept.", rungs=RETENTION),
-    broker("log.roll.hours", INT, "168", AT_LEAST_1, HIGH, READ_ONLY, "Age at which segments roll, in hours; weaker than log.roll.ms.", rungs=ROLL),
-    broker("log.roll.jitter.hours", INT, "0", AT_LEAST_0, HIGH, READ_ONLY, "Random spread of segment rolls, in hours; weaker than log.roll.jitter.ms.", rungs=JITTER),
-    broker("log.roll.jitter.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for the random spread of segment rolls.", rungs=JITTER),
-    broker("log.roll.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for the age at which segments roll.", rungs=ROLL),
+    broker("log.retention.hours", INT, "168", None, HIGH, READ_ONLY, "How long data is kept, in hours; weaker than the same in minutes or ms.", fallbacks=RETENTION),
+    broker("log.retention.minutes", INT, None, None, HIGH, READ_ONLY, "How long data is kept, in minutes; weaker than log.retention.ms, stronger than hours.", fallbacks=RETENTION),
+    broker("log.retention.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for how long data is kept.", fallbacks=RETENTION),
+    broker("log.roll.hours", INT, "168", AT_LEAST_1, HIGH, READ_ONLY, "Age at which segments roll, in hours; weaker than log.roll.ms.", fallbacks=ROLL),
+    broker("log.roll.jitter.hours", INT, "0", AT_LEAST_0, HIGH, READ_ONLY, "Random spread of segment rolls, in hours; weaker than log.roll.jitter.ms.", fallbacks=JITTER),
+    broker("log.roll.jitter.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for the random spread of segment rolls.", fallbacks=JITTER),
+    broker("log.roll.ms", LONG, None, None, HIGH, CLUSTER_WIDE, "Cluster default, in ms, for the age at which segments roll.", fallbacks=ROLL),
     broker("log.segment.bytes", INT, "1073741824", between(1_048_576), HIGH, CLUSTER_WIDE, "Cluster default for a topic's segment.bytes."),
     broker("log.segment.delete.delay.ms", LONG, "60000", AT_LEAST_0, HIGH, CLUSTER_WIDE, "Cluster default for the pause before files of dropped segments are unlinked."),
     broker("message.max.bytes", INT, "1048588", AT_LEAST_0, HIGH, CLUSTER_WIDE, "Cluster default for the largest batch a topic accepts."),

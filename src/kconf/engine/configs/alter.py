@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from kconf.engine.configs.broker_validation import check_broker
 from kconf.engine.configs.list_ops import combined
 from kconf.engine.configs.resolver import ConfigResolver
@@ -39,7 +39,7 @@ from kconf.model.snapshot import Snapshot
 Outcomes = list[ApiError | None]
 """One per wish, in the order of the request; None: granted."""
 
-_NO_KEYS: Keys = {}
+_NO_KEYS: ConfigDef = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class AlterTarget:
     """What a decision needs to know of the server that takes it.
 
     `check` may refuse what this broker's own overrides, all properties together, would do to it. `others` are brokers
-    that it decides for as well, each with its ladder.
+    that it decides for as well, each with its resolver.
     """
 
     id: int
-    ladder: ConfigResolver
+    resolver: ConfigResolver
     check: Callable[[Overrides, Collection[str]], None] | None = None
     others: Mapping[int, ConfigResolver] = field(default_factory=dict)
 
@@ -148,14 +148,14 @@ class _Decision(NamedTuple):
         raise InvalidRequest(f"resources of type {int(kind)} cannot be altered like this")
 
     def _topic(self, stored: Overrides, authorize: Authorize) -> list[Change]:
-        name, keys = self.resource.name, self.node.ladder.catalog.topic
+        name, keys = self.resource.name, self.node.resolver.catalog.topic
         if not authorize(Operation.ALTER_CONFIGS, AclType.TOPIC, name):
             raise TopicNotAuthorized(TopicNotAuthorized.stock)
         resulting = self._resulting(stored, keys)
         if not name:
             raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
         check_topic_name(name)
-        check_topic(resulting, stored, self.node.ladder)
+        check_topic(resulting, stored, self.node.resolver)
         if name not in self.snapshot.topics:
             raise UnknownTopic(f"topic {name} does not exist")
         return self._settled(stored, resulting, self.snapshot.topics[name])
@@ -169,22 +169,22 @@ class _Decision(NamedTuple):
         if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
             own = self._replace(resource=Resource.broker(self.node.id))
             return own._broker(self.snapshot.overrides(own.resource), authorize)
-        ladder = self.node.ladder
-        resulting = self._resulting(stored, ladder.catalog.broker)
-        check_broker(ladder, resulting, stored, everywhere=not self.resource.name)
+        resolver = self.node.resolver
+        resulting = self._resulting(stored, resolver.catalog.broker)
+        check_broker(resolver, resulting, stored, everywhere=not self.resource.name)
         self._cluster_right(authorize)
         if self.node.check is not None and self.resource.name:
             moved = {each.key for each in self.alterations}
-            self.node.check(ladder.with_level(resulting, everywhere=False).effective, moved)
+            self.node.check(resolver.with_level(resulting, everywhere=False).effective, moved)
         changes = self._settled(stored, resulting)
-        return [change._replace(sensitive=ladder.sensitive(change.key)) for change in changes]
+        return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 
     def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
         self._cluster_right(authorize)
         resulting = self._resulting(stored, _NO_KEYS)
         if not self.resource.name:
             raise InvalidRequest("a client-metrics subscription needs a name")
-        check_client_metrics(resulting, self.node.ladder.catalog.client_metrics)
+        check_client_metrics(resulting, self.node.resolver.catalog.client_metrics)
         return self._settled(stored, resulting)
 
     def _group(self, stored: Overrides, authorize: Authorize) -> list[Change]:
@@ -193,14 +193,14 @@ class _Decision(NamedTuple):
         resulting = self._resulting(stored, _NO_KEYS)
         if not self.resource.name:
             raise InvalidRequest("a group needs a name")
-        check_group(resulting, self.node.ladder)
+        check_group(resulting, self.node.resolver)
         return self._settled(stored, resulting)
 
     def _cluster_right(self, authorize: Authorize) -> None:
         if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
 
-    def _resulting(self, stored: Overrides, keys: Keys) -> dict[str, str]:
+    def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
         resulting = {} if self.replace else dict(stored)
         for op, name, value in self.alterations:
@@ -218,7 +218,7 @@ class _Decision(NamedTuple):
         """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
         if self.expected > -1:
             _check_expected(self.snapshot, self.resource, self.expected)
-        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.ladder, topic)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic)
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:

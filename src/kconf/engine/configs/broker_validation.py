@@ -23,27 +23,27 @@ from kconf.configdef.dynamic import (
     without_listener,
 )
 from kconf.configdef.java_regex import is_java_regex
-from kconf.configdef.key import Keys, UpdateMode
-from kconf.configdef.validate import check
+from kconf.configdef.key import ConfigDef, UpdateMode
+from kconf.configdef.validate import validate
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.model.resource import Overrides
 
 
-def check_broker(ladder: ConfigResolver, resulting: Overrides, stored: Overrides, *, everywhere: bool) -> None:
+def check_broker(resolver: ConfigResolver, resulting: Overrides, stored: Overrides, *, everywhere: bool) -> None:
     """Refuse what a broker could not live with."""
-    _check_names(ladder, resulting, everywhere)
-    _check_values(ladder, resulting)
-    would_be = ladder.with_level(resulting, everywhere=everywhere)
+    _check_names(resolver, resulting, everywhere)
+    _check_values(resolver, resulting)
+    would_be = resolver.with_level(resulting, everywhere=everywhere)
     moved = {name for name in resulting.keys() | stored.keys() if resulting.get(name) != stored.get(name)}
-    moved -= BROKER.keys() - ladder.catalog.broker.keys()  # a key of a later release is a custom one here
+    moved -= BROKER.keys() - resolver.catalog.broker.keys()  # a key of a later release is a custom one here
     for rule in _RULES:
-        rule(ladder, would_be, moved)
+        rule(resolver, would_be, moved)
 
 
-def _check_names(ladder: ConfigResolver, resulting: Iterable[str], everywhere: bool) -> None:
-    keys = ladder.catalog.broker
-    fixed = sorted(name for name in resulting if name in keys and name not in ladder.catalog.dynamic)
+def _check_names(resolver: ConfigResolver, resulting: Iterable[str], everywhere: bool) -> None:
+    keys = resolver.catalog.broker
+    fixed = sorted(name for name in resulting if name in keys and name not in resolver.catalog.dynamic)
     if fixed:
         raise InvalidRequest(f"these cannot be changed while a broker runs: {', '.join(fixed)}")
     bare = sorted(name for name in resulting if name in SSL_STORES)
@@ -55,20 +55,20 @@ def _check_names(ladder: ConfigResolver, resulting: Iterable[str], everywhere: b
             raise InvalidRequest(f"these can be set for one broker only, not for all: {', '.join(own)}")
 
 
-def _per_broker_only(name: str, keys: Keys) -> bool:
+def _per_broker_only(name: str, keys: ConfigDef) -> bool:
     base = without_listener(name)
     if base != name:
         return base not in PREFIXED_CLUSTER_WIDE
     return name in keys and keys[name].mode is UpdateMode.PER_BROKER
 
 
-def _check_values(ladder: ConfigResolver, resulting: Overrides) -> None:
+def _check_values(resolver: ConfigResolver, resulting: Overrides) -> None:
     for name, text in resulting.items():
         base = without_listener(name)
-        key = ladder.catalog.broker.get(base)
-        if key is not None and base in ladder.catalog.dynamic:
+        key = resolver.catalog.broker.get(base)
+        if key is not None and base in resolver.catalog.dynamic:
             try:
-                check(key, text)
+                validate(key, text)
             except InvalidConfig as error:
                 raise InvalidRequest(error.message) from None
 
@@ -110,12 +110,12 @@ def _listener_limits(now: ConfigResolver, then: ConfigResolver, moved: set[str])
                 raise InvalidRequest(f"{prefix}{name} must be at least 1")
 
 
-def _listener_number(ladder: ConfigResolver, prefix: str, name: str) -> int:
-    own = ladder.effective.get(prefix + name)
+def _listener_number(resolver: ConfigResolver, prefix: str, name: str) -> int:
+    own = resolver.effective.get(prefix + name)
     try:
-        return ladder.number(name) if own is None else int(own)
+        return resolver.number(name) if own is None else int(own)
     except ValueError:  # server.properties may hold anything behind a listener's name
-        return ladder.number(name)
+        return resolver.number(name)
 
 
 def _cleaner(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:

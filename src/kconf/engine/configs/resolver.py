@@ -1,4 +1,4 @@
-"""The precedence ladder, in one place.
+"""The precedence of configs, in one place.
 
 topic override → this broker → all brokers → server.properties → default, with the units of the aliases converted.
 `ConfigResolver` holds the broker levels of one moment and builds Views from them; the service makes a new one when
@@ -19,7 +19,7 @@ from kconf.configdef.catalog import Catalog
 from kconf.configdef.dynamic import base_name, broker_synonyms
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.parsing import InvalidValue, parse
-from kconf.configdef.validate import normalised
+from kconf.configdef.validate import normalize
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.resource import Overrides
 
@@ -34,12 +34,12 @@ class ConfigResolver:
     static: Overrides = field(repr=False)  # levels have secrets among them
     everywhere: Overrides = field(repr=False)  # the cluster default
     here: Overrides = field(repr=False)  # this broker's own
-    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what others derive from this ladder
+    memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what others derive from this resolver
     _views: dict[object, View] = field(default_factory=dict, repr=False)
     _chains: dict[str, tuple[Synonym, ...]] = field(default_factory=dict, repr=False)
 
     def with_level(self, overrides: Overrides, *, everywhere: bool) -> ConfigResolver:
-        """The ladder, were these the overrides of all brokers, or of this one."""
+        """The resolver, were these the overrides of all brokers, or of this one."""
         if everywhere:
             return ConfigResolver(self.catalog, self.static, overrides, self.here)
         return ConfigResolver(self.catalog, self.static, self.everywhere, overrides)
@@ -60,7 +60,7 @@ class ConfigResolver:
         """The value of a broker key that is in force here, as a describe prints it."""
         key = self.catalog.broker[name]
         raw = self.effective.get(name)
-        return key.default if raw is None else normalised(key, raw)
+        return key.default if raw is None else normalize(key, raw)
 
     def number(self, name: str) -> int:
         """A whole-number broker key that has a default; a bad static value falls back to it."""
@@ -122,21 +122,21 @@ class ConfigResolver:
         return {name: self._inherit(key) for name, key in sorted(self.catalog.topic.items()) if not key.internal}
 
     def _inherit(self, key: ConfigKey) -> Entry:
-        chain = self.chain(key.rungs[0].name) if key.rungs else ()
+        chain = self.chain(key.fallbacks[0].name) if key.fallbacks else ()
         source = chain[0].source if chain else Source.DEFAULT
         return Entry(key.name, self.inherited_value(key), source, key.type, synonyms=chain, documentation=key.about)
 
     def inherited_value(self, key: ConfigKey) -> str | None:
-        """A topic key's value from the broker levels: the first rung that is set, in the topic's unit."""
-        for rung in key.rungs:
-            raw = self.effective.get(rung.name)
+        """A topic key's value from the broker levels: the first fallback that is set, in the topic's unit."""
+        for fallback in key.fallbacks:
+            raw = self.effective.get(fallback.name)
             if raw is None:
                 continue
-            if rung.factor == 1:
-                value = normalised(key, raw)
+            if fallback.factor == 1:
+                value = normalize(key, raw)
             else:
                 try:
-                    value = str(int(raw.strip()) * rung.factor)
+                    value = str(int(raw.strip()) * fallback.factor)
                 except ValueError:
                     continue
             return "-1" if key.name == "retention.ms" and value.startswith("-") else value
@@ -168,8 +168,8 @@ class ConfigResolver:
     def _override(self, key: ConfigKey | None, name: str, raw: str) -> Entry:
         if key is None:
             return Entry(name, None, Source.TOPIC, sensitive=True, synonyms=(Synonym(name, None, Source.TOPIC),))
-        value = raw if key.internal else normalised(key, raw)  # as in Kafka: internal ones are shown as they were set
-        below = self.chain(key.rungs[0].name) if key.rungs else ()
+        value = raw if key.internal else normalize(key, raw)  # as in Kafka: internal ones are shown as they were set
+        below = self.chain(key.fallbacks[0].name) if key.fallbacks else ()
         synonyms = (Synonym(name, value, Source.TOPIC), *below)
         return Entry(name, value, Source.TOPIC, key.type, synonyms=synonyms, documentation=key.about)
 
@@ -180,11 +180,11 @@ class ConfigResolver:
 
     def _created(self, key: ConfigKey) -> tuple[str | None, Source]:
         for source, level in self._levels():
-            for rung in key.rungs:
-                raw = level.get(rung.name)
-                if raw is None or (source is Source.DEFAULT and rung.factor != 1):
+            for fallback in key.fallbacks:
+                raw = level.get(fallback.name)
+                if raw is None or (source is Source.DEFAULT and fallback.factor != 1):
                     continue
-                return raw if rung.factor == 1 else _scaled(raw, rung.factor), source
+                return raw if fallback.factor == 1 else _scaled(raw, fallback.factor), source
         return key.default, Source.DEFAULT
 
     # -- brokers -----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class ConfigResolver:
         elif key is None or key.internal or key.dynamic_only:
             value = raw  # as in Kafka: what no definition is shown for is not parsed either
         else:
-            value = key.default if raw is None else normalised(key, raw)
+            value = key.default if raw is None else normalize(key, raw)
         chain = self.chain(name)
         return Entry(
             name,
@@ -255,14 +255,14 @@ class ConfigResolver:
         )
 
     def _group_entry(self, key: ConfigKey, raw: str | None) -> Entry:
-        if key.rungs:
-            below, inherited = self.chain(key.rungs[0].name), self.value(key.rungs[0].name)
+        if key.fallbacks:
+            below, inherited = self.chain(key.fallbacks[0].name), self.value(key.fallbacks[0].name)
         else:
             below, inherited = (Synonym(key.name, key.default, Source.DEFAULT),), key.default
         if raw is None:
             source = below[0].source if below else Source.DEFAULT
             return Entry(key.name, inherited, source, key.type, synonyms=below, documentation=key.about)
-        value = normalised(key, raw)
+        value = normalize(key, raw)
         synonyms = (Synonym(key.name, value, Source.GROUP), *below)
         return Entry(key.name, value, Source.GROUP, key.type, synonyms=synonyms, documentation=key.about)
 
@@ -278,7 +278,7 @@ class ConfigResolver:
 def _metrics_entry(key: ConfigKey, raw: str | None) -> Entry:
     if raw is None:
         return Entry(key.name, key.default, Source.DEFAULT, key.type, documentation=key.about)
-    value = normalised(key, raw)
+    value = normalize(key, raw)
     synonyms = (Synonym(key.name, value, Source.CLIENT_METRICS),)
     return Entry(key.name, value, Source.CLIENT_METRICS, key.type, synonyms=synonyms, documentation=key.about)
 

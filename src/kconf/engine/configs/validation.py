@@ -1,14 +1,14 @@
 """What the overrides of a topic, a group or a client-metrics subscription must satisfy together.
 
-Every value is checked alone first (keys/), then beside the others, with the broker levels filling the gaps.
+Every value is checked alone first (configdef/), then beside the others, with the broker levels filling the gaps.
 """
 
 from __future__ import annotations
 
 from kconf.configdef.dynamic import GROUP_BOUNDS, SESSION_OVER_HEARTBEAT
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.parsing import InvalidValue, Value, parse
-from kconf.configdef.validate import check, refusal
+from kconf.configdef.validate import invalid_value_message, validate
 from kconf.configdef.validators import ANY_LIST, collapse
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidConfig, InvalidRequest
@@ -16,16 +16,16 @@ from kconf.model.entry import ValueType
 from kconf.model.resource import Overrides
 
 
-def check_topic(resulting: Overrides, stored: Overrides, ladder: ConfigResolver) -> None:
+def check_topic(resulting: Overrides, stored: Overrides, resolver: ConfigResolver) -> None:
     """The whole set of overrides that a topic would have; `stored` is what it has."""
-    keys = ladder.catalog.topic
+    keys = resolver.catalog.topic
     for name in resulting:
         if name not in keys:
             raise InvalidConfig(f"unknown topic key {name}")
     for name, text in resulting.items():
-        check(keys[name], text)
+        validate(keys[name], text)
     if not _TOGETHER.isdisjoint(resulting) or _TIERED in stored:
-        _check_topic_together(_Effective(resulting, ladder), stored, ladder)
+        _check_topic_together(_Effective(resulting, resolver), stored, resolver)
 
 
 _TIERED = "remote.storage.enable"
@@ -35,17 +35,17 @@ _TOGETHER = frozenset({"min.compaction.lag.ms", "max.compaction.lag.ms", _TIERED
 class _Effective:
     """A topic's values in force, were these its overrides."""
 
-    def __init__(self, overrides: Overrides, ladder: ConfigResolver) -> None:
-        self._overrides, self._ladder = overrides, ladder
+    def __init__(self, overrides: Overrides, resolver: ConfigResolver) -> None:
+        self._overrides, self._resolver = overrides, resolver
 
     def text(self, name: str) -> str:
         override = self._overrides.get(name)
         if override is not None:
             return override
-        return self._ladder.inherited[name].value or ""
+        return self._resolver.inherited[name].value or ""
 
     def number(self, name: str) -> int:
-        value = parse(self._ladder.catalog.topic[name].type, self.text(name))
+        value = parse(self._resolver.catalog.topic[name].type, self.text(name))
         assert isinstance(value, int)
         return value
 
@@ -53,19 +53,19 @@ class _Effective:
         return self.text(name).strip().lower() == "true"
 
 
-def _check_topic_together(now: _Effective, stored: Overrides, ladder: ConfigResolver) -> None:
+def _check_topic_together(now: _Effective, stored: Overrides, resolver: ConfigResolver) -> None:
     if now.number("min.compaction.lag.ms") > now.number("max.compaction.lag.ms"):
         raise InvalidConfig("min.compaction.lag.ms must not be above max.compaction.lag.ms")
     if now.flag(_TIERED):
-        _check_tiered(now, ladder)
-    elif _Effective(stored, ladder).flag(_TIERED) and not now.flag("remote.log.delete.on.disable"):
+        _check_tiered(now, resolver)
+    elif _Effective(stored, resolver).flag(_TIERED) and not now.flag("remote.log.delete.on.disable"):
         raise InvalidConfig(
             "switching tiered storage off loses what is there: set remote.log.delete.on.disable=true with it"
         )
 
 
-def _check_tiered(now: _Effective, ladder: ConfigResolver) -> None:
-    if not ladder.flag("remote.log.storage.system.enable"):
+def _check_tiered(now: _Effective, resolver: ConfigResolver) -> None:
+    if not resolver.flag("remote.log.storage.system.enable"):
         raise InvalidConfig(f"{_TIERED} needs remote.log.storage.system.enable=true on the brokers")
     if "compact" in [item.strip() for item in now.text("cleanup.policy").split(",")]:
         raise InvalidConfig(f"{_TIERED} and a cleanup.policy with compact exclude each other")
@@ -77,35 +77,35 @@ def _check_tiered(now: _Effective, ladder: ConfigResolver) -> None:
             raise InvalidConfig(f"with remote.log.copy.disable, local.retention.{unit} must be -2 or {total}")
 
 
-def check_group(resulting: Overrides, ladder: ConfigResolver) -> None:
+def check_group(resulting: Overrides, resolver: ConfigResolver) -> None:
     """A group's overrides: known, well formed, inside the brokers' bounds, sessions longer than heartbeats."""
-    keys = ladder.catalog.group
+    keys = resolver.catalog.group
     for name in resulting:
         if name not in keys:
             raise InvalidConfig(f"unknown group key {name}")
     numbers: dict[str, int] = {}
     for name, text in resulting.items():
-        value = check(keys[name], text)
+        value = validate(keys[name], text)
         if type(value) is int:
             numbers[name] = value
     for name, value in numbers.items():
         lowest, highest = GROUP_BOUNDS.get(name, (None, None))
-        if lowest is not None and value < ladder.number(lowest):
-            raise InvalidConfig(f"{name} must not be below {lowest} ({ladder.number(lowest)}): {value}")
-        if highest is not None and value > ladder.number(highest):
-            raise InvalidConfig(f"{name} must not be above {highest} ({ladder.number(highest)}): {value}")
+        if lowest is not None and value < resolver.number(lowest):
+            raise InvalidConfig(f"{name} must not be below {lowest} ({resolver.number(lowest)}): {value}")
+        if highest is not None and value > resolver.number(highest):
+            raise InvalidConfig(f"{name} must not be above {highest} ({resolver.number(highest)}): {value}")
     for session, heartbeat in SESSION_OVER_HEARTBEAT:
         if session not in keys:  # a release without such groups
             continue
         values = [
-            numbers[name] if name in numbers else ladder.number(keys[name].rungs[0].name)
+            numbers[name] if name in numbers else resolver.number(keys[name].fallbacks[0].name)
             for name in (session, heartbeat)
         ]
         if values[0] <= values[1]:
             raise InvalidConfig(f"{session} ({values[0]}) must be above {heartbeat} ({values[1]})")
 
 
-def check_client_metrics(resulting: Overrides, keys: Keys) -> None:
+def check_client_metrics(resulting: Overrides, keys: ConfigDef) -> None:
     """A subscription's overrides. As in Kafka: 42 for an unknown key and a number out of range, 40 for other faults.
 
     Names come first, then what each text is, then the range, and the patterns last.
@@ -115,13 +115,13 @@ def check_client_metrics(resulting: Overrides, keys: Keys) -> None:
             raise InvalidRequest(f"unknown client-metrics key {name}")
     values = {name: _read(keys[name], text) for name, text in resulting.items()}
     for name in sorted(values):  # interval.ms before match; metrics has nothing left to check
-        key, check = keys[name], keys[name].check
+        key, validator = keys[name], keys[name].validator
         try:
-            if check is not None:
-                check(values[name])
+            if validator is not None:
+                validator(values[name])
         except InvalidValue as error:
             wrong = InvalidRequest if key.type is ValueType.INT else InvalidConfig
-            raise wrong(refusal(key, resulting[name], str(error))) from None
+            raise wrong(invalid_value_message(key, resulting[name], str(error))) from None
 
 
 def _read(key: ConfigKey, text: str) -> Value:
@@ -132,5 +132,5 @@ def _read(key: ConfigKey, text: str) -> Value:
             value = collapse(value)
             ANY_LIST(value)
     except InvalidValue as error:
-        raise InvalidConfig(refusal(key, text, str(error))) from None
+        raise InvalidConfig(invalid_value_message(key, text, str(error))) from None
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from kconf.configdef.parsing import InvalidValue
 from kconf.configdef.units import read_amount
 from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
@@ -58,7 +58,7 @@ class AccessReader(DeclarationReader):
         pairs = self.read_each(self.pairs(limits, "limits"), lambda pair: (pair[0].value, self.limit(keys, *pair)))
         self.gathered.quotas[entity] = dict(pairs)
 
-    def limit(self, keys: Keys, name: YamlNode, node: YamlNode) -> DesiredConfigs:
+    def limit(self, keys: ConfigDef, name: YamlNode, node: YamlNode) -> DesiredConfigs:
         key = keys.get(name.value)
         if key is None:
             raise self.invalid(name, f"{name.value!r} is no quota of this entity{suggestion(name.value, keys)}")

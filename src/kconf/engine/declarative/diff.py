@@ -1,7 +1,7 @@
 """What stands between a declaration and a cluster: the changes that would make the cluster what the files say.
 
 The difference is one of meaning: texts are compared under their type, so `7d` is 604800000 and ` a, b` is `a,b`, and a
-value that a resource inherits anyway need not be set. What no file names stays; declared_prune.py tells what to remove.
+value that a resource inherits anyway need not be set. What no file names stays; prune.py finds what to remove.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from json import dumps
 from typing import NamedTuple
 
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from kconf.configdef.parsing import parse
 from kconf.configdef.validators import collapse
 from kconf.engine.access.acls import key_of, pattern_of
@@ -23,7 +23,7 @@ from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.util.yaml_reader import suggestion
 
-KeysOf = Callable[[ResourceType], Keys]
+KeysOf = Callable[[ResourceType], ConfigDef]
 
 
 class Difference(NamedTuple):

@@ -2,7 +2,7 @@
 
 Values are those of the wire (units are read, lists are joined), so that a difference is one of texts under a type.
 A secret is never here: only where it is to be found. The pipeline reads the same files. How they are written:
-declared_yaml.py and docs/how-to/declare.md.
+parser.py and docs/how-to/declare.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from kconf.configdef.dynamic import base_name
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.parsing import InvalidValue, render
 from kconf.configdef.units import NUMBERS, read_amount
 from kconf.engine.declarative.access import AccessReader
@@ -25,7 +25,7 @@ VERSION: Final = "1"
 TOPIC_FIELDS: Final = ("partitions", "replication", "configs")
 SECRET_FIELDS: Final = ("valueFrom", "sensitive")
 
-KeysOf = Callable[[ResourceType], Keys]
+KeysOf = Callable[[ResourceType], ConfigDef]
 """The keys of a type of resource: what units and secrets are known by."""
 
 
@@ -55,7 +55,7 @@ class _Reader(AccessReader):
     def __init__(self, file: str, gathered: Gathered, keys: KeysOf) -> None:
         super().__init__(file, gathered)
         self._keys_of = keys
-        self._keys: dict[ResourceType, Keys] = {}
+        self._keys: dict[ResourceType, ConfigDef] = {}
         self._raw: dict[tuple[ResourceType, str, str], str] = {}
 
     def read(self, text: str) -> None:

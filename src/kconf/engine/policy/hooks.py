@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from kconf.configdef.validate import normalised
+from kconf.configdef.validate import normalize
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
@@ -53,8 +53,8 @@ class Effective(Mapping[str, str]):
     For all brokers these are the overrides alone, as a describe shows them.
     """
 
-    def __init__(self, resource: Resource, overrides: Overrides, ladder: ConfigResolver) -> None:
-        self.resource, self.overrides, self.ladder = resource, overrides, ladder
+    def __init__(self, resource: Resource, overrides: Overrides, resolver: ConfigResolver) -> None:
+        self.resource, self.overrides, self.resolver = resource, overrides, resolver
 
     def __getitem__(self, name: str) -> str:
         value = self._value(name)
@@ -63,7 +63,7 @@ class Effective(Mapping[str, str]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        names = () if self._everywhere else self.ladder.catalog.of(self.resource.type)
+        names = () if self._everywhere else self.resolver.catalog.of(self.resource.type)
         return (name for name in sorted({*names, *self.overrides}) if self._value(name) is not None)
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Effective(Mapping[str, str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Effective):
             return NotImplemented
-        mine, theirs = self.ladder, other.ladder
+        mine, theirs = self.resolver, other.resolver
         return (
             self.resource == other.resource
             and self.overrides == other.overrides
@@ -90,22 +90,22 @@ class Effective(Mapping[str, str]):
 
     @cached_property
     def _would_be(self) -> ConfigResolver:
-        return self.ladder.with_level(self.overrides, everywhere=False)
+        return self.resolver.with_level(self.overrides, everywhere=False)
 
     def _value(self, name: str) -> str | None:
         if self.resource.type == ResourceType.BROKER and not self._everywhere:
-            known = name in self.ladder.catalog.broker
+            known = name in self.resolver.catalog.broker
             return self._would_be.value(name) if known else self._would_be.effective.get(name)
-        key = self.ladder.catalog.of(self.resource.type).get(name)
+        key = self.resolver.catalog.of(self.resource.type).get(name)
         raw = self.overrides.get(name)
         if raw is not None or key is None:
-            return raw if raw is None or key is None else normalised(key, raw)
+            return raw if raw is None or key is None else normalize(key, raw)
         if self.resource.type == ResourceType.TOPIC:
-            inherited = self.ladder.inherited.get(name)
+            inherited = self.resolver.inherited.get(name)
             return inherited.value if inherited is not None else None
         if self._everywhere:
             return None
-        return self.ladder.value(key.rungs[0].name) if key.rungs else key.default
+        return self.resolver.value(key.fallbacks[0].name) if key.fallbacks else key.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +223,13 @@ class PolicyHooks:
         alterations: Sequence[AlterConfigOp],
         stored: Overrides,
         resulting: Overrides,
-        ladder: ConfigResolver,
+        resolver: ConfigResolver,
         topic: Topic | None = None,
     ) -> None:
         """Ask about one resource's new overrides; raises `PolicyViolation`."""
         if self.alter is None:
             return
-        secret = _secret(resource, ladder)
+        secret = _secret(resource, resolver)
         proposal = AlterProposal(
             resource,
             Values(changed_values(resource, alterations, stored, resulting), secret),
@@ -238,17 +238,17 @@ class PolicyHooks:
             self.principal,
             self.validate_only,
             topic,
-            Effective(resource, resulting, ladder),
+            Effective(resource, resulting, resolver),
         )
         self._note(resource, self.alter.check_alter(proposal))
 
-    def creation_configs(self, name: str, overrides: Overrides, ladder: ConfigResolver) -> None:
+    def creation_configs(self, name: str, overrides: Overrides, resolver: ConfigResolver) -> None:
         """Ask the alter policy about the configs that a new topic carries, as Kafka 4.3 does; none, no question."""
         if overrides:
             wishes = [AlterConfigOp(OpType.SET, key, value) for key, value in overrides.items()]
-            self.alteration(Resource.topic(name), wishes, NO_OVERRIDES, overrides, ladder)
+            self.alteration(Resource.topic(name), wishes, NO_OVERRIDES, overrides, resolver)
 
-    def creation(self, topic: Topic, overrides: Overrides, ladder: ConfigResolver, *, assigned: bool) -> None:
+    def creation(self, topic: Topic, overrides: Overrides, resolver: ConfigResolver, *, assigned: bool) -> None:
         """Ask the create-topic policy; `assigned` says that the request brought the replicas itself."""
         if self.create is None:
             return
@@ -260,14 +260,14 @@ class PolicyHooks:
             Values(overrides),
             self.principal,
             self.validate_only,
-            Effective(topic.resource, overrides, ladder),
+            Effective(topic.resource, overrides, resolver),
         )
         self._note(topic.resource, self.create.check_create(proposal))
 
-    def growth(self, old: Topic, new: Topic, overrides: Overrides, ladder: ConfigResolver) -> None:
+    def growth(self, old: Topic, new: Topic, overrides: Overrides, resolver: ConfigResolver) -> None:
         """Ask about more partitions, where the create-topic policy wants to know. Kafka asks no one."""
         if isinstance(self.create, GrowthPolicy):
-            effective = Effective(new.resource, overrides, ladder)
+            effective = Effective(new.resource, overrides, resolver)
             proposal = GrowthProposal(
                 new, old.partitions, Values(overrides), self.principal, self.validate_only, effective
             )
@@ -297,8 +297,8 @@ def changed_values(
     }
 
 
-def _secret(resource: Resource, ladder: ConfigResolver) -> Callable[[str], bool]:
+def _secret(resource: Resource, resolver: ConfigResolver) -> Callable[[str], bool]:
     if resource.type == ResourceType.BROKER:
-        return ladder.sensitive
-    keys = ladder.catalog.of(resource.type)
+        return resolver.sensitive
+    keys = resolver.catalog.of(resource.type)
     return lambda name: name not in keys or keys[name].sensitive

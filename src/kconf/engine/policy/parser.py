@@ -303,15 +303,15 @@ class _Reader(YamlReader):
 
     def value(self, operator: Operator, node: YamlNode, key: ConfigKey) -> Value:
         text = self.text(node, operator)
-        choices = key.check.choices if key.check is not None else ()
+        choices = key.validator.choices if key.validator is not None else ()
         try:
             if operator in (Operator.CONTAINS, Operator.EXCLUDES):
                 if choices and text not in choices:
                     raise InvalidValue(f"its items are {', '.join(choices)}")
                 return text
             value = read_amount(key, text) if key.type in NUMBERS else collapse(parse(key.type, text))
-            if key.check is not None and operator not in (Operator.MIN, Operator.MAX):
-                key.check(value)
+            if key.validator is not None and operator not in (Operator.MIN, Operator.MAX):
+                key.validator(value)
         except InvalidValue as error:
             raise self.invalid(
                 node, f"{text!r} is no value of {key.name}: {error}{suggestion(text, choices)}"
@@ -344,4 +344,4 @@ def _type_of(node: YamlNode | None) -> ResourceType | None:
 
 
 def _stands_for(key: ConfigKey, name: str) -> bool:
-    return any(rung.name == name for rung in key.rungs)
+    return any(fallback.name == name for fallback in key.fallbacks)

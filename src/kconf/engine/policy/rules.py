@@ -376,7 +376,7 @@ def amount(key: ConfigKey, value: Value, values: Mapping[str, str]) -> float:
 
 def read_value(key: ConfigKey, raw: str) -> Value:
     value = parse(key.type, raw)
-    return collapse(value) if key.check is not None and key.check.distinct else value
+    return collapse(value) if key.validator is not None and key.validator.distinct else value
 
 
 def _same(value: Value, other: Value) -> bool:

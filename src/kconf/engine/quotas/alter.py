@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from math import isfinite
 from typing import Final
 
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.parsing import InvalidValue, java_double
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, USER_QUOTA
 from kconf.errors import ApiError, InvalidRequest, KafkaError, NotAuthorized
@@ -30,7 +30,7 @@ QuotaOutcomes = dict[QuotaEntity, ApiError | None]
 """One per entity, in the order of the request; None: granted."""
 
 ENTITY_TYPES: Final = frozenset({USER, CLIENT_ID, IP})
-QUOTA_KEYS: Final[Keys] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
+QUOTA_KEYS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 _LARGEST: Final = {ValueType.LONG: 2**63 - 1, ValueType.INT: 2**31 - 1}
 _LONGEST_SHOWN: Final = 200
 
@@ -66,7 +66,7 @@ def plan_alter_quotas(
     return Plan(outcomes, changes, guards)
 
 
-def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> Keys:
+def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> ConfigDef:
     """What may be set at an entity; raises where there is no such entity."""
     parts = dict(entity.parts)
     if not parts:
@@ -110,7 +110,9 @@ def canonical_address(text: str) -> str | None:
     return str(ip_address(number.to_bytes(4, "big")))
 
 
-def _changes(resource: Resource, stored: Overrides, alterations: Sequence[ClientQuotaOp], keys: Keys) -> list[Change]:
+def _changes(
+    resource: Resource, stored: Overrides, alterations: Sequence[ClientQuotaOp], keys: ConfigDef
+) -> list[Change]:
     if len({each.key for each in alterations}) < len(alterations):
         raise InvalidRequest("a quota stands in the request more than once for this entity")
     changes = []
@@ -137,8 +139,8 @@ def quota_text(key: ConfigKey, value: float) -> str:
     if not isfinite(value):
         raise InvalidRequest(f"{key.name} must be a number; to have no quota, remove it")
     try:
-        if key.check is not None:
-            key.check.test(value)
+        if key.validator is not None:
+            key.validator.test(value)
     except InvalidValue as error:
         raise InvalidRequest(f"{key.name} {error}: {java_double(value)}") from None
     largest = _LARGEST.get(key.type)

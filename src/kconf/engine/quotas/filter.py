@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from kconf.engine.quotas.alter import ENTITY_TYPES
-from kconf.engine.quotas.index import OWN, Levels, Name, QuotaIndex, QuotaRow, QuotaRows
+from kconf.engine.quotas.index import OWN, Levels, QuotaIndex, QuotaRow, QuotaRows
+from kconf.engine.quotas.precedence import Name
 from kconf.errors import InvalidRequest, UnsupportedVersion
 from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaFilter
 

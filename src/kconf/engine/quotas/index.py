@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
 from typing import Any, Final, TypeVar
 
+from kconf.engine.quotas.precedence import Bucket, Name, bucket
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaCandidate, QuotaEntity, QuotaSource
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 
-Name = str | None
 Pair = tuple[Name, Name]
-Bucket = tuple[Name, Name]
-"""Who shares one measure: (user, client id), with "" for what does not matter at that level."""
 
 
 class Resolved:
@@ -165,13 +163,14 @@ class QuotaIndex:
         found = self._found(key, user, client_id)
         return Resolved(found, user, client_id) if found else None
 
-    def ladder(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
+    def candidates(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
         """Every quota of this key that applies, the one that holds first."""
         return [QuotaCandidate(source, number(text)) for source, text in self._found(key, user, client_id)]
 
     def _found(self, key: str, user: Name, client_id: Name) -> list[tuple[QuotaSource, str]]:
-        # The way of every request while someone is limited. Among a million names a look-up is mostly waiting for
-        # memory, so there are two by name; the others are in small dictionaries, or about the defaults, which are near.
+        # In the order of precedence.py; a test compares the two. This is the hot path of every request while someone is
+        # limited. Among a million names a look-up mostly waits for memory, so there are two by name; the others are
+        # in small dictionaries, or about the defaults, which are near.
         found: list[tuple[QuotaSource, str]] = []
         mine = self.by_client.get(client_id) if client_id else None
         if user and (own := self.by_user.get(user)) is not None:
@@ -202,23 +201,6 @@ class QuotaIndex:
             if row is not None and key in row.values:
                 return number(row.values[key]), name
         return None
-
-
-def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
-    """Who shares the measure of a quota: found for a client it is each client's, for a user all its clients'."""
-    by_user, by_client = _SHARES[source]
-    return user if by_user else "", client_id if by_client else ""
-
-
-def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | None:
-    """The level at which an entity's quotas stand for a user with a client id; None: they do not apply."""
-    place = []
-    for kind, name in entity.parts:
-        own = user if kind == USER else client_id
-        if kind == IP or own == "" or name not in (own, None):
-            return None
-        place.append((kind, name is not None))
-    return _LEVELS.get(tuple(place))
 
 
 def number(text: str) -> float:
@@ -256,12 +238,3 @@ _DEFAULT_CLIENT_IN_DEFAULT_USER: Final = QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_U
 _DEFAULT_USER: Final = QuotaSource.DEFAULT_USER
 _CLIENT: Final = QuotaSource.CLIENT
 _DEFAULT_CLIENT: Final = QuotaSource.DEFAULT_CLIENT
-_LEVELS: Final = {
-    tuple((kind, name is not None) for kind, name in source.entity("a user", "a client").parts): source
-    for source in QuotaSource
-}
-_SHARES: Final = (
-    *((True, True), (True, True), (True, False)),
-    *((True, True), (True, True), (True, False)),
-    *((False, True), (False, True)),
-)  # by source: is it counted per user, per client id?

@@ -1,28 +1,39 @@
-"""Who gets which quota, out of quotas as DescribeClientQuotas tells them: how a client answers it of any Kafka.
+"""Which quota wins: the precedence of client quotas, in one place (KIP-546; `QuotaSource` numbers the levels).
 
-The server's way to the same answer is `quota_index.py`. Names are as there: None is the default entity, "" is none at
-all, so a user alone is asked about with none of its clients, and a client alone whoever the user is.
+    /config/users/<user>/clients/<client-id>        CLIENT_IN_USER                   the strongest
+    /config/users/<user>/clients/<default>          DEFAULT_CLIENT_IN_USER
+    /config/users/<user>                            USER
+    /config/users/<default>/clients/<client-id>     CLIENT_IN_DEFAULT_USER
+    /config/users/<default>/clients/<default>       DEFAULT_CLIENT_IN_DEFAULT_USER
+    /config/users/<default>                         DEFAULT_USER
+    /config/clients/<client-id>                     CLIENT
+    /config/clients/<default>                       DEFAULT_CLIENT                   the weakest
+
+`StoredQuotas` resolves quotas as DescribeClientQuotas returns them, which is how a client does it on any Kafka; the
+server resolves the same from `QuotaIndex` (index.py). In names None is the default entity and "" is no entity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
-from kconf.model.quota import CLIENT_ID, USER, EffectiveQuota, QuotaCandidate, QuotaEntity, QuotaSource
+from kconf.model.quota import CLIENT_ID, IP, USER, EffectiveQuota, QuotaCandidate, QuotaEntity, QuotaSource
 
 Name = str | None
 Stored = Mapping[QuotaEntity, Mapping[str, float]]
+Bucket = tuple[Name, Name]
+"""Who shares one measure: (user, client id), with "" for what does not matter at that level."""
 
 
 class QuotaResolver(Protocol):
-    """Whatever can tell every quota of a key that applies to a user with a client id, the one that holds first."""
+    """Finds every quota of a key that applies to a user with a client id, the one that wins first."""
 
-    def ladder(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]: ...
+    def candidates(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]: ...
 
 
 def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
-    """Where to look, the strongest first. Of a default only the defaults count."""
+    """The entities that apply, the strongest first. To a default only defaults apply."""
     absent = {kind for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name == ""}
     found: dict[QuotaEntity, QuotaSource] = {}
     for source in QuotaSource:
@@ -30,6 +41,23 @@ def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
         if all(kind not in absent for kind, _ in entity.parts):
             found[entity] = source  # where a name is the default, the level of the default is the true one
     return {entity: found[entity] for entity in sorted(found, key=found.__getitem__)}
+
+
+def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
+    """Who shares the measure of a quota: found for a client it is each client's, for a user all its clients'."""
+    by_user, by_client = _SHARES[source]
+    return user if by_user else "", client_id if by_client else ""
+
+
+def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | None:
+    """The level of an entity's quotas for a user with a client id; None: they do not apply."""
+    place = []
+    for kind, name in entity.parts:
+        own = user if kind == USER else client_id
+        if kind == IP or own == "" or name not in (own, None):
+            return None
+        place.append((kind, name is not None))
+    return _LEVELS.get(tuple(place))
 
 
 def who(entity: QuotaEntity) -> tuple[Name, Name]:
@@ -44,7 +72,7 @@ class StoredQuotas:
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
 
-    def ladder(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
+    def candidates(self, key: str, user: Name, client_id: Name) -> list[QuotaCandidate]:
         return [
             QuotaCandidate(source, values[key])
             for entity, source in levels(user, client_id).items()
@@ -55,8 +83,8 @@ class StoredQuotas:
         """The quotas that hold, by key; what nothing limits is left out."""
         found = {}
         for key in keys:
-            if ladder := self.ladder(key, user, client_id):
-                (source, value), *losers = ladder
+            if candidates := self.candidates(key, user, client_id):
+                (source, value), *losers = candidates
                 found[key] = EffectiveQuota(value, source, tuple(losers))
         return found
 
@@ -64,3 +92,14 @@ class StoredQuotas:
         """Those whom quotas name: pairs, users alone, clients alone."""
         everyone = (who(entity) for entity in self._stored)
         return [(user, client_id) for user, client_id in everyone if user or client_id]
+
+
+_LEVELS: Final = {
+    tuple((kind, name is not None) for kind, name in source.entity("a user", "a client").parts): source
+    for source in QuotaSource
+}
+_SHARES: Final = (
+    *((True, True), (True, True), (True, False)),
+    *((True, True), (True, True), (True, False)),
+    *((False, True), (False, True)),
+)  # by source: is it counted per user, per client id?

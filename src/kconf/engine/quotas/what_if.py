@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kconf.engine.quotas.index import level
-from kconf.engine.quotas.precedence import Name, QuotaResolver
+from kconf.engine.quotas.precedence import Name, QuotaResolver, level
 from kconf.model.quota import ClientQuotaAlteration, QuotaCandidate, QuotaDifference, QuotaSource
 
 
@@ -21,7 +20,7 @@ def what_if(
                 for key, value in alterations:
                     wanted.setdefault(key, {})[source] = value
         for key, levels in wanted.items():
-            before = quotas.ladder(key, user, client_id)
+            before = quotas.candidates(key, user, client_id)
             one, other = next(iter(before), None), _holding({**dict(before), **levels})
             if one != other:
                 yield QuotaDifference(user, client_id, key, one, other)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from kconf.engine.topics.create import Charge, deletion
+from kconf.engine.topics.placement import Charge
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
-from kconf.model.journal import Change
+from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
-from kconf.model.resource import Resource
-from kconf.model.snapshot import Snapshot
+from kconf.model.resource import Resource, Topic
+from kconf.model.snapshot import Snapshot, topic_to_json
 
 NO_ID = UUID(int=0)
 
@@ -43,33 +43,33 @@ _REFUSED = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The principal may not
 
 def plan_delete_topics(
     snapshot: Snapshot,
-    wishes: Sequence[TopicDeletion],
+    deletions: Sequence[TopicDeletion],
     *,
     authorize: Authorize = allow_all,
     charge: Charge | None = None,
 ) -> Plan[list[Deleted]]:
     """Decide which topics go. What is said twice fails once; what a caller may not see is not told apart."""
-    names, ids = _counted(wishes)
+    names, ids = _counted(deletions)
     results: list[Deleted] = []
     told: set[TopicDeletion] = set()
     found: dict[str, list[TopicDeletion]] = {}
     everywhere = authorize(Operation.DELETE, AclType.CLUSTER, CLUSTER_NAME)
-    for wish in wishes:
-        problem = _malformed(wish)
-        if problem is None and _is_repeated(wish, names, ids):
+    for wanted in deletions:
+        problem = _malformed(wanted)
+        if problem is None and _is_repeated(wanted, names, ids):
             problem = "the name or the id stands in the request more than once"
-            if wish in told:
+            if wanted in told:
                 continue
-            told.add(wish)
+            told.add(wanted)
         if problem is not None:
-            results.append(Deleted(wish.name, wish.id, ApiError(ErrorCode.INVALID_REQUEST, problem)))
+            results.append(Deleted(wanted.name, wanted.id, ApiError(ErrorCode.INVALID_REQUEST, problem)))
             continue
-        refused = _refusal(snapshot, wish, everywhere, authorize)
+        refused = _refusal(snapshot, wanted, everywhere, authorize)
         if refused is not None:
             results.append(refused)
             continue
-        name = wish.name if wish.name is not None else snapshot.topic_ids[wish.id]
-        found.setdefault(name, []).append(wish)
+        name = wanted.name if wanted.name is not None else snapshot.topic_ids[wanted.id]
+        found.setdefault(name, []).append(wanted)
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     for name, twice in found.items():
@@ -84,46 +84,56 @@ def plan_delete_topics(
             continue
         results.append(Deleted(name, topic.id))
         guards[topic.resource] = snapshot.changed.get(topic.resource, 0)
-        changes += deletion(snapshot, topic)
+        changes += _changes(snapshot, topic)
     return Plan(results, changes, guards)
 
 
-def well_formed(wishes: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:
-    """The wishes that name one topic, once."""
-    names, ids = _counted(wishes)
-    return (wish for wish in wishes if _malformed(wish) is None and not _is_repeated(wish, names, ids))
+def well_formed(deletions: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:
+    """The deletions that name one topic, once."""
+    names, ids = _counted(deletions)
+    return (wanted for wanted in deletions if _malformed(wanted) is None and not _is_repeated(wanted, names, ids))
 
 
-def _counted(wishes: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[UUID]]:
+def _counted(deletions: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[UUID]]:
     """How often each name and each id stands there alone; what has both, or neither, is no repetition of another."""
     return (
-        Counter(wish.name for wish in wishes if wish.name is not None and wish.id == NO_ID),
-        Counter(wish.id for wish in wishes if wish.name is None and wish.id != NO_ID),
+        Counter(wanted.name for wanted in deletions if wanted.name is not None and wanted.id == NO_ID),
+        Counter(wanted.id for wanted in deletions if wanted.name is None and wanted.id != NO_ID),
     )
 
 
-def _malformed(wish: TopicDeletion) -> str | None:
-    if wish.name is not None and wish.id != NO_ID:
+def _malformed(wanted: TopicDeletion) -> str | None:
+    if wanted.name is not None and wanted.id != NO_ID:
         return "give a name or an id, not both"
-    if wish.name is None and wish.id == NO_ID:
+    if wanted.name is None and wanted.id == NO_ID:
         return "give a name or an id"
     return None
 
 
-def _is_repeated(wish: TopicDeletion, names: Counter[str], ids: Counter[UUID]) -> bool:
-    return names[wish.name] > 1 if wish.name is not None else ids[wish.id] > 1
+def _is_repeated(wanted: TopicDeletion, names: Counter[str], ids: Counter[UUID]) -> bool:
+    return names[wanted.name] > 1 if wanted.name is not None else ids[wanted.id] > 1
 
 
-def _refusal(snapshot: Snapshot, wish: TopicDeletion, everywhere: bool, authorize: Authorize) -> Deleted | None:
-    by_name = wish.name is not None
-    name = wish.name if by_name else snapshot.topic_ids.get(wish.id)
+def _refusal(snapshot: Snapshot, wanted: TopicDeletion, everywhere: bool, authorize: Authorize) -> Deleted | None:
+    by_name = wanted.name is not None
+    name = wanted.name if by_name else snapshot.topic_ids.get(wanted.id)
     if name is None:
-        return Deleted(None, wish.id, _UNKNOWN_ID)
+        return Deleted(None, wanted.id, _UNKNOWN_ID)
     visible = everywhere or authorize(Operation.DESCRIBE, AclType.TOPIC, name)
     if not visible:
-        return Deleted(name if by_name else None, wish.id, _REFUSED)
+        return Deleted(name if by_name else None, wanted.id, _REFUSED)
     if name not in snapshot.topics:
-        return Deleted(name, wish.id, _UNKNOWN_NAME)
+        return Deleted(name, wanted.id, _UNKNOWN_NAME)
     if not everywhere and not authorize(Operation.DELETE, AclType.TOPIC, name):
         return Deleted(name, snapshot.topics[name].id, _REFUSED)
     return None
+
+
+def _changes(snapshot: Snapshot, topic: Topic) -> list[Change]:
+    """The changes of a topic's deletion: its overrides go with it."""
+    resource = topic.resource
+    overrides = snapshot.overrides(resource)
+    lines = [
+        Change(ChangeKind.CONFIG, resource, key, value, None, "delete") for key, value in sorted(overrides.items())
+    ]
+    return [*lines, Change(ChangeKind.TOPIC, resource, "", topic_to_json(topic), None, "delete")]

@@ -118,8 +118,7 @@ class _PresentQuotas:
 
     def _inherited(self, entity: QuotaEntity, key: str) -> tuple[str, str | None]:
         """The quota in effect for an entity without one of its own, and the level that it comes from."""
-        from kconf.engine.quotas.index import level
-        from kconf.engine.quotas.precedence import who
+        from kconf.engine.quotas.precedence import level, who
         from kconf.model.quota import IP, QuotaEntity
 
         if IP in dict(entity.parts):
@@ -127,7 +126,7 @@ class _PresentQuotas:
             value = None if entity == default else self._stored.get(default, {}).get(key)
             return ("", None) if value is None else ("default ip", quota_number(value))
         own = level(entity, *who(entity))
-        for source, number in self._quotas.ladder(key, *who(entity)):
+        for source, number in self._quotas.candidates(key, *who(entity)):
             if source is not own:
                 return level_name(source), quota_number(number)
         return "", None

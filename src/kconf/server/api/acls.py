@@ -16,17 +16,16 @@ from kconf.errors import ApiError, ErrorCode, InvalidRequest, NotAuthorized, Rem
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
-from kconf.protocol.messages.acls import (
-    AclCreation,
-    AclCreationResult,
-    AclDescription,
-    CreateAclsRequest,
-    CreateAclsResponse,
+from kconf.protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from kconf.protocol.messages.delete_acls import (
     DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
+)
+from kconf.protocol.messages.describe_acls import (
+    AclDescription,
     DescribeAclsRequest,
     DescribeAclsResource,
     DescribeAclsResponse,

@@ -27,14 +27,8 @@ from kconf.errors import (
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
-from kconf.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    Form,
-    response_parts,
-    result_head,
-    result_tail,
-)
+from kconf.protocol.describe_configs_encoding import Form, response_parts, result_head, result_tail
+from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kconf.server.api.encoded_entries import entry_bytes, tail_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State

@@ -17,8 +17,8 @@ from kconf.model.entry import View
 from kconf.model.journal import Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.codec.varint import MAX_TEXT
+from kconf.protocol.describe_configs_encoding import Form, response_end
 from kconf.protocol.headers import LENGTH
-from kconf.protocol.messages.describe_configs import Form, response_end
 from kconf.server.api.encoded_entries import tail_of
 from kconf.service import Service, State
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kconf.model.entry import Entry, View
-from kconf.protocol.messages.describe_configs import Form, encode_entry, result_tail
+from kconf.protocol.describe_configs_encoding import Form, encode_entry, result_tail
 
 _MOST_FORMS: Final = 4  # of a View that are kept; clients ask in one or two
 

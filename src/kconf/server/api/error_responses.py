@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from kconf.errors import ErrorCode
 from kconf.protocol.apis import Api
-from kconf.protocol.messages.acls import AclCreationResult, DeleteAclsFilterResult
 from kconf.protocol.messages.alter_client_quotas import AlteredQuotaResult
 from kconf.protocol.messages.alter_config import AlteredEntityResult
 from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from kconf.protocol.messages.alter_quotas import AlteredQuotas, AlteredQuotaType
 from kconf.protocol.messages.alter_user_scram_credentials import AlteredScramUser
+from kconf.protocol.messages.create_acls import AclCreationResult
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopicResult
 from kconf.protocol.messages.create_topics import CreatableTopicResult
+from kconf.protocol.messages.delete_acls import DeleteAclsFilterResult
 from kconf.protocol.messages.delete_topics import DeletableTopicResult
 from kconf.protocol.messages.describe_config import DescribedEntityResult
 from kconf.protocol.messages.describe_configs import DescribeConfigsResult

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from typing import Final
 
-from kconf.engine.quotas.index import Name, QuotaIndex
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import Name
 from kconf.engine.quotas.what_if import what_if
 from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
@@ -70,13 +71,13 @@ def _described(index: QuotaIndex, asked: DescribedQuotaResource, *, allowed: boo
     return DescribedQuotas(
         asked.quota_resources,
         quotas=[
-            _resolved(kind, ladder) for kind in kinds if (ladder := index.ladder(QUOTA_TYPES[kind], user, client_id))
+            _resolved(kind, found) for kind in kinds if (found := index.candidates(QUOTA_TYPES[kind], user, client_id))
         ],
     )
 
 
-def _resolved(kind: int, ladder: Sequence[QuotaCandidate]) -> ResolvedQuota:
-    (source, value), *losers = ladder
+def _resolved(kind: int, candidates: Sequence[QuotaCandidate]) -> ResolvedQuota:
+    (source, value), *losers = candidates
     return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kconf.engine.quotas.filter import clients, clients_of, users
-from kconf.engine.quotas.index import Name, QuotaIndex
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import Name
 from kconf.errors import InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.messages.describe_quotas import QuotaResource

@@ -9,16 +9,10 @@ from uuid import UUID
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.quotas.rates import MutationQuota
-from kconf.engine.topics.create import (
-    METADATA_TOPIC,
-    Charge,
-    Created,
-    Growth,
-    plan_create_partitions,
-    plan_create_topics,
-    repeated_names,
-)
+from kconf.engine.topics.create import METADATA_TOPIC, Created, plan_create_topics
 from kconf.engine.topics.delete import Deleted, TopicDeletion, plan_delete_topics, well_formed
+from kconf.engine.topics.partitions import NewPartitions, plan_create_partitions
+from kconf.engine.topics.placement import Charge, repeated_names
 from kconf.errors import ApiError, ErrorCode, KafkaError, RequestTimedOut, StoreError
 from kconf.model.acl import AclType, Operation
 from kconf.model.alteration import NewTopic
@@ -193,7 +187,7 @@ async def handle_grow(
     context: ServerContext, request: CreatePartitionsRequest, call: ApiRequest
 ) -> CreatePartitionsResponse:
     wishes = [
-        Growth(
+        NewPartitions(
             each.name, each.count, None if each.assignments is None else [one.broker_ids for one in each.assignments]
         )
         for each in request.topics

@@ -15,7 +15,8 @@ from logging import getLogger
 from typing import Any, Final, Generic, TypeVar
 
 from kconf.engine.quotas.alter import canonical_address
-from kconf.engine.quotas.index import Name, QuotaIndex
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import Name
 from kconf.engine.quotas.rates import MutationQuota, Rate, Windows
 from kconf.model.journal import Revision
 from kconf.model.quota import IP, QuotaEntity

@@ -33,12 +33,12 @@ def keys(catalog: Catalog) -> Iterable[dict[str, Any]]:
 
 
 def _row(kind: ResourceType, key: ConfigKey) -> dict[str, Any]:
-    names = [(key.name, 1)] if kind is ResourceType.BROKER else [(rung.name, rung.factor) for rung in key.rungs]
+    names = [(key.name, 1)] if kind is ResourceType.BROKER else [(each.name, each.factor) for each in key.fallbacks]
     return {
         "resource_type": kind.word,
         "key": key.name,
         "type": key.type.name,
-        "distinct": key.check is not None and key.check.distinct,
+        "distinct": key.validator is not None and key.validator.distinct,
         "sensitive": key.sensitive,
         "default": key.default,
         "rungs": [{"name": name, "factor": factor, "place": place} for place, (name, factor) in enumerate(names)],

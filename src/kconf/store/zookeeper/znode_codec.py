@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, SCRAM, USER_QUOTA
 from kconf.configdef.topic import TOPIC
-from kconf.configdef.validate import check
+from kconf.configdef.validate import validate
 from kconf.errors import InvalidConfig
 from kconf.model.acl import Operation, Permission
 from kconf.model.entry import ValueType
@@ -26,7 +26,7 @@ from kconf.security.scram import ScramError, from_text
 to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 STAMP: Final = "kconf"
-_QUOTAS: Final[Keys] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
+_QUOTAS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 
 
 class ZnodeProblem(NamedTuple):
@@ -131,7 +131,7 @@ def _value_problem(resource: Resource, key: str, value: object) -> str | None:
     known = TOPIC.get(key) if resource.type == ResourceType.TOPIC else None
     if known is not None:
         try:
-            check(known, value)
+            validate(known, value)
         except InvalidConfig:
             return "its value is not valid for the key"
     return None

@@ -174,8 +174,8 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
 
 def _likely(draw: Draw, name: str) -> str:
     key = KEYS[name]
-    if key.check is not None and key.check.choices:
-        return draw.one(key.check.choices)
+    if key.validator is not None and key.validator.choices:
+        return draw.one(key.validator.choices)
     if name in _THREADS:
         return draw.one(_THREADS[name])
     return {1: "true", 6: "0.3"}.get(int(key.type), str(draw.random.choice((1000, 5000, 1048576, 50_000_000))))

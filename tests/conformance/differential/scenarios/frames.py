@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kconf.protocol.messages.acls import DescribeAclsRequest
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
 from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
 from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from kconf.protocol.messages.list_groups import ListGroupsRequest

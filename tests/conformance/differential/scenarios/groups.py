@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from kconf.configdef.client_metrics import CLIENT_METRICS as METRICS_KEYS
 from kconf.configdef.group import GROUP as GROUP_KEYS
-from kconf.configdef.key import Keys
+from kconf.configdef.key import ConfigDef
 from tests.conformance.differential.ask import Ask
 from tests.conformance.differential.draw import APPEND, CLIENT_METRICS, DELETE, GROUP, SET, SUBTRACT, Draw, Op
 from tests.conformance.differential.values import candidates
 
-TABLES: dict[int, Keys] = {GROUP: GROUP_KEYS, CLIENT_METRICS: METRICS_KEYS}
+TABLES: dict[int, ConfigDef] = {GROUP: GROUP_KEYS, CLIENT_METRICS: METRICS_KEYS}
 _ODD_NAMES = ("", " ", "a b/c", "ä", "x" * 300, ".", "<default>")
 _UNKNOWN = ("no.such.key", "retention.ms", "", "group.consumer.session.timeout.ms", "INTERVAL.MS")
 _TIMES = (

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kconf.protocol.messages.acls import (
-    AclCreation,
-    CreateAclsRequest,
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-    DescribeAclsRequest,
-)
 from kconf.protocol.messages.api_versions import ApiVersionsRequest
+from kconf.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from kconf.protocol.messages.list_groups import ListGroupsRequest
 from tests.conformance.differential.ask import Ask

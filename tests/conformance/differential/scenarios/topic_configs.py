@@ -79,8 +79,8 @@ def _ops(draw: Draw, kinds: tuple[int, ...]) -> list[Op]:
 def _likely(draw: Draw, name: str) -> str:
     """A text that the key probably takes, so that something changes."""
     key = KEYS[name]
-    if key.check is not None and key.check.choices:
-        return draw.one(key.check.choices)
+    if key.validator is not None and key.validator.choices:
+        return draw.one(key.validator.choices)
     if "throttled" in name:
         return draw.one(("*", "0:1", "1:1,2:1"))
     return {1: "true", 6: "0.3"}.get(int(key.type), str(draw.random.choice((1, 2, 5, 9, 1048576, 50_000_000))))

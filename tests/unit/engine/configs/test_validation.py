@@ -35,8 +35,8 @@ def test_a_subscription_may_name_a_metric_twice() -> None:
 
 
 def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_that_it_has() -> None:
-    ladder = ConfigResolver(kafka_39(), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
+    resolver = ConfigResolver(kafka_39(), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
 
-    check_group({"consumer.session.timeout.ms": "50000"}, ladder)
+    check_group({"consumer.session.timeout.ms": "50000"}, resolver)
     with pytest.raises(InvalidConfig, match=r"must be above consumer\.heartbeat\.interval\.ms"):
-        check_group({"consumer.session.timeout.ms": "4000"}, ladder)
+        check_group({"consumer.session.timeout.ms": "4000"}, resolver)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-from kconf.configdef.key import ConfigKey, Keys
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.engine.declarative.model import Declared
 from kconf.engine.declarative.parser import read_declared
 from kconf.model.cluster_state import TopicShape
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View, own_source
 from kconf.model.resource import Resource, ResourceType
 
-KEYS: dict[ResourceType, Keys] = {
+KEYS: dict[ResourceType, ConfigDef] = {
     ResourceType.TOPIC: {
         "retention.ms": ConfigKey(name="retention.ms", type=ValueType.LONG),
         "segment.bytes": ConfigKey(name="segment.bytes", type=ValueType.INT),
@@ -25,7 +25,7 @@ KEYS: dict[ResourceType, Keys] = {
 }
 
 
-def keys(kind: ResourceType) -> Keys:
+def keys(kind: ResourceType) -> ConfigDef:
     return KEYS.get(kind, {})
 
 

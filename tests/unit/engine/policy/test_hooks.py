@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from kconf.configdef.catalog import Catalog
-from kconf.configdef.define import by_name
-from kconf.configdef.key import BrokerFallback, ConfigKey, Keys
+from kconf.configdef.define import config_def
+from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import (
     NO_POLICY,
@@ -29,13 +29,13 @@ ORDERS = Resource.topic("orders")
 TOPIC = Topic("orders", UUID(int=1), ((1, 2), (2, 3), (3, 1)))
 
 
-def keys(*found: ConfigKey) -> Keys:
-    return by_name(found)
+def keys(*found: ConfigKey) -> ConfigDef:
+    return config_def(found)
 
 
 CATALOGUE = Catalog(
     topic=keys(
-        ConfigKey(name="keep.ms", type=ValueType.LONG, default="10", rungs=(BrokerFallback("log.keep.ms"),)),
+        ConfigKey(name="keep.ms", type=ValueType.LONG, default="10", fallbacks=(BrokerFallback("log.keep.ms"),)),
         ConfigKey(name="tags", type=ValueType.LIST, default="a"),
     ),
     broker=keys(
@@ -43,12 +43,14 @@ CATALOGUE = Catalog(
         ConfigKey(name="secret", type=ValueType.PASSWORD),
         ConfigKey(name="group.pause.ms", type=ValueType.INT, default="7"),
     ),
-    group=keys(ConfigKey(name="pause.ms", type=ValueType.INT, default="7", rungs=(BrokerFallback("group.pause.ms"),))),
+    group=keys(
+        ConfigKey(name="pause.ms", type=ValueType.INT, default="7", fallbacks=(BrokerFallback("group.pause.ms"),))
+    ),
     client_metrics=keys(ConfigKey(name="interval.ms", type=ValueType.INT, default="100")),
 )
 
 
-def ladder(static: Overrides = NO_OVERRIDES, everywhere: Overrides = NO_OVERRIDES) -> ConfigResolver:
+def resolver(static: Overrides = NO_OVERRIDES, everywhere: Overrides = NO_OVERRIDES) -> ConfigResolver:
     return ConfigResolver(CATALOGUE, static, everywhere, {})
 
 
@@ -112,7 +114,7 @@ def test_what_a_replacement_drops_is_not_in_the_map_but_is_touched() -> None:
     policy = Recorder()
 
     PolicyHooks(policy).alteration(
-        ORDERS, [AlterConfigOp(OpType.SET, "keep.ms", "5")], {"tags": "b"}, {"keep.ms": "5"}, ladder()
+        ORDERS, [AlterConfigOp(OpType.SET, "keep.ms", "5")], {"tags": "b"}, {"keep.ms": "5"}, resolver()
     )
 
     (proposal,) = policy.asked
@@ -126,10 +128,10 @@ def test_what_a_replacement_drops_is_not_in_the_map_but_is_touched() -> None:
 
 
 def test_without_policies_nothing_is_asked() -> None:
-    NO_POLICY.alteration(ORDERS, [], {}, {}, ladder())
-    NO_POLICY.creation_configs("orders", {"tags": "x"}, ladder())
-    NO_POLICY.creation(TOPIC, {}, ladder(), assigned=False)
-    NO_POLICY.growth(TOPIC, TOPIC, {}, ladder())
+    NO_POLICY.alteration(ORDERS, [], {}, {}, resolver())
+    NO_POLICY.creation_configs("orders", {"tags": "x"}, resolver())
+    NO_POLICY.creation(TOPIC, {}, resolver(), assigned=False)
+    NO_POLICY.growth(TOPIC, TOPIC, {}, resolver())
 
     assert NO_POLICY.warnings == []
 
@@ -137,7 +139,7 @@ def test_without_policies_nothing_is_asked() -> None:
 def test_a_policy_learns_who_asks_about_what_and_whether_it_is_a_dry_run() -> None:
     policy = Recorder()
 
-    PolicyHooks(policy, None, "User:ada", validate_only=True).alteration(ORDERS, [], {}, {}, ladder(), TOPIC)
+    PolicyHooks(policy, None, "User:ada", validate_only=True).alteration(ORDERS, [], {}, {}, resolver(), TOPIC)
 
     (proposal,) = policy.asked
     assert isinstance(proposal, AlterProposal)
@@ -148,20 +150,20 @@ def test_a_policy_learns_who_asks_about_what_and_whether_it_is_a_dry_run() -> No
 
 def test_a_refusal_is_raised_and_warnings_are_kept_once_each() -> None:
     gate = PolicyHooks(Recorder("careful", "careful"))
-    gate.alteration(ORDERS, [], {}, {}, ladder())
-    gate.alteration(Resource.topic("b"), [], {}, {}, ladder())
+    gate.alteration(ORDERS, [], {}, {}, resolver())
+    gate.alteration(Resource.topic("b"), [], {}, {}, resolver())
 
     assert gate.warnings == [PolicyWarning(ORDERS, "careful"), PolicyWarning(Resource.topic("b"), "careful")]
     with pytest.raises(PolicyViolation, match=r"^no$"):
-        PolicyHooks(Recorder(refuse="no")).alteration(ORDERS, [], {}, {}, ladder())
+        PolicyHooks(Recorder(refuse="no")).alteration(ORDERS, [], {}, {}, resolver())
 
 
 def test_the_alter_policy_judges_the_configs_of_a_new_topic_and_is_not_asked_about_none() -> None:
     policy = Recorder()
     gate = PolicyHooks(policy)
 
-    gate.creation_configs("orders", {}, ladder())
-    gate.creation_configs("orders", {"tags": "x"}, ladder())
+    gate.creation_configs("orders", {}, resolver())
+    gate.creation_configs("orders", {"tags": "x"}, resolver())
 
     (proposal,) = policy.asked
     assert isinstance(proposal, AlterProposal)
@@ -173,8 +175,8 @@ def test_the_create_policy_sees_counts_or_an_assignment_never_both() -> None:
     policy = Recorder()
     gate = PolicyHooks(None, policy)
 
-    gate.creation(TOPIC, {"tags": "x"}, ladder(), assigned=False)
-    gate.creation(TOPIC, {}, ladder(), assigned=True)
+    gate.creation(TOPIC, {"tags": "x"}, resolver(), assigned=False)
+    gate.creation(TOPIC, {}, resolver(), assigned=True)
 
     counted, assigned = policy.asked
     assert isinstance(counted, TopicProposal)
@@ -190,8 +192,8 @@ def test_growth_is_shown_only_to_a_policy_that_wants_to_see_it() -> None:
     old = Topic("orders", TOPIC.id, TOPIC.replicas[:1])
     plain, grower = Recorder(), Grower()
 
-    PolicyHooks(None, plain).growth(old, TOPIC, {}, ladder())
-    PolicyHooks(None, grower).growth(old, TOPIC, {}, ladder())
+    PolicyHooks(None, plain).growth(old, TOPIC, {}, resolver())
+    PolicyHooks(None, grower).growth(old, TOPIC, {}, resolver())
 
     assert plain.asked == []
     (proposal,) = grower.asked
@@ -212,7 +214,7 @@ def test_no_repr_shows_a_sensitive_value() -> None:
         wish,
         {"secret": "hunter1"},
         {"secret": "hunter2", "unknown.key": "hunter3", "log.keep.ms": "5"},
-        ladder(),
+        resolver(),
     )
 
     (proposal,) = policy.asked
@@ -229,14 +231,14 @@ def test_values_equal_a_plain_mapping() -> None:
 
 
 def test_effective_values_of_a_topic_come_from_the_broker_levels_where_it_has_none() -> None:
-    effective = Effective(ORDERS, {"tags": " x , y"}, ladder({"log.keep.ms": "99"}))
+    effective = Effective(ORDERS, {"tags": " x , y"}, resolver({"log.keep.ms": "99"}))
 
     assert dict(effective) == {"keep.ms": "99", "tags": "x,y"}
     assert effective.get("nothing") is None
 
 
 def test_effective_values_of_a_broker_its_default_a_group_and_a_subscription() -> None:
-    levels = ladder({"log.keep.ms": "1"}, {"group.pause.ms": "8"})
+    levels = resolver({"log.keep.ms": "1"}, {"group.pause.ms": "8"})
 
     assert Effective(Resource.broker(1), {"log.keep.ms": "3"}, levels)["log.keep.ms"] == "3"
     assert Effective(Resource.broker(1), {}, levels)["group.pause.ms"] == "8"
@@ -246,6 +248,6 @@ def test_effective_values_of_a_broker_its_default_a_group_and_a_subscription() -
 
 
 def test_effective_values_are_equal_where_everything_below_them_is() -> None:
-    assert Effective(ORDERS, {}, ladder()) == Effective(ORDERS, {}, ladder())
-    assert Effective(ORDERS, {}, ladder()) != Effective(ORDERS, {"tags": "x"}, ladder())
-    assert Effective(ORDERS, {}, ladder()) != Effective(ORDERS, {}, ladder(everywhere={"log.keep.ms": "4"}))
+    assert Effective(ORDERS, {}, resolver()) == Effective(ORDERS, {}, resolver())
+    assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {"tags": "x"}, resolver())
+    assert Effective(ORDERS, {}, resolver()) != Effective(ORDERS, {}, resolver(everywhere={"log.keep.ms": "4"}))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kconf.engine.quotas.alter import plan_alter_quotas
-from kconf.engine.quotas.index import QuotaIndex, level
-from kconf.engine.quotas.precedence import StoredQuotas, levels
+from kconf.engine.quotas.index import QuotaIndex
+from kconf.engine.quotas.precedence import StoredQuotas, level, levels
 from kconf.engine.quotas.what_if import what_if
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.quota import (
@@ -61,8 +61,8 @@ def test_keys_resolve_on_their_own() -> None:
     index = QuotaIndex()
     applied(Snapshot.EMPTY, [setting(LADDER[0], 5.0, OTHER), setting(LADDER[7], 7.0)], index)
 
-    assert index.ladder(OTHER, "alice", "app") == [QuotaCandidate(QuotaSource.CLIENT_IN_USER, 5.0)]
-    assert index.ladder(KEY, "alice", "app") == [QuotaCandidate(QuotaSource.DEFAULT_CLIENT, 7.0)]
+    assert index.candidates(OTHER, "alice", "app") == [QuotaCandidate(QuotaSource.CLIENT_IN_USER, 5.0)]
+    assert index.candidates(KEY, "alice", "app") == [QuotaCandidate(QuotaSource.DEFAULT_CLIENT, 7.0)]
     assert (index.uses[OTHER], index.uses[KEY]) == (1, 1)
 
 
@@ -70,7 +70,7 @@ def test_an_empty_client_id_matches_no_clients_rule() -> None:
     index = QuotaIndex()
     applied(Snapshot.EMPTY, [setting(entity, 1.0 + number) for number, entity in enumerate(LADDER)], index)
 
-    assert [each.source for each in index.ladder(KEY, "alice", "")] == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
+    assert [each.source for each in index.candidates(KEY, "alice", "")] == [QuotaSource.USER, QuotaSource.DEFAULT_USER]
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_a_client_finds_the_same_in_what_is_stored(
 
     quotas = StoredQuotas(stored)
 
-    assert [quotas.ladder(key, user, client) for key in (KEY, OTHER)] == [
-        index.ladder(key, user, client) for key in (KEY, OTHER)
+    assert [quotas.candidates(key, user, client) for key in (KEY, OTHER)] == [
+        index.candidates(key, user, client) for key in (KEY, OTHER)
     ]
-    held = {key: ladder[0] for key in (KEY, OTHER) if (ladder := index.ladder(key, user, client))}
+    held = {key: ladder[0] for key in (KEY, OTHER) if (ladder := index.candidates(key, user, client))}
     told = quotas.effective(user, client, (KEY, OTHER))
     assert {key: (each.source, each.value) for key, each in told.items()} == held
 
@@ -178,7 +178,7 @@ def test_the_index_agrees_with_trying_every_level(wanted: list[ClientQuotaAltera
             for entity in [source.entity(user, client)]
             if (entity, key) in kept and not (client == "" and any(kind == "client-id" for kind, _ in entity.parts))
         ]
-        assert index.ladder(key, user, client) == expected
+        assert index.candidates(key, user, client) == expected
         assert index.uses.get(key, 0) == sum(1 for _, name in kept if name == key)
 
     fresh = QuotaIndex.of(state)
@@ -190,7 +190,7 @@ def test_the_index_agrees_with_trying_every_level(wanted: list[ClientQuotaAltera
 
 
 def holding(index: QuotaIndex, key: str, user: str, client: str) -> QuotaCandidate | None:
-    return next(iter(index.ladder(key, user, client)), None)
+    return next(iter(index.candidates(key, user, client)), None)
 
 
 @given(wishes, wishes, st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["a", "b", "c", ""])), unique=True))

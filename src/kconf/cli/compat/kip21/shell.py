@@ -229,7 +229,7 @@ def _choices(name: str, before: str) -> Iterable[str]:
         return ()
     if key.type is ValueType.BOOLEAN:
         return ("true", "false")
-    choices = key.check.choices if key.check is not None else ()
+    choices = key.validator.choices if key.validator is not None else ()
     there = before.rpartition("=[")[2].split(",")
     return [each for each in choices if each not in there]
 

@@ -7,16 +7,12 @@ import itertools
 import pytest
 
 from kconf.protocol.codec.serde import encode
+from kconf.protocol.describe_configs_encoding import Form, encode_entry, response_parts, result_head, result_tail
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
     DescribeConfigsResponse,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
-    Form,
-    encode_entry,
-    response_parts,
-    result_head,
-    result_tail,
 )
 
 SYNONYMS = [("a", "1", 1), ("broker.a", None, 5)]

@@ -1,0 +1,105 @@
+"""What CreatePartitions would do. Decides; touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.topics.placement import (
+    MOST_PARTITIONS,
+    Charge,
+    ClusterDefaults,
+    check_replicas,
+    repeated_names,
+    spread_replicas,
+    too_many_partitions,
+)
+from kconf.errors import (
+    ApiError,
+    ErrorCode,
+    InvalidAssignment,
+    InvalidPartitions,
+    KafkaError,
+    ThrottlingQuotaExceeded,
+    TopicNotAuthorized,
+    UnknownTopic,
+)
+from kconf.model.acl import AclType, Authorize, Operation, allow_all
+from kconf.model.journal import Change, ChangeKind
+from kconf.model.plan import Plan
+from kconf.model.resource import Resource, Topic
+from kconf.model.snapshot import Snapshot, topic_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """A topic that is to have `count` partitions; `assignment` lists the replicas of the new ones."""
+
+    name: str
+    count: int
+    assignment: Sequence[Sequence[int]] | None = None
+
+
+def plan_create_partitions(
+    snapshot: Snapshot,
+    requested: Sequence[NewPartitions],
+    cluster: ClusterDefaults,
+    *,
+    authorize: Authorize = allow_all,
+    charge: Charge | None = None,
+    gate: PolicyHooks = NO_POLICY,
+) -> Plan[dict[str, ApiError | None]]:
+    """Results by topic name; a name that is in the request twice fails once."""
+    repeated = repeated_names(wanted.name for wanted in requested)
+    outcomes: dict[str, ApiError | None] = {}
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    left = MOST_PARTITIONS
+    for wanted in requested:
+        if wanted.name in repeated:
+            continue
+        try:
+            if not authorize(Operation.ALTER, AclType.TOPIC, wanted.name):
+                raise TopicNotAuthorized
+            old, new = _grow(snapshot, wanted, cluster, left)
+            gate.growth(old, new, snapshot.overrides(old.resource), cluster.resolver)
+            if charge is not None and not charge(wanted.name, new.partitions - old.partitions):
+                raise ThrottlingQuotaExceeded
+        except KafkaError as error:
+            outcomes[wanted.name] = error.failure()
+            continue
+        outcomes[wanted.name] = None
+        left -= new.partitions - old.partitions
+        guards[old.resource] = snapshot.changed.get(old.resource, 0)
+        changes.append(Change(ChangeKind.TOPIC, old.resource, "", topic_to_json(old), topic_to_json(new), "grow"))
+    for name in sorted(repeated):
+        outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
+    return Plan(outcomes, changes, guards)
+
+
+def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, most: int) -> tuple[Topic, Topic]:
+    old = snapshot.topics.get(wanted.name)
+    if old is None:
+        raise UnknownTopic
+    added = wanted.count - old.partitions
+    if added == 0:
+        raise InvalidPartitions(f"topic {wanted.name} has {old.partitions} partitions already")
+    if added < 0:
+        raise InvalidPartitions(
+            f"topic {wanted.name} has {old.partitions} partitions, and {wanted.count} is no increase"
+        )
+    if added > most:
+        raise too_many_partitions()
+    if wanted.assignment is not None:
+        if len(wanted.assignment) != added:
+            raise InvalidAssignment(f"{added} partitions are to be added, but {len(wanted.assignment)} are assigned")
+        new = tuple(
+            check_replicas(each, cluster.brokers, old.partitions + index)
+            for index, each in enumerate(wanted.assignment)
+        )
+        if any(len(each) != old.replication_factor for each in new):
+            raise InvalidAssignment(f"every partition of {wanted.name} has {old.replication_factor} replicas")
+    else:
+        new = spread_replicas(old.partitions, added, old.replication_factor, cluster.brokers)
+    return old, Topic(old.name, old.id, old.replicas + new)

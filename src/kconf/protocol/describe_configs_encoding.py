@@ -1,0 +1,97 @@
+"""DescribeConfigs responses, joined from entries that were encoded once.
+
+The bytes of a struct do not depend on what surrounds them, so an entry that many topics share is encoded once. A test
+compares the result with the codec's, for every version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kconf.protocol.codec.fields import I8, I16, STRING, f, struct
+from kconf.protocol.codec.serde import encode, uvarint
+from kconf.protocol.messages.describe_configs import DescribeConfigsEntry, DescribeConfigsSynonym
+
+DEFAULT_SOURCE: Final = 5
+_REVISION: Final = b"\x01" + uvarint(40003) + uvarint(8)  # one tag, ours: see DescribeConfigsResponse.revision
+
+
+class Form(NamedTuple):
+    """What the bytes of an entry depend on, besides the entry."""
+
+    version: int
+    synonyms: bool
+    documentation: bool
+
+    @property
+    def flexible(self) -> bool:
+        return self.version >= 4
+
+
+def encode_entry(
+    form: Form,
+    name: str,
+    value: str | None,
+    *,
+    read_only: bool,
+    source: int,
+    sensitive: bool,
+    synonyms: Sequence[tuple[str, str | None, int]],
+    value_type: int,
+    documentation: str | None,
+) -> bytes:
+    """One entry on its own. The empty text of a logger is sent whether documentation was asked for or not."""
+    entry = DescribeConfigsEntry(
+        name,
+        value,
+        read_only,
+        source == DEFAULT_SOURCE,
+        source,
+        sensitive,
+        [DescribeConfigsSynonym(*each) for each in synonyms] if form.synonyms else (),
+        value_type,
+        documentation if form.documentation or not documentation else None,
+    )
+    return encode(entry, form.version, form.flexible)
+
+
+def result_head(form: Form, code: int, message: str | None, resource_type: int, name: str) -> bytes:
+    """A result up to its entries: all that differs between two topics with the same overrides."""
+    return encode(_Head(code, message, resource_type, name), form.version, form.flexible)[
+        : -1 if form.flexible else None
+    ]
+
+
+def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
+    """A result's entries, joined."""
+    return b"".join((_count(form, len(entries)), *entries, b"\x00" if form.flexible else b""))
+
+
+def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]], revision: int = -1) -> list[bytes]:
+    """The body of an answer, from the throttle time on, in parts."""
+    parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
+    for head, tail in results:
+        parts.append(head)
+        parts.append(tail)
+    parts.append(response_end(form, revision))
+    return parts
+
+
+def response_end(form: Form, revision: int) -> bytes:
+    """What comes after the results: in flexible versions the tags, which tell the revision."""
+    if not form.flexible:
+        return b""
+    return _REVISION + revision.to_bytes(8, "big") if revision >= 0 else b"\x00"
+
+
+def _count(form: Form, count: int) -> bytes:
+    return uvarint(count + 1) if form.flexible else count.to_bytes(4, "big")
+
+
+@struct
+class _Head:
+    error_code: int = f(I16)
+    error_message: str | None = f(STRING, nullable=0)
+    resource_type: int = f(I8)
+    resource_name: str = f(STRING)

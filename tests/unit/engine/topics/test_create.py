@@ -1,0 +1,28 @@
+"""CreateTopics, where the differential lab found kconf and Kafka apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.engine.topics.create import Created, plan_create_topics
+from kconf.errors import ErrorCode, PolicyViolation
+from kconf.model.alteration import NewTopic
+from kconf.model.snapshot import Snapshot
+from tests.unit.engine.topics.topics import CLUSTER
+
+
+def test_a_request_for_too_many_partitions_fails_as_a_whole_before_names_are_looked_at() -> None:
+    with pytest.raises(PolicyViolation):
+        plan_create_topics(Snapshot.EMPTY, [NewTopic("a", 10_000, 1), NewTopic("b c", 1, 1)], CLUSTER)
+
+
+def test_what_is_refused_anyway_does_not_count_towards_too_many() -> None:
+    wishes = [NewTopic("a", 10_000, 1), NewTopic("b", 9, 1), NewTopic("b", 9, 1), NewTopic("c", -5, 1)]
+
+    outcomes = plan_create_topics(Snapshot.EMPTY, wishes, CLUSTER).outcome
+
+    assert isinstance(outcomes["a"], Created)
+    assert {name: getattr(outcomes[name], "code", 0) for name in "bc"} == {
+        "b": ErrorCode.INVALID_REQUEST,
+        "c": ErrorCode.INVALID_PARTITIONS,
+    }

@@ -1,0 +1,38 @@
+"""DeleteTopics, where the differential lab found kconf and Kafka apart."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kconf.engine.topics.delete import TopicDeletion, plan_delete_topics, well_formed
+from kconf.errors import ErrorCode
+from tests.unit.engine.topics.topics import snapshot
+
+ONE, TWO = UUID(int=1), UUID(int=2)
+
+
+def test_a_name_with_an_id_is_refused_as_often_as_it_stands_there() -> None:
+    wishes = [TopicDeletion("a", ONE), TopicDeletion("a", ONE)]
+
+    results = plan_delete_topics(snapshot("a"), wishes).outcome
+
+    assert [each.failure.code for each in results if each.failure] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+def test_a_name_with_an_id_is_no_repetition_of_the_name_alone() -> None:
+    results = plan_delete_topics(snapshot("a"), [TopicDeletion("a", ONE), TopicDeletion("a")]).outcome
+
+    assert {(each.name, each.failure is None) for each in results} == {("a", False), ("a", True)}
+
+
+def test_well_formed_are_those_that_name_one_topic_once() -> None:
+    wishes = [
+        TopicDeletion("a"),
+        TopicDeletion("b"),
+        TopicDeletion("b"),
+        TopicDeletion(None, TWO),
+        TopicDeletion("c", TWO),
+        TopicDeletion(),
+    ]
+
+    assert [*well_formed(wishes)] == [TopicDeletion("a"), TopicDeletion(None, TWO)]
