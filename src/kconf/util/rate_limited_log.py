@@ -20,7 +20,7 @@ class RateLimitedLogger:
         self._left, self._filled = _BURST, clock()
         self._dropped = 0
 
-    def say(self, line: str, *facts: object) -> None:
+    def log(self, line: str, *facts: object) -> None:
         now = self._clock()
         self._left = min(_BURST, self._left + (now - self._filled) * _PER_SECOND)
         self._filled = now
