@@ -1,9 +1,12 @@
-"""The one writer: plan -> commit -> apply. Read this file first.
+"""The one writer: plan, check, commit, apply. Read this file first.
 
-A request that changes something hands in a planner, a pure function of the state. Planners that wait together are
-called one after the other on the growing snapshot, their changes are committed in one transaction, and only then does
-the new snapshot become visible and every caller get its answer. Reads take `state` once and never wait. What the rest
-of the process remembers (answers, log lines) hears of every commit through `subscribe`.
+    plan     a planner is a pure function of the state; those that wait together are called one after the other on the
+             growing snapshot
+    check    the policies judge the plan: rules inside it, Python classes after it, in their own thread (`PlanCheck`)
+    commit   the changes of all plans, in one transaction of the store
+    apply    the new snapshot becomes visible, subscribers are notified, and every caller gets its outcome
+
+A dry run is plan and check without the rest. Reads take `state` once and never wait.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
 from time import perf_counter, time
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.errors import (
     ChangeTooLarge,
     RevisionConflict,
@@ -37,36 +41,73 @@ log = getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_PLANS = 512  # in one transaction
-_LOOKS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
-_TURN = 0.005  # seconds of planning before others get their turn
-MOST_TRIES = 50  # for a plan whose guards keep breaking
+MAX_BATCH = 512  # plans in one transaction
+_LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
+_MAX_TURN = 0.005  # seconds of planning before other tasks may run
+MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is visible at one moment: a snapshot, and the broker levels that follow from it."""
+    """What is visible at one moment: a snapshot, and the resolver over its broker levels."""
 
     snapshot: Snapshot
-    ladder: ConfigResolver
+    resolver: ConfigResolver
 
 
-Planner = Callable[[State], Plan[T]]
-Listener = Callable[[Sequence[Revision]], None]
+Planner = Callable[[State, PolicyHooks], Plan[T]]
+Subscriber = Callable[[Sequence[Revision]], None]
+
+
+class PlanCheck(Protocol):
+    """One request's check by the policies. It lasts from the first plan to the commit."""
+
+    needs_preview: bool
+    """Whether to plan before the writer does, to find out early what the policies are to be asked."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the last plan depends on a question that no policy has answered yet."""
+
+    async def prepare(self) -> None:
+        """Called once, before the first plan."""
+
+    def hooks(self) -> PolicyHooks:
+        """The policies for one call of the planner: they answer what they know, and note what they do not."""
+
+    async def resolve(self) -> bool:
+        """Have the open questions answered. True: nothing was asked, since the state may have moved; preview again."""
+
+    def committed(self) -> None:
+        """The last plan is committed, or was a dry run's."""
+
+    def close(self) -> None:
+        """Called in the end, whatever happened."""
+
+
+class Policy(Protocol):
+    """What plans are checked by."""
+
+    def check(self, context: RequestContext, *, validate_only: bool) -> PlanCheck | None:
+        """A check for one request; None: there are no policies."""
 
 
 @dataclass(slots=True)
 class _Job(Generic[T]):
     planner: Planner[T]
-    caller: RequestContext
+    context: RequestContext
+    check: PlanCheck | None
     done: asyncio.Future[T]
-    tries: int = 0
+    attempts: int = 0
+
+    def plan(self, state: State) -> Plan[T]:
+        return self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
 
 
 class _Planned(NamedTuple):
     job: _Job[Any]
     outcome: Any
-    draft: int | None  # its place in the transaction; None: there is nothing to commit
+    position: int | None  # in the transaction; None: there is nothing to commit
 
 
 class Service:
@@ -79,7 +120,7 @@ class Service:
         node_id: int,
         catalog: Catalog,
         static: Overrides,
-        beside: Callable[[], Catalog] | None = None,
+        broker_catalog: Callable[[], Catalog] | None = None,
         read_only: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
@@ -88,17 +129,18 @@ class Service:
         self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
         self.changes = 0
-        self.followed = 0  # revisions that others made
+        self.remote_revisions = 0  # committed by other servers
         self.failed_commits = 0
-        self.writable = not read_only  # as the last commit found it
-        self._alone, self._beside = catalog, beside  # the keys; and those of real brokers, while there are any
+        self.writable = not read_only  # according to the last commit
+        self._catalog = catalog
+        self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
-        self._others = False  # whether other servers may have committed something
+        self._remote_changed = False  # other servers may have committed something
         self._clock = clock
         self._latest = 0  # the time of the last revision
-        self._listeners: list[Listener] = []
+        self._subscribers: list[Subscriber] = []
         self._jobs: deque[_Job[Any]] = deque()
-        self._under_way: list[_Planned] = []
+        self._batch: list[_Planned] = []
         self._closed = False
         self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
@@ -106,18 +148,18 @@ class Service:
         self._writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Load the state, and begin to take changes and to follow those of other servers."""
+        """Load the state, and begin to accept changes and to apply those of other servers."""
         self._loop = asyncio.get_running_loop()
-        self.store.on_change(self._woken)
+        self.store.on_change(self._store_changed)
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
         self._latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
-        self._writer.add_done_callback(self._write_ended)
+        self._writer.add_done_callback(self._writer_ended)
 
     async def stop(self) -> None:
-        """Take no more changes, commit what is waiting, then close the store."""
+        """Accept no more changes, commit what is waiting, then close the store."""
         self._closed = True
         self._wake.set()
         if self._writer is not None:
@@ -125,27 +167,65 @@ class Service:
         await self._in_thread(self.store.close)
         self._thread.shutdown()
 
-    def subscribe(self, listener: Listener) -> None:
-        """Hear of every committed revision, after it became visible and before its caller is answered."""
-        self._listeners.append(listener)
+    def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> None:
+        """Call this with every commit, after it became visible and before its caller gets the outcome."""
+        self._subscribers.insert(0 if first else len(self._subscribers), subscriber)
 
-    def dry_run(self, planner: Planner[T]) -> T:
-        """`validate_only`: plan without the rest."""
-        return planner(self.state).outcome
+    async def submit(
+        self,
+        planner: Planner[T],
+        context: RequestContext,
+        policy: Policy | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> T:
+        """Plan, check, commit and apply; returns the outcome once it is durable and visible.
 
-    async def change(self, planner: Planner[T], caller: RequestContext) -> T:
-        """Plan, commit and apply; returns the outcome once it is durable and visible.
-
-        Who is cancelled here only stops waiting: the change is made all the same.
+        With `validate_only`, plan and check only. Cancelling the caller does not cancel a change that is being
+        committed. Raises StoreError.
         """
+        if not validate_only:
+            self._check_writable()
+        check = None if policy is None else policy.check(context, validate_only=validate_only)
+        if check is None:
+            return planner(self.state, NO_POLICY).outcome if validate_only else await self._enqueue(planner, context)
+        try:
+            return await self._submit_checked(planner, context, check, validate_only)
+        finally:
+            check.close()
+
+    async def _submit_checked(
+        self, planner: Planner[T], context: RequestContext, check: PlanCheck, validate_only: bool
+    ) -> T:
+        """Two phases, until a plan is committed whose questions are all answered: have them answered, then plan."""
+        await check.prepare()
+        preview = check.needs_preview
+        while True:
+            if preview:
+                planner(self.state, check.hooks())
+            if not check.is_pending:
+                if validate_only:
+                    outcome = planner(self.state, check.hooks()).outcome
+                else:
+                    outcome = await self._enqueue(planner, context, check)
+                if not check.is_pending:
+                    check.committed()
+                    return outcome
+            preview = await check.resolve()
+
+    async def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> T:
+        """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
+        self._check_writable()
+        job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._wake.set()
+        return await job.done
+
+    def _check_writable(self) -> None:
         if self._read_only:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
-        job: _Job[T] = _Job(planner, caller, asyncio.get_running_loop().create_future())
-        self._jobs.append(job)
-        self._wake.set()
-        return await job.done
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:
@@ -156,127 +236,131 @@ class Service:
                 await self._linger()
                 await self._commit_batch()
 
-    def _woken(self) -> None:
-        """The store says, from a thread of its own, that other servers may have committed something."""
+    def _store_changed(self) -> None:
+        """Called by the store, from its own thread, when other servers may have committed something."""
 
-        def listen() -> None:
-            self._others = True
+        def wake() -> None:
+            self._remote_changed = True
             self._wake.set()
 
-        with suppress(RuntimeError):  # the loop has ended, and nobody listens any more
-            self._loop.call_soon_threadsafe(listen)
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(wake)
 
     async def _apply_remote(self) -> None:
         """Apply what other servers have committed."""
-        if self._others and not self._closed:
-            self._others = False
+        if self._remote_changed and not self._closed:
+            self._remote_changed = False
             try:
-                news = await self._in_thread(self.store.poll_remote)
-            except Exception:  # as in `_commit_batch`: a store's bug is never the writer's end
-                log.exception("what others have changed cannot be read")
+                remote = await self._call_store(self.store.poll_remote)
+            except StoreError as error:
+                log.error("cannot read what other servers have committed: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._after(self.state, self.state.snapshot)
-            if news:
-                self.followed += len(news)
-                self._apply(news, None)
+            if remote:
+                self.remote_revisions += len(remote)
+                self._apply(remote, None)
 
     async def _linger(self) -> None:
-        """Who was answered together often asks again together: look around before the next transaction.
+        """Callers that got their outcomes together often come back together: wait for them, for a few turns.
 
         Without it the first of eight callers would get a transaction alone, and the other seven the one after.
         """
-        for _ in range(_LOOKS):
-            if len(self._jobs) >= len(self._under_way):
+        for _ in range(_LINGER_TURNS):
+            if len(self._jobs) >= len(self._batch):
                 return
             await asyncio.sleep(0)
 
-    def _write_ended(self, writer: asyncio.Task[None]) -> None:
-        """Only a bug ends the writer early. Reads go on; who waits for a change is told, and so is everyone after."""
+    def _writer_ended(self, writer: asyncio.Task[None]) -> None:
+        """Only a bug ends the writer early. Reads go on; waiting and later changes fail."""
         self._closed = True
         if not writer.cancelled() and (error := writer.exception()) is not None:
             log.critical("the writer has failed, nothing can be changed any more", exc_info=error)
             self.writable = False
-            waiting = [each.job for each in self._under_way] + list(self._jobs)
+            waiting = [each.job for each in self._batch] + list(self._jobs)
             self._fail(waiting, StoreUnavailable("the writer has failed"))
 
     async def _commit_batch(self) -> None:
-        """One transaction: plan all that wait, commit them together, make them visible, answer."""
-        drafts, final = await self._plan()
+        """One transaction: plan all jobs that wait, commit them together, apply them, return the outcomes."""
+        commits, final = await self._plan()
         try:
-            revisions, news = await self._in_thread(lambda: self._commit(drafts)) if drafts else ((), ())
+            revisions, remote = await self._call_store(lambda: self._commit(commits)) if commits else ((), ())
         except StoreError as error:
-            if self.writable:  # told once: while the keeper is away, thousands of callers may come and go
+            if self.writable:  # logged once: while the store is away, thousands of callers may come and go
                 log.error("a commit failed: %s; changes are refused until one can be kept", error)
             self._commit_failed(error)
             return
-        except Exception:  # a store's bug is its callers' answer, never the writer's end
-            log.exception("a commit failed unexpectedly")
-            self._commit_failed(StoreUnavailable("the store failed"))
-            return
-        self.writable = self.writable or bool(drafts)
+        self.writable = self.writable or bool(commits)
         committed = [each for each in revisions if isinstance(each, Revision)]
         if committed:
             self.commits += 1
             self.changes += sum(len(revision.changes) for revision in committed)
-        if news:
-            self.followed += len(news)
-            self._apply(sorted([*committed, *news], key=lambda each: each.number), None)
+        if remote:
+            self.remote_revisions += len(remote)
+            self._apply(sorted([*committed, *remote], key=lambda each: each.number), None)
         elif committed:
             self._apply(committed, final)
-        self._answer(revisions)
+        self._respond(revisions)
 
     def _commit(
-        self, drafts: Sequence[PendingCommit]
+        self, commits: Sequence[PendingCommit]
     ) -> tuple[Sequence[Revision | RevisionConflict], Sequence[Revision]]:
-        """In the store's thread: commit, and take what others committed before that."""
-        return self.store.commit(drafts), self.store.poll_remote()
+        """In the store's thread: commit, and read what other servers committed before."""
+        return self.store.commit(commits), self.store.poll_remote()
 
     async def _plan(self) -> tuple[list[PendingCommit], State]:
-        """Fill `_under_way`, each plan made on the state that the one before it leaves."""
+        """Fill `_batch`, each plan made on the state that the one before it leads to."""
         state = self.state
-        now = self._latest = max(self._latest, self.now())  # a clock that is put back does not put the journal back
-        planned = self._under_way = []
-        drafts: list[PendingCommit] = []
-        turn = perf_counter() + _TURN
-        while self._jobs and len(planned) < MOST_PLANS:
+        now = self._latest = max(self._latest, self.now())  # the journal's times never go back, even if the clock does
+        batch = self._batch = []
+        commits: list[PendingCommit] = []
+        turn = perf_counter() + _MAX_TURN
+        while self._jobs and len(batch) < MAX_BATCH:
             job = self._jobs.popleft()
             try:
-                plan = job.planner(state)
+                plan = job.plan(state)
+                if job.check is not None and job.check.is_pending:
+                    self._set_outcome(job, plan.outcome)  # nothing of it is committed: see `submit`
+                    continue
                 if plan.changes:
                     snapshot = state.snapshot.apply(plan.changes, state.snapshot.revision + 1)
                     state = self._after(state, snapshot)
-            except Exception as error:  # a planner's bug is its caller's answer, never the writer's end
+            except Exception as error:  # the one of the writer: a planner's bug fails its caller, not the writer
                 self._fail([job], error)
                 continue
-            planned.append(_Planned(job, plan.outcome, len(drafts) if plan.changes else None))
+            batch.append(_Planned(job, plan.outcome, len(commits) if plan.changes else None))
             if plan.changes:
-                drafts.append(PendingCommit(job.caller, now, plan.changes, plan.guards))
+                commits.append(PendingCommit(job.context, now, plan.changes, plan.guards))
             if perf_counter() > turn:
                 await asyncio.sleep(0)
-                turn = perf_counter() + _TURN
-        return drafts, state
+                turn = perf_counter() + _MAX_TURN
+        return commits, state
 
-    def _answer(self, revisions: Sequence[Revision | RevisionConflict]) -> None:
-        """Tell the outcomes. Where another server was faster: plan again on what it left.
+    def _respond(self, revisions: Sequence[Revision | RevisionConflict]) -> None:
+        """Return the outcomes. Where another server was faster: plan again on its state.
 
-        A refusal without changes may rest on an earlier plan of the group that was lost, so it is planned again too.
+        A refusal without changes may depend on an earlier plan of the batch that had a conflict, so it is planned
+        again too.
         """
-        lost = False
-        for job, outcome, draft in self._under_way:
-            answer = None if draft is None else revisions[draft]
-            conflict = isinstance(answer, RevisionConflict)
-            lost = lost or conflict
-            if isinstance(answer, ChangeTooLarge):
-                self._fail([job], answer)
-            elif conflict or (lost and draft is None):
+        conflicts = False
+        for job, outcome, position in self._batch:
+            result = None if position is None else revisions[position]
+            conflict = isinstance(result, RevisionConflict)
+            conflicts = conflicts or conflict
+            if isinstance(result, ChangeTooLarge):
+                self._fail([job], result)
+            elif conflict or (conflicts and position is None):
                 self._retry(job)
-            elif not job.done.done():
-                job.done.set_result(outcome)
+            else:
+                self._set_outcome(job, outcome)
+
+    def _set_outcome(self, job: _Job[Any], outcome: Any) -> None:
+        if not job.done.done():  # its caller may have been cancelled
+            job.done.set_result(outcome)
 
     def _retry(self, job: _Job[Any]) -> None:
-        job.tries += 1
-        if job.tries >= MOST_TRIES:
+        job.attempts += 1
+        if job.attempts >= MAX_ATTEMPTS:
             self._fail([job], StoreUnavailable("too many others are changing the same resource"))
         else:
             self._jobs.append(job)
@@ -295,38 +379,48 @@ class Service:
                 snapshot = snapshot.apply(revision.changes, revision.number)
             self.state = self._after(self.state, snapshot)
             self._latest = max(self._latest, revisions[-1].time)
-        for listener in self._listeners:
-            listener(revisions)
+        for subscriber in self._subscribers:
+            subscriber(revisions)
 
     def _commit_failed(self, error: StoreError) -> None:
         self.failed_commits += 1
         self.writable = False
-        self._fail((each.job for each in self._under_way), error)
+        self._fail((each.job for each in self._batch), error)
 
     def _fail(self, jobs: Iterable[_Job[Any]], error: Exception) -> None:
         for job in jobs:
-            if not job.done.done():  # its caller may have gone
+            if not job.done.done():  # its caller may have been cancelled
                 job.done.set_exception(error)
 
     def _after(self, state: State, snapshot: Snapshot) -> State:
-        """The ladder is kept while the broker levels and the catalog are the same objects."""
-        ladder = state.ladder
-        catalog = self._alone
-        if self._beside is not None and self.store.members.brokers:
-            catalog = self._beside()
+        """The resolver stays while the broker levels and the catalog are the same objects."""
+        resolver = state.resolver
+        catalog = self._catalog
+        if self._broker_catalog is not None and self.store.members.brokers:
+            catalog = self._broker_catalog()
         everywhere = snapshot.overrides(Resource.brokers())
         here = snapshot.overrides(Resource.broker(self.node_id))
-        if everywhere is not ladder.everywhere or here is not ladder.here or catalog is not ladder.catalog:
-            ladder = ConfigResolver(catalog, ladder.static, everywhere, here)
-        return State(snapshot, ladder)
+        if everywhere is not resolver.everywhere or here is not resolver.here or catalog is not resolver.catalog:
+            resolver = ConfigResolver(catalog, resolver.static, everywhere, here)
+        return State(snapshot, resolver)
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""
         return int(self._clock() * 1000)
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
-        """Do something to the store in its own thread, between two commits."""
+        """Call the store in its own thread, between two commits."""
         return await self._in_thread(lambda: work(self.store))
+
+    async def _call_store(self, work: Callable[[], T]) -> T:
+        """For the writer: at the edge of the store's thread any other exception is a bug of the store, a StoreError."""
+        try:
+            return await self._in_thread(work)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("the store failed unexpectedly")
+            raise StoreUnavailable("the store failed") from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -14,14 +14,12 @@ from typing import Any
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ErrorCode, RevisionConflict, StoreError, StoreUnavailable
 from kconf.model.journal import RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from kconf.server.api import router as dispatch
-from kconf.server.api.router import ConnectionContext
 from kconf.server.context import ServerContext
-from kconf.server.counters import Counters
 from kconf.service import Service, State
 from kconf.store.memory import MemoryStore
 from tests.adversity.alterations import (
@@ -39,6 +37,7 @@ from tests.adversity.alterations import (
 )
 from tests.adversity.lines import Line, frame, read
 from tests.support.process import KconfProcess
+from tests.support.routing import routed
 
 TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
 GROW = ("CreatePartitions", 3)
@@ -80,9 +79,7 @@ def _with_service(test: Callable[[Moody, Service, ServerContext], Awaitable[None
 
 
 async def _ask(context: ServerContext, asked: bytes) -> bytes:
-    made = dispatch.answer(context, Counters(), ConnectionContext("127.0.0.1", "127.0.0.1", 9092), asked[4:])
-    whole = await made if isinstance(made, Awaitable) else made
-    return (b"".join(whole) if isinstance(whole, list) else whole)[4:]
+    return (await routed(context, asked))[4:]
 
 
 def _codes(results: Any) -> list[ErrorCode]:
@@ -163,11 +160,11 @@ def test_a_planner_with_a_bug_fails_alone() -> None:
     """The others of its group are committed, and the writer goes on."""
 
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
-        def broken(_: State) -> Plan[None]:
+        def broken(_: State, _hooks: PolicyHooks) -> Plan[None]:
             raise ZeroDivisionError
 
         async def bug() -> None:
-            await service.change(broken, RequestContext())
+            await service.submit(broken, RequestContext())
 
         answers = await asyncio.gather(
             _ask(context, creating("first")), bug(), _ask(context, creating("second")), return_exceptions=True

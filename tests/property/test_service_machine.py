@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ErrorCode
-from kconf.model.acl import allow_all
 from kconf.model.journal import Change, ChangeKind, Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, replay
@@ -36,14 +35,12 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.server.api import router as dispatch
-from kconf.server.api.router import ConnectionContext
 from kconf.server.context import ServerContext
-from kconf.server.counters import Counters
 from kconf.service import Service, State
 from kconf.store.base import Store
 from kconf.store.memory import MemoryStore
 from kconf.store.registry import open_store
+from tests.support.routing import FastPathAlone, routed
 
 CATALOGUE = kafka_43()
 LIST = "leader.replication.throttled.replicas"
@@ -202,11 +199,13 @@ class ServiceMachine(RuleBasedStateMachine):
     async def _start(self) -> tuple[Service, ServerContext]:
         service = Service(self.store, node_id=1, catalog=CATALOGUE, static={})
         await service.start()
-        return service, ServerContext.over(service, lambda: 0.0)
+        context = ServerContext.over(service, lambda: 0.0)
+        self.fast_path = FastPathAlone(context)
+        return service, context
 
     async def _stop(self) -> None:
         await self.context.feed.close()
-        await self.context.attempts.close()
+        await self.context.audit_log.close()
         await self.service.stop()
 
     def teardown(self) -> None:
@@ -300,7 +299,7 @@ class ServiceMachine(RuleBasedStateMachine):
     def describe(
         self, places: list[Resource], version: int, keys: list[str] | None, synonyms: bool, documentation: bool
     ) -> None:
-        """By the running server, the long way and the short, and by one that has just loaded the state."""
+        """By the running server, by the router and by the fast path, and by one that has just loaded the state."""
         wanted = [DescribeConfigsResource(place.type, place.name, keys) for place in places]
         asked = "DescribeConfigs", version, DescribeConfigsRequest(wanted, synonyms, documentation)
         self.fresh.service.state = _loaded(self.store.load())
@@ -309,7 +308,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
         for _ in range(2):
             assert self.loop.run_until_complete(_answered(self.context, asked)) == fresh
-            assert _quick(self.context, _frame(asked)) in (None, fresh)
+            assert self.fast_path.answer(_frame(asked)) in (None, fresh)
 
     @invariant()
     def the_state_is_the_models(self) -> None:
@@ -343,16 +342,8 @@ def _frame(asked: Said) -> bytes:
     return request(BY_NAME[api], version, 7, "test", message)
 
 
-def _quick(context: ServerContext, frame: bytes) -> bytes | None:
-    made = context.quick.answer(frame, 4, len(frame), allow_all)
-    return None if made is None else b"".join(made[1])
-
-
 async def _answered(context: ServerContext, asked: Said) -> bytes:
-    frame = _frame(asked)[4:]
-    made = dispatch.answer(context, Counters(), ConnectionContext("127.0.0.1", "127.0.0.1", 9092), frame)
-    whole = await made if isinstance(made, Awaitable) else made
-    return b"".join(whole) if isinstance(whole, list) else whole
+    return await routed(context, _frame(asked))
 
 
 def _loaded(snapshot: Snapshot) -> State:

@@ -10,7 +10,7 @@ kind of resource: allowed alone, denied beside ALL, and with no ACL at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -45,13 +45,13 @@ from kconf.protocol.messages.incremental_alter_configs import (
 )
 from kconf.protocol.messages.list_config_entities import WantedConfigEntity
 from kconf.protocol.messages.metadata import MetadataRequestTopic
-from kconf.server.api import router as dispatch
-from kconf.server.api.router import HANDLERS, ConnectionContext
+from kconf.server.api.router import HANDLERS
 from kconf.server.auth.authorizer import authorize_function
+from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ServerContext
-from kconf.server.counters import Counters
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
+from tests.support.routing import FastPathAlone, routed
 
 T, NEW, G = "orders", "new", "group"
 TOPIC, GROUP, CLUSTER = 29, 30, 31
@@ -238,6 +238,7 @@ class World:
     async def start(self) -> None:
         await self.service.start()
         self.context = ServerContext.over(self.service, lambda: 0.0)
+        self.fast_path = FastPathAlone(self.context)
 
     async def ask(self, row: Row, case: Case) -> Any:
         topic = self.service.state.snapshot.topics.get(T)
@@ -257,20 +258,16 @@ class World:
         return await self._as(Authorizer(index), row.api, row.fields(UUID(bytes=topic.id.bytes).bytes))
 
     async def _as(self, authorizer: Authorizer | None, api: str, fields: dict[str, Any]) -> Any:
-        peer = ConnectionContext(HOST, "127.0.0.1", 9092)
-        peer.principal = ALICE
-        peer.authorize = authorize_function(authorizer, ALICE, HOST)
+        connection = ConnectionContext(HOST, "127.0.0.1", 9092)
+        connection.principal = ALICE
+        connection.authorize = authorize_function(authorizer, ALICE, HOST)
         row = BY_NAME[api]
         frame = request(row, row.max, 1, "x", row.request(**fields))
         if api == "DescribeConfigs":
-            quick = self.context.quick.answer(frame, 4, len(frame), peer.authorize)
-            if quick is not None:
-                return read_response(row, row.max, b"".join(quick[1])[4:])[1]
-        made = dispatch.answer(self.context, Counters(), peer, frame[4:])
-        if isinstance(made, Awaitable):
-            made = await made
-        whole = b"".join(made) if isinstance(made, list) else made
-        return read_response(row, row.max, whole[4:])[1]
+            fast = self.fast_path.answer(frame, connection.authorize)
+            if fast is not None:
+                return read_response(row, row.max, fast[4:])[1]
+        return read_response(row, row.max, (await routed(self.context, frame, connection))[4:])[1]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}{' ' + row.what if row.what else ''}")
@@ -286,7 +283,7 @@ def test_rights(row: Row) -> None:
             if refused == row.needs(oracle(case.acls)):
                 wrong.append((case.name, codes))
         assert wrong == []
-        await world.context.attempts.close()
+        await world.context.audit_log.close()
         await world.context.feed.close()
         await world.service.stop()
 
@@ -302,11 +299,11 @@ def test_a_refusal_is_noted_with_its_code() -> None:
         ]
         for row in rows:
             await world.ask(row, Case("no ACL", ()))
-        await world.context.attempts.flush()
+        await world.context.audit_log.flush()
         reader = world.service.store.journal_reader()
         noted = [(each.caller.principal, each.caller.host, each.caller.api, each.code) for each in reader.attempts(0)]
         assert [(ALICE, HOST, row.api, row.refusal) for row in rows] == noted
-        await world.context.attempts.close()
+        await world.context.audit_log.close()
         await world.context.feed.close()
         await world.service.stop()
 
@@ -321,7 +318,7 @@ def test_the_caller_of_an_accepted_change_is_in_the_journal() -> None:
         await world.ask(row, Case("allowed", (AclBinding(AclType.CLUSTER, CLUSTER_NAME, ALICE, Operation.ALTER),)))
         (*_, last) = world.service.store.changes(0)
         assert last.caller == RequestContext(ALICE, "x", HOST, "CreateAcls", 1)
-        await world.context.attempts.close()
+        await world.context.audit_log.close()
         await world.context.feed.close()
         await world.service.stop()
 

@@ -1,8 +1,8 @@
-"""The real brokers beside us, for whom kconf speaks.
+"""The real brokers on the same ZooKeeper, for which this server answers.
 
-What is dynamic of them stands in the store. What their own server.properties say, and the levels of their loggers, only
-they know: they are asked over their plain listener. A broker that cannot be asked is described without its static
-layer, and its loggers cannot be had.
+Their dynamic configs are in the store. Their static configs and the levels of their loggers are not: the server asks
+the brokers over their plaintext listener. A broker that cannot be reached is described without its static configs, and
+requests about its loggers fail.
 """
 
 from __future__ import annotations
@@ -26,72 +26,72 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
-_PATIENCE: Final = 5.0  # seconds for an answer of a broker
+_TIMEOUT: Final = 5.0  # seconds for a response of a broker
 
 
 class BrokerProxy:
-    """Without a service, and where there are no brokers, it speaks for nobody."""
+    """Empty without a service, and where there are no brokers."""
 
     def __init__(self, service: Service | None = None) -> None:
         self._service = service
         self._static: dict[int, tuple[ClusterMember, Overrides]] = {}
-        self._ladders: dict[int, ConfigResolver] = {}
+        self._resolvers: dict[int, ConfigResolver] = {}
 
     @property
     def members(self) -> ClusterMembers:
         return NO_MEMBERS if self._service is None else self._service.store.members
 
-    def known(self, name: str) -> int | None:
-        """The broker of that name, if it is one that we speak for."""
+    def find(self, name: str) -> int | None:
+        """The id of a broker that this server answers for, by the name of its resource."""
         number = java_int(name)
         return number if number in self.members.brokers else None
 
-    def ladders(self, state: State) -> Mapping[int, ConfigResolver]:
-        """The levels of each, as far as they are known."""
+    def resolvers(self, state: State) -> Mapping[int, ConfigResolver]:
+        """The resolver of each broker; static configs as far as they are known."""
         brokers = self.members.brokers
         if not brokers:
             return {}
-        return {number: self._ladder(state, number) for number in brokers}
+        return {number: self._resolver(state, number) for number in brokers}
 
-    def _ladder(self, state: State, number: int) -> ConfigResolver:
+    def _resolver(self, state: State, number: int) -> ConfigResolver:
         _, static = self._static.get(number, (None, {}))
-        base, snapshot = state.ladder, state.snapshot
+        base, snapshot = state.resolver, state.snapshot
         here = snapshot.overrides(Resource.broker(number))
-        kept = self._ladders.get(number)
+        known = self._resolvers.get(number)
         if (
-            kept is None
-            or kept.static is not static
-            or kept.catalog is not base.catalog
-            or kept.everywhere is not base.everywhere
-            or kept.here is not here
+            known is None
+            or known.static is not static
+            or known.catalog is not base.catalog
+            or known.everywhere is not base.everywhere
+            or known.here is not here
         ):
-            kept = self._ladders[number] = ConfigResolver(base.catalog, static, base.everywhere, here)
-        return kept
+            known = self._resolvers[number] = ConfigResolver(base.catalog, static, base.everywhere, here)
+        return known
 
-    async def learn(self, numbers: Iterable[int]) -> None:
-        """Ask brokers for their static layers, unless they have been asked since they started."""
+    async def load_static(self, numbers: Iterable[int]) -> None:
+        """Ask brokers for their static configs, unless that was done since they started."""
         brokers = self.members.brokers
         unknown = [
             brokers[each] for each in numbers if each in brokers and self._static.get(each, (None,))[0] != brokers[each]
         ]
-        await asyncio.gather(*map(self._learn, unknown))
+        await asyncio.gather(*map(self._load_static, unknown))
 
-    async def _learn(self, broker: ClusterMember) -> None:
+    async def _load_static(self, broker: ClusterMember) -> None:
         try:
             async with self._client(broker) as client:
                 found = await client.describe_configs([Resource.broker(broker.id)], synonyms=True)
                 view = found[Resource.broker(broker.id)]
         except KconfError as error:
-            log.warning("broker %d does not tell its static configuration: %s", broker.id, error)
+            log.warning("cannot read the static configuration of broker %d: %s", broker.id, error)
             return
-        self._static[broker.id] = (broker, _static_layer(view))
+        self._static[broker.id] = (broker, _static_configs(view))
 
     async def describe_loggers(self, number: int) -> View:
         async with self._client(self.members.brokers[number]) as client:
             return (await client.describe_configs([Resource.logger(number)]))[Resource.logger(number)]
 
     async def alter_loggers(self, number: int, alterations: Sequence[AlterConfigOp], *, validate_only: bool) -> None:
-        """All or none, as the broker says; raises what it answers."""
+        """All or none; raises the error that the broker returns."""
         resource = Resource.logger(number)
         async with self._client(self.members.brokers[number]) as client:
             answer = await client.incremental_alter_configs({resource: alterations}, validate_only=validate_only)
@@ -104,11 +104,11 @@ class BrokerProxy:
             raise BrokerNotAvailable(f"broker {broker.id} has no listener without a login")
         host, port = broker.plaintext
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return AdminClient(address, timeout=_PATIENCE, connect_attempts=1)
+        return AdminClient(address, timeout=_TIMEOUT, connect_attempts=1)
 
 
-def _static_layer(view: View) -> Overrides:
-    """What a broker's own file says; a password's value is not told, but that it is set is."""
+def _static_configs(view: View) -> Overrides:
+    """A broker's static configs; of a password the value is missing, but not that it is set."""
     return {
         synonym.name: synonym.value or ""
         for entry in view.entries

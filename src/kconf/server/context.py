@@ -1,4 +1,4 @@
-"""What every handler is given: the service and this node, and who is calling."""
+"""What every handler gets: the parts of this server, and the request's own context."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
-from kconf.server.api.describe_fast_path import DescribeFastPath
 from kconf.server.auth.authorizer import authorizer_of
 from kconf.server.auth.certificate_reload import CertificateReloader
 from kconf.server.broker_proxy import BrokerProxy
+from kconf.server.connection_context import LongPollTimer
+from kconf.server.counters import Counters
 from kconf.server.journal.audit_log import AuditLog
-from kconf.server.journal.change_feed import ChangeFeed, LongPollTimer
+from kconf.server.journal.change_feed import ChangeFeed
 from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
@@ -28,7 +29,7 @@ READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it w
 
 
 def store_error(error: StoreError) -> ApiError:
-    """What is told to who wanted a change: to try again later, or, where that does not help, why."""
+    """The error of a change that the store did not take: to try again later, or, where that does not help, why."""
     if isinstance(error, ChangeTooLarge):
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
@@ -36,32 +37,31 @@ def store_error(error: StoreError) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """This server: shared by all connections."""
+    """The parts of this server that handlers use. Shared by all connections."""
 
     service: Service
-    quick: DescribeFastPath
     node_id: int
     cluster_id: str
     rack: str | None
     loggers: LogLevels
     feed: ChangeFeed
-    attempts: AuditLog
+    audit_log: AuditLog
     quotas: QuotaManager
     policies: PolicyManager = field(default_factory=PolicyManager)
     authorizer: Authorizer | None = None
     certificates: CertificateReloader = field(default_factory=lambda: CertificateReloader(0))
     new_id: Callable[[], UUID] = uuid4
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
+    counters: Counters = field(default_factory=Counters)
 
     @classmethod
     def over(cls, service: Service, clock: Callable[[], float], policies: PolicyManager | None = None) -> ServerContext:
-        """All that a server keeps beside its service, following it."""
+        """Everything that a server has beside its service; it follows the service's commits."""
         return cls(
             service,
-            DescribeFastPath(service),  # the first to hear of a commit
             service.node_id,
             service.store.cluster_id,
-            service.state.ladder.value("broker.rack"),
+            service.state.resolver.value("broker.rack"),
             LogLevels(),
             ChangeFeed(service),
             AuditLog(service, clock),
@@ -73,27 +73,26 @@ class ServerContext:
         )
 
     def node(self, state: State) -> AlterTarget:
-        return AlterTarget(self.node_id, state.ladder, self.certificates.check, self.brokers.ladders(state))
+        return AlterTarget(self.node_id, state.resolver, self.certificates.check, self.brokers.resolvers(state))
 
     def cluster(self, state: State) -> ClusterDefaults:
-        return ClusterDefaults(self.ids, state.ladder, self.new_id)
+        return ClusterDefaults(self.broker_ids, state.resolver, self.new_id)
 
     @property
-    def ids(self) -> tuple[int, ...]:
-        """The broker ids of the cluster."""
+    def broker_ids(self) -> tuple[int, ...]:
         return self.service.store.members.ids or (self.node_id,)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request: its version, who sent it, and the address by which they reached us."""
+    """One request: its version, its caller, and the address at which the caller reached the server."""
 
     version: int
     caller: RequestContext
     host: str
     port: int
     authorize: Authorize = allow_all
-    patience: LongPollTimer | None = None
+    long_poll: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
 
     def with_reason(self, reason: str) -> ApiRequest:

@@ -1,4 +1,7 @@
-"""What has happened since the start, as plain numbers: counting must cost nothing on the way of a request."""
+"""Counts since the start, as plain integers: counting must cost nothing on the way of a request.
+
+To add a metric: count here, and export it in metrics.py.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,32 @@ from kconf.protocol.apis import APIS
 
 
 class Counters:
-    """Counters. Reading them is the metrics endpoint's business (metrics.py)."""
+    """Incremented by the event loop's thread only; metrics.py reads them."""
 
     __slots__ = (
         "connections",
         "failed_handshakes",
         "failed_logins",
-        "failures",
-        "idle",
-        "quick",
-        "refused",
+        "failed_requests",
+        "fast_path",
+        "idle_connections",
+        "invalid_requests",
+        "rejected_connections",
         "requests",
-        "turned_away",
     )
 
     def __init__(self) -> None:
-        self.requests: dict[bytes, int] = {}  # by the first two bytes of the frame, the API's key
+        self.requests: dict[bytes, int] = {}  # by the first two bytes of the frame, the API key
         self.connections = 0
         self.failed_logins = 0
-        self.failed_handshakes = 0  # of TLS; they are failed logins too
-        self.turned_away = 0  # connections beyond the limit of an address
-        self.refused = 0  # connections closed for what they sent
-        self.idle = 0  # connections closed for their silence
-        self.quick = 0  # descriptions by the short way (quick.py)
-        self.failures = 0  # requests that failed inside
+        self.failed_handshakes = 0  # of TLS; they count as failed logins too
+        self.rejected_connections = 0  # beyond max.connections.per.ip
+        self.invalid_requests = 0  # connections closed because of what they sent
+        self.idle_connections = 0  # closed after connections.max.idle.ms
+        self.fast_path = 0  # DescribeConfigs requests answered by the fast path
+        self.failed_requests = 0  # handlers that raised an unexpected exception
 
-    def count(self, frame: bytes) -> None:
+    def count_request(self, frame: bytes) -> None:
         key = frame[:2]
         self.requests[key] = self.requests.get(key, 0) + 1
 

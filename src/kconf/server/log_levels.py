@@ -1,7 +1,7 @@
-"""BROKER_LOGGER: the levels of this process's own loggers, in Kafka's words.
+"""BROKER_LOGGER: the levels of this process's own loggers, with Kafka's names.
 
-Levels are not stored: they are gone with the process, as in Kafka. Every operation of a request is checked before the
-first one is carried out.
+Levels are not stored: a restart resets them, as in Kafka. Every operation of a request is checked before the first one
+is executed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The second port: Prometheus metrics at /metrics, health at /health.
 
-Figures are read when they are asked for; nothing is counted twice.
+Values are read when they are scraped. To add a metric: count it in counters.py, or in the part that it belongs to, and
+yield it in `ServerCollector.collect`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from kconf.server.context import ServerContext
+from kconf.server.journal.archiver import Archiver
+from kconf.server.listener_config import explain_bind_error
+from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.quotas.metrics import quota_families
-from kconf.server.static_config import naming
 from kconf.version import __version__
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
-
-    from kconf.server.journal.archiver import Archiver
-    from kconf.server.server import Server
 
 log = getLogger(__name__)
 
@@ -32,40 +33,44 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ServerCollector(Collector):
-    """Everything the server counts, in Prometheus' words."""
+    """Everything that the server counts, as Prometheus metrics."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None) -> None:
+        self._context, self._registry, self._archiver = context, registry, archiver
 
     def collect(self) -> Iterator[Metric]:
-        server, counted = self._server, self._server.statistics
-        context, state = server.context, server.context.service.state
+        context, counted, registry = self._context, self._context.counters, self._registry
+        state = context.service.state
         requests = CounterMetricFamily("kconf_requests", "Requests answered, by API.", labels=["api"])
         by_api = counted.by_api()
-        by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + counted.quick
+        by_api["DescribeConfigs"] = by_api.get("DescribeConfigs", 0) + counted.fast_path
         for api, count in sorted(by_api.items()):
             requests.add_metric([api], count)
         yield requests
-        yield CounterMetricFamily("kconf_describe_fast_path", "Describes answered by the short way.", counted.quick)
+        yield CounterMetricFamily("kconf_describe_fast_path", "Describes answered by the short way.", counted.fast_path)
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
-        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(server.guests))
+        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(registry))
         yield GaugeMetricFamily(
             "kconf_listeners_paused",
             "Sockets that let new connections wait, for there is no room.",
-            server.guests.resting,
+            registry.paused_listeners,
         )
         yield CounterMetricFamily(
-            "kconf_refused_connections", "Connections closed for what they sent.", counted.refused
+            "kconf_refused_connections", "Connections closed for what they sent.", counted.invalid_requests
         )
         yield CounterMetricFamily(
-            "kconf_connections_rejected", "Connections beyond the limit of an address.", counted.turned_away
+            "kconf_connections_rejected", "Connections beyond the limit of an address.", counted.rejected_connections
         )
         yield CounterMetricFamily(
             "kconf_failed_logins", "Logins that were refused, TLS handshakes among them.", counted.failed_logins
         )
         yield CounterMetricFamily("kconf_failed_handshakes", "TLS handshakes that failed.", counted.failed_handshakes)
-        yield CounterMetricFamily("kconf_idle_connections", "Connections closed for their silence.", counted.idle)
-        yield CounterMetricFamily("kconf_request_failures", "Requests that failed inside the server.", counted.failures)
+        yield CounterMetricFamily(
+            "kconf_idle_connections", "Connections closed for their silence.", counted.idle_connections
+        )
+        yield CounterMetricFamily(
+            "kconf_request_failures", "Requests that failed inside the server.", counted.failed_requests
+        )
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
         yield CounterMetricFamily(
             "kconf_failed_commits", "Transactions that the store refused.", context.service.failed_commits
@@ -73,7 +78,7 @@ class ServerCollector(Collector):
         yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
         store = context.service.store
         yield CounterMetricFamily(
-            "kconf_followed_revisions", "Revisions of other servers, or from outside.", context.service.followed
+            "kconf_followed_revisions", "Revisions of other servers, or from outside.", context.service.remote_revisions
         )
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
@@ -84,19 +89,19 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "kconf_waiting_readers",
             "Readers that wait for changes, by what they wait for.",
-            context.feed.waiting,
+            context.feed.waiting_readers,
         )
-        yield CounterMetricFamily("kconf_attempts", "Refusals and dry runs written down.", context.attempts.kept)
+        yield CounterMetricFamily("kconf_attempts", "Refusals and dry runs written down.", context.audit_log.written)
         yield CounterMetricFamily(
-            "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.attempts.dropped
+            "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.audit_log.dropped
         )
-        if server.archiver is not None:
-            yield from archive_families(server.archiver)
+        if self._archiver is not None:
+            yield from archive_families(self._archiver)
         yield from quota_families(context.quotas)
 
 
 def archive_families(archiver: Archiver) -> Iterator[Metric]:
-    """How far the archive is behind, and whether it can be written at all."""
+    """How far behind the archive is, and whether it can be written."""
     yield GaugeMetricFamily("kconf_archived_revision", "The last revision that is archived.", archiver.archived)
     yield GaugeMetricFamily("kconf_archive_lag_seconds", "Age of the oldest change not archived.", archiver.lag)
     yield GaugeMetricFamily("kconf_archive_waiting_revisions", "Revisions not archived yet.", archiver.waiting)
@@ -105,17 +110,19 @@ def archive_families(archiver: Archiver) -> Iterator[Metric]:
     yield CounterMetricFamily("kconf_archive_failures", "Tries to write the archive that failed.", archiver.failures)
 
 
-class MetricsPort:
-    """A small HTTP listener: two paths, GET only, one answer per connection."""
+class MetricsServer:
+    """A small HTTP server: two paths, GET only, one response per connection."""
 
-    def __init__(self, server: Server, host: str, port: int) -> None:
-        self._server, self._host, self._port = server, host, port
-        self._registry = CollectorRegistry()
-        self._registry.register(ServerCollector(server))
-        ProcessCollector(registry=self._registry)
+    def __init__(
+        self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None, host: str, port: int
+    ) -> None:
+        self._context, self._archiver, self._host, self._port = context, archiver, host, port
+        self._collectors = CollectorRegistry()
+        self._collectors.register(ServerCollector(context, registry, archiver))
+        ProcessCollector(registry=self._collectors)
 
-    async def __aenter__(self) -> MetricsPort:
-        with naming(self._host, self._port):
+    async def __aenter__(self) -> MetricsServer:
+        with explain_bind_error(self._host, self._port):
             self._listener = await asyncio.start_server(self._serve, self._host, self._port, limit=8192)
         self.port: int = self._listener.sockets[0].getsockname()[1]
         return self
@@ -147,19 +154,19 @@ class MetricsPort:
         if method != b"GET":
             return "405 Method Not Allowed", "text/plain", b"GET only\n"
         if path == b"/metrics":
-            return "200 OK", _TEXT, generate_latest(self._registry)
+            return "200 OK", _TEXT, generate_latest(self._collectors)
         if path == b"/health":
             return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
         return "404 Not Found", "text/plain", b"/metrics or /health\n"
 
     def _status(self) -> str:
-        service = self._server.context.service
+        service = self._context.service
         if not service.store.is_reachable:
             return "stale"
         return "ok" if service.writable else "read-only"
 
     def _health(self) -> dict[str, object]:
-        context, archiver = self._server.context, self._server.archiver
+        context, archiver = self._context, self._archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
         return {
             "status": self._status(),

@@ -1,38 +1,26 @@
-"""The static layer: server.properties and what the command line lays over it.
+"""The static configuration: server.properties, with the overrides of the command line.
 
-kconf reads Kafka's own file. What would change who may do what, and what kconf cannot do, stops the start: silence
-would leave a door open that the file says is shut.
+kconf reads Kafka's own file. A setting that kconf cannot honor and that decides who may do what stops the server from
+starting: ignoring it would allow what the file forbids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from errno import EADDRINUSE
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.server_settings import check_settings
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
-from kconf.server.auth.authorizer import check_authorizer
-from kconf.server.policy.manager import ALTER, CREATE
 from kconf.util.java_properties import read_properties
 
-_UNABLE = {"principal.builder.class": "a principal builder"}
-_KAFKAS_OWN = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
-_OURS = frozenset([ALTER, CREATE])  # Python classes: server/policy/manager.py finds them, or says why not
-
-
-@contextmanager
-def naming(host: str, port: int) -> Iterator[None]:
-    """Say of an address that cannot be listened on which it is, and why."""
-    try:
-        yield
-    except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
-        why = getattr(error, "strerror", None) or error
-        advice = "; --listen HOST:0 takes a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
-        raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
+ALTER_POLICY: Final = "alter.config.policy.class.name"
+CREATE_POLICY: Final = "create.topic.policy.class.name"
+_PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/manager.py, which loads them
+_UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
+_DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
 def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | None) -> dict[str, str]:
@@ -61,7 +49,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
 
 
 def node_id(static: Mapping[str, str]) -> int:
-    """The id of this node; 1 where nothing names one."""
+    """The id of this node; 1 by default."""
     text = static.get("node.id", "1")
     try:
         number = validate(BROKER["node.id"], text)
@@ -72,15 +60,14 @@ def node_id(static: Mapping[str, str]) -> int:
 
 
 def check_static(static: Mapping[str, str]) -> None:
-    """Refuse what cannot be honoured, and values that their keys do not take."""
-    check_authorizer(static)
+    """Refuse settings that kconf cannot honor, and values that are not valid for their keys."""
     check_settings(static)
-    for name, what in _UNABLE.items():
-        if static.get(name, "").strip() not in ("", *_KAFKAS_OWN):
+    for name, what in _UNSUPPORTED.items():
+        if static.get(name, "").strip() not in ("", *_DEFAULT_CLASSES):
             raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")
     for name, text in static.items():
         key = BROKER.get(name)
-        if key is not None and name not in _OURS:
+        if key is not None and name not in _PYTHON_CLASSES:
             try:
                 validate(key, text)
             except InvalidConfig as error:

@@ -104,7 +104,7 @@ def _take_all_files() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.network.listener_config import read_listeners, with_listeners
+    from kconf.server.listener_config import read_listeners, with_listeners
     from kconf.server.server import Server, ServerSettings
     from kconf.server.static_config import load_static, node_id
     from kconf.util.memory import settle
@@ -125,18 +125,20 @@ async def _serve(options: argparse.Namespace) -> None:
         await stack.enter_async_context(server)
         extra = ""
         if options.metrics:
-            from kconf.server.metrics import MetricsPort
+            from kconf.server.metrics import MetricsServer
 
             metrics_host, metrics_port = address(options.metrics)
-            metrics = await stack.enter_async_context(MetricsPort(server, metrics_host, metrics_port))
+            metrics = await stack.enter_async_context(
+                MetricsServer(server.context, server.registry, server.archiver, metrics_host, metrics_port)
+            )
             extra = f" metrics=http://{metrics_host}:{metrics.port}/metrics"
         settle()
         context = server.context
-        if len(server.doors) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
-            names = ",".join(f"{each.listener.name}://{each.address}" for each in server.doors)
+        if len(server.listeners) > 1 or not all(each.name == "PLAINTEXT" for each in listeners):
+            names = ",".join(f"{each.endpoint.name}://{each.address}" for each in server.listeners)
             extra = f" listeners={names}{extra}"
         print(
-            f"kconf {__version__} ready: listening on {server.doors[0].address} store={settings.store} "
+            f"kconf {__version__} ready: listening on {server.listeners[0].address} store={settings.store} "
             f"node={context.node_id} cluster={context.cluster_id}{extra}",
             flush=True,
         )

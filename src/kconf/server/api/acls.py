@@ -1,7 +1,7 @@
 """DescribeAcls (29), CreateAcls (30), DeleteAcls (31), versions 0 to 3.
 
-Without an authorizer every answer says SECURITY_DISABLED. An enum byte of 0 makes a request unreadable, as in Kafka; a
-number that nobody knows fails its element, or matches nothing in a description. A caller of version 0 means LITERAL.
+Without an authorizer every response is SECURITY_DISABLED. An enum byte of 0 makes a request invalid, as in Kafka; an
+unknown number fails its element, or matches nothing in a describe. In version 0 the pattern type is LITERAL.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from kconf.engine.access.acls import bindings, matches, pattern_of, plan_create_acls, plan_delete_acls
+from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ApiError, ErrorCode, InvalidRequest, NotAuthorized, RemoteProtocolError, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.plan import Plan
@@ -61,24 +62,24 @@ def handle_describe(context: ServerContext, request: DescribeAclsRequest, call: 
 
 
 async def handle_create(context: ServerContext, request: CreateAclsRequest, call: ApiRequest) -> CreateAclsResponse:
-    wishes = [_binding(each) for each in request.creations]
+    requested = [_binding(each) for each in request.creations]
 
-    def planner(state: State) -> Plan[list[ApiError | None]]:
-        return plan_create_acls(state.snapshot, wishes)
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[list[ApiError | None]]:
+        return plan_create_acls(state.snapshot, requested)
 
     refusal = _refusal(context, call, Operation.ALTER)
     outcomes: list[ApiError | None]
     if refusal is not None:
-        outcomes = [refusal] * len(wishes)
+        outcomes = [refusal] * len(requested)
     else:
         try:
-            outcomes = await context.service.change(planner, call.caller)
+            outcomes = await context.service.submit(plan, call.caller)
         except StoreError as error:
-            outcomes = [store_error(error)] * len(wishes)
-    named = [Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in wishes]
-    _note(context, call, named, outcomes)
+            outcomes = [store_error(error)] * len(requested)
+    named = [Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in requested]
+    _audit(context, call, named, outcomes)
     return CreateAclsResponse(
-        results=[AclCreationResult(0, "") if each is None else AclCreationResult(*_told(each)) for each in outcomes]
+        results=[AclCreationResult(0, "") if each is None else AclCreationResult(*_error(each)) for each in outcomes]
     )
 
 
@@ -87,25 +88,25 @@ async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call
     failures = [_problem(each) for each in filters]
     good = [each for each, failure in zip(filters, failures, strict=True) if failure is None]
 
-    def planner(state: State) -> Plan[list[list[AclBinding]]]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[list[list[AclBinding]]]:
         return plan_delete_acls(state.snapshot, good)
 
     found: list[list[AclBinding]] = []
     refusal = _refusal(context, call, Operation.ALTER)
     if refusal is None:
         try:
-            found = await context.service.change(planner, call.caller)
+            found = await context.service.submit(plan, call.caller)
         except StoreError as error:
             refusal = store_error(error)
     if refusal is not None:
         failures = [refusal] * len(filters)
-    _note(context, call, [Resource(ResourceType.ACL, each.name or "") for each in filters], failures)
+    _audit(context, call, [Resource(ResourceType.ACL, each.name or "") for each in filters], failures)
     removed = iter(found)
     return DeleteAclsResponse(
         filter_results=[
             DeleteAclsFilterResult(0, None, [_removed(each) for each in next(removed)])
             if failure is None
-            else DeleteAclsFilterResult(*_told(failure))
+            else DeleteAclsFilterResult(*_error(failure))
             for failure in failures
         ]
     )
@@ -117,15 +118,15 @@ def _refusal(context: ServerContext, call: ApiRequest, operation: Operation) -> 
     return None if call.authorize(operation, AclType.CLUSTER, CLUSTER_NAME) else _REFUSED
 
 
-def _note(
+def _audit(
     context: ServerContext, call: ApiRequest, named: Sequence[Resource], outcomes: Sequence[ApiError | None]
 ) -> None:
     if any(outcomes):
-        lines = ((resource, (), failure) for resource, failure in zip(named, outcomes, strict=True))
-        context.attempts.note(call.caller, lines, dry_run=False)
+        entries = ((resource, (), failure) for resource, failure in zip(named, outcomes, strict=True))
+        context.audit_log.record(call.caller, entries, dry_run=False)
 
 
-def _told(failure: ApiError) -> tuple[int, str | None]:
+def _error(failure: ApiError) -> tuple[int, str | None]:
     return failure.code, failure.message
 
 

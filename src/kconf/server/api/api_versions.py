@@ -1,4 +1,4 @@
-"""ApiVersions (18): what this server speaks. Answered for any version, so that every client finds a common one."""
+"""ApiVersions (18): the APIs and versions of this server. Any version is answered, so all clients find a common one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kconf.server.context import ApiRequest, ServerContext
 
 _SOFTWARE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 SERVED: list[ApiVersion] = []
-"""Filled by dispatch: an API is advertised when it has a handler."""
+"""Filled by router.py: an API is advertised when it has a handler."""
 
 
 def handle(_context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
@@ -23,6 +23,6 @@ def handle(_context: ServerContext, request: ApiVersionsRequest, call: ApiReques
 
 
 def unsupported() -> ApiVersionsResponse:
-    """The answer, in version 0, to a version that we do not speak."""
+    """The response, in version 0, to a version that is not served."""
     api = APIS[API_VERSIONS]
     return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(API_VERSIONS, api.min, api.max)])

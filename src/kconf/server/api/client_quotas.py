@@ -1,7 +1,7 @@
 """DescribeClientQuotas (48) and AlterClientQuotas (49), KIP-546.
 
-A describe is answered from the index that the quota manager keeps; an entity's bytes are made once and live with its
-row, so that describing all of 100,000 entities is joining them.
+A describe is answered from the quota manager's index; an entity's bytes are encoded once and cached with its row, so
+that describing all of 100,000 entities is joining them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
+from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.quotas.alter import QuotaOutcomes, is_address, plan_alter_quotas
 from kconf.engine.quotas.filter import matching
 from kconf.engine.quotas.index import QuotaRow, quotas
@@ -43,7 +44,7 @@ from kconf.server.quotas.manager import addresses_of
 from kconf.service import State
 
 _FLEXIBLE = 1
-_TURN = 2000  # entities encoded before others get their turn
+_BATCH = 2000  # entities encoded before other tasks may run
 
 
 def handle_describe(
@@ -58,16 +59,16 @@ def handle_describe(
         failure = error.failure()
         return DescribeClientQuotasResponse(error_code=failure.code, error_message=failure.message)
     flexible = call.version >= _FLEXIBLE
-    if len(rows) > _TURN:
+    if len(rows) > _BATCH:
         return _describe_many(rows, flexible)
     return _described([_bytes(row, flexible) for row in rows])
 
 
 async def _describe_many(rows: Sequence[QuotaRow], flexible: bool) -> DescribeClientQuotasResponse:
-    """Rows do not change, so that others can have their turn in between."""
+    """Rows do not change, so other tasks can run in between."""
     entries: list[bytes] = []
-    for start in range(0, len(rows), _TURN):
-        entries += [_bytes(row, flexible) for row in rows[start : start + _TURN]]
+    for start in range(0, len(rows), _BATCH):
+        entries += [_bytes(row, flexible) for row in rows[start : start + _BATCH]]
         await asyncio.sleep(0)
     return _described(entries)
 
@@ -92,8 +93,8 @@ def _bytes(row: QuotaRow, flexible: bool) -> bytes:
 async def handle_alter(
     context: ServerContext, request: AlterClientQuotasRequest, call: ApiRequest
 ) -> AlterClientQuotasResponse:
-    wishes = [_wish(each) for each in request.entries]
-    outcomes = await alter(context, wishes, call, validate_only=request.validate_only)
+    requested = [_alteration(each) for each in request.entries]
+    outcomes = await alter(context, requested, call, validate_only=request.validate_only)
     return AlterClientQuotasResponse(
         entries=[
             AlteredQuotaResult(
@@ -106,8 +107,8 @@ async def handle_alter(
     )
 
 
-def _wish(entry: AlteredQuota) -> ClientQuotaAlteration:
-    # As in Kafka: a type that stands in an entity twice counts as it is said last.
+def _alteration(entry: AlteredQuota) -> ClientQuotaAlteration:
+    # As in Kafka: of a type that is in an entity twice, the last one counts.
     entity = QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity})
     return ClientQuotaAlteration(
         entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in entry.ops)
@@ -115,33 +116,30 @@ def _wish(entry: AlteredQuota) -> ClientQuotaAlteration:
 
 
 async def alter(
-    context: ServerContext, wishes: Sequence[ClientQuotaAlteration], call: ApiRequest, *, validate_only: bool
+    context: ServerContext, requested: Sequence[ClientQuotaAlteration], call: ApiRequest, *, validate_only: bool
 ) -> QuotaOutcomes:
-    """Plan, and commit unless it is a dry run. Names of ip entities are looked up before, for planning never waits."""
-    hosts = await _hosts(wishes)
+    """Submit alterations. Host names of ip entities are looked up before, since planning never waits."""
+    hosts = await _known_hosts(requested)
 
-    def planner(state: State) -> Plan[QuotaOutcomes]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[QuotaOutcomes]:
         return plan_alter_quotas(
-            state.snapshot, wishes, is_host=lambda name: name in hosts or is_address(name), authorize=call.authorize
+            state.snapshot, requested, is_host=lambda name: name in hosts or is_address(name), authorize=call.authorize
         )
 
     try:
-        if validate_only:
-            outcomes = context.service.dry_run(planner)
-        else:
-            outcomes = await context.service.change(planner, call.caller)
+        outcomes = await context.service.submit(plan, call.caller, validate_only=validate_only)
     except StoreError as error:
-        outcomes = {wish.entity: store_error(error) for wish in wishes}
+        outcomes = {each.entity: store_error(error) for each in requested}
     if validate_only or any(outcomes.values()):
-        keys = {wish.entity: [each.key for each in wish.alterations] for wish in wishes}
-        lines = ((entity.resource, keys[entity], failure) for entity, failure in outcomes.items())
-        context.attempts.note(call.caller, lines, dry_run=validate_only)
+        keys = {each.entity: [op.key for op in each.alterations] for each in requested}
+        entries = ((entity.resource, keys[entity], failure) for entity, failure in outcomes.items())
+        context.audit_log.record(call.caller, entries, dry_run=validate_only)
     return outcomes
 
 
-async def _hosts(wishes: Sequence[ClientQuotaAlteration]) -> frozenset[str]:
-    """The names among ip entities that lead to an address."""
-    parts = [part for wish in wishes for part in wish.entity.parts]
+async def _known_hosts(requested: Sequence[ClientQuotaAlteration]) -> frozenset[str]:
+    """The host names of ip entities that have an address."""
+    parts = [part for each in requested for part in each.entity.parts]
     names = sorted({name for kind, name in parts if kind == IP and name and not is_address(name)})
     if not names:
         return frozenset()

@@ -1,7 +1,7 @@
 """DescribeConfigs: any number of resources, answered from one snapshot.
 
-The bytes of an entry are made once and live with it; a resource's entries are joined once per View and live with that,
-so that a topic costs a few appends, and topics with the same overrides share their bytes
+The bytes of an entry are encoded once and cached with it; a resource's entries are joined once per View and cached with
+that, so that a topic costs a few appends, and topics with the same overrides share their bytes
 (protocol/messages/describe_configs.py).
 """
 
@@ -34,14 +34,14 @@ from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 
 _OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
-_AT_ONCE = 500  # resources described before others get their turn
+_BATCH = 500  # resources described before other tasks may run
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
 
 def handle(
     context: ServerContext, request: DescribeConfigsRequest, call: ApiRequest
 ) -> list[bytes] | Coroutine[Any, Any, list[bytes]]:
-    """The answer's body, in parts; promised where there is so much to describe that others must have their turn."""
+    """The encoded body of the response, in parts; a coroutine if there is a lot to describe, or brokers are asked."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
     if any(each.resource_type not in _TYPES for each in request.resources):
@@ -52,30 +52,32 @@ def handle(
     description = _Description(context, state, form, call)
     wanted = _once(request.resources)
     if context.brokers.members.brokers and any(each.resource_type in _OF_BROKERS for each in wanted):
-        return _beside(description, wanted, context)
-    if len(wanted) > _AT_ONCE:
-        return _in_turns(description, wanted)
+        return _ask_brokers(description, wanted, context)
+    if len(wanted) > _BATCH:
+        return _in_batches(description, wanted)
     description.add(wanted)
     return description.parts()
 
 
-async def _in_turns(description: _Description, wanted: Sequence[DescribeConfigsResource]) -> list[bytes]:
-    for first in range(0, len(wanted), _AT_ONCE):
-        description.add(wanted[first : first + _AT_ONCE])
+async def _in_batches(description: _Description, wanted: Sequence[DescribeConfigsResource]) -> list[bytes]:
+    for first in range(0, len(wanted), _BATCH):
+        description.add(wanted[first : first + _BATCH])
         await asyncio.sleep(0)
     return description.parts()
 
 
-async def _beside(
+async def _ask_brokers(
     description: _Description, wanted: Sequence[DescribeConfigsResource], context: ServerContext
 ) -> list[bytes]:
-    """Ask the real brokers first for what only they know."""
-    named = [(each.resource_type, context.brokers.known(each.resource_name)) for each in wanted]
-    await context.brokers.learn(number for kind, number in named if kind == ResourceType.BROKER and number is not None)
+    """Ask the real brokers for what only they know, then describe."""
+    named = [(each.resource_type, context.brokers.find(each.resource_name)) for each in wanted]
+    await context.brokers.load_static(
+        number for kind, number in named if kind == ResourceType.BROKER and number is not None
+    )
     for kind, number in named:
         if kind == ResourceType.BROKER_LOGGER and number is not None:
             description.levels[number] = await _levels(context, number)
-    return await _in_turns(description, wanted)
+    return await _in_batches(description, wanted)
 
 
 async def _levels(context: ServerContext, number: int) -> View | KafkaError:
@@ -86,7 +88,7 @@ async def _levels(context: ServerContext, number: int) -> View | KafkaError:
 
 
 class _Description:
-    """An answer under way, all of it from one state."""
+    """A response under way, all of it from one state."""
 
     def __init__(self, context: ServerContext, state: State, form: Form, call: ApiRequest) -> None:
         self._context, self._state, self._form, self._call = context, state, form, call
@@ -105,17 +107,17 @@ class _Description:
 
     def _described(self, wanted: DescribeConfigsResource) -> tuple[bytes, bytes]:
         resource = Resource(ResourceType(wanted.resource_type), wanted.resource_name)
-        _authorise(resource, self._call)
+        _authorize(resource, self._call)
         view = self._view(resource)
         head = result_head(self._form, 0, "", resource.type, resource.name)
         return head, _tail(view, wanted.configuration_keys, self._form)
 
     def _view(self, resource: Resource) -> View:
-        """As this server has it, or the broker that it speaks for."""
+        """This server's, or that of the broker that it answers for."""
         if resource.type in _OF_BROKERS:
-            number = self._context.brokers.known(resource.name)
+            number = self._context.brokers.find(resource.name)
             if number is not None and resource.type == ResourceType.BROKER:
-                return self._context.brokers.ladders(self._state)[number].broker()
+                return self._context.brokers.resolvers(self._state)[number].broker()
             if number is not None and number in self.levels:
                 levels = self.levels[number]
                 if isinstance(levels, KafkaError):
@@ -128,7 +130,7 @@ class _Description:
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:
-    """Clients refuse an answer that speaks of a resource twice, so a repeated one is answered once."""
+    """Clients refuse a response that has a resource twice, so a repeated one is answered once."""
     if len(resources) == 1:
         return resources
     first: dict[tuple[int, str], DescribeConfigsResource] = {}
@@ -142,7 +144,7 @@ def _failed(form: Form, wanted: DescribeConfigsResource, failure: ApiError) -> t
     return head, result_tail(form, ())
 
 
-def _authorise(resource: Resource, call: ApiRequest) -> None:
+def _authorize(resource: Resource, call: ApiRequest) -> None:
     match resource.type:
         case ResourceType.TOPIC:
             if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, resource.name):
@@ -157,23 +159,23 @@ def _authorise(resource: Resource, call: ApiRequest) -> None:
 
 def _view(context: ServerContext, state: State, resource: Resource) -> View:
     kind, name = resource
-    ladder = state.ladder
+    resolver = state.resolver
     if kind == ResourceType.TOPIC:
         if name not in state.snapshot.topics:
             problem = name_problem(name)
             raise UnknownTopic("") if problem is None else InvalidTopic(problem)
-        return ladder.topic(state.snapshot.overrides(resource))
+        return resolver.topic(state.snapshot.overrides(resource))
     if kind == ResourceType.BROKER:
         check_node(name, context.node_id, "or be empty for all brokers", empty=True)
-        return ladder.broker() if name else ladder.brokers()
+        return resolver.broker() if name else resolver.brokers()
     if kind == ResourceType.BROKER_LOGGER:
         check_node(name, context.node_id, "")
         return context.loggers.describe()
     if not name:
         raise InvalidRequest(f"a {kind.word} needs a name")
     if kind == ResourceType.CLIENT_METRICS:
-        return ladder.client_metrics(state.snapshot.overrides(resource))
-    return ladder.group(state.snapshot.overrides(resource))
+        return resolver.client_metrics(state.snapshot.overrides(resource))
+    return resolver.group(state.snapshot.overrides(resource))
 
 
 def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:

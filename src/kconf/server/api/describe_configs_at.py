@@ -1,7 +1,7 @@
 """DescribeConfigsAt (30001): the overrides that resources had at a revision or a time.
 
-Found by taking back, from what a resource is now, every change that came after; the newest first, one revision at a
-time, so that a long history takes time and no memory. Needs DESCRIBE_CONFIGS on the cluster, as the journal does.
+Every change after that is undone from the current state; the newest first, one revision at a time, so that a long
+history takes time and no memory. Needs DESCRIBE_CONFIGS on the cluster, as the journal does.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kconf.protocol.messages.describe_configs_at import (
     ResourceAt,
     ResultAt,
 )
-from kconf.server.api.list_config_changes import REFUSED, allowed
+from kconf.server.api.list_config_changes import REFUSED, may_read_journal
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
 from kconf.service import State
 from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 
-_KEPT = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
+_WITH_HISTORY = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
 
 
 class StateAt:
-    """A resource on its way back."""
+    """One resource while changes are undone."""
 
     def __init__(self, resource: Resource, state: State) -> None:
         snapshot = state.snapshot
@@ -57,12 +57,12 @@ class StateAt:
 async def handle(
     context: ServerContext, request: DescribeConfigsAtRequest, call: ApiRequest
 ) -> DescribeConfigsAtResponse:
-    if not allowed(call):
+    if not may_read_journal(call):
         return DescribeConfigsAtResponse(error_code=REFUSED.code, error_message=REFUSED.message)
     oldest = context.service.store.oldest()
     try:
         revision = await _revision(context, request)
-        pasts = await _pasts(context, _known(request.resources), revision)
+        states = await _states(context, _known(request.resources), revision)
     except JournalTrimmed as error:
         return DescribeConfigsAtResponse(
             error_code=ErrorCode.OFFSET_OUT_OF_RANGE, error_message=str(error), oldest=error.oldest
@@ -71,7 +71,7 @@ async def handle(
         return DescribeConfigsAtResponse(error_code=error.code, error_message=error.message, oldest=oldest)
     except StoreError:
         return DescribeConfigsAtResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
-    results = [_result(each, pasts) for each in request.resources]
+    results = [_result(each, states) for each in request.resources]
     return DescribeConfigsAtResponse(revision=revision, oldest=oldest, results=results)
 
 
@@ -84,48 +84,48 @@ async def _revision(context: ServerContext, request: DescribeConfigsAtRequest) -
     if request.time_ms < 0:
         raise InvalidRequest("give a revision or a time")
     found = await context.feed.read(lambda reader: reader.revision_at(request.time_ms))
-    return min(found, current)  # what is committed and not visible yet has not happened for anyone
+    return min(found, current)  # a commit that is not visible yet does not count
 
 
 def _known(resources: Iterable[ResourceAt]) -> list[Resource]:
     wanted = {(each.resource_type, each.resource_name) for each in resources}
-    return [Resource(ResourceType(kind), name) for kind, name in wanted if kind in _KEPT]
+    return [Resource(ResourceType(kind), name) for kind, name in wanted if kind in _WITH_HISTORY]
 
 
-async def _pasts(context: ServerContext, resources: Sequence[Resource], revision: int) -> Mapping[Resource, StateAt]:
-    pasts: dict[Resource, StateAt] = {}
+async def _states(context: ServerContext, resources: Sequence[Resource], revision: int) -> Mapping[Resource, StateAt]:
+    states: dict[Resource, StateAt] = {}
     for start in range(0, len(resources), MAX_RESOURCES_PER_QUERY):
         state = context.service.state
         some = {each: StateAt(each, state) for each in resources[start : start + MAX_RESOURCES_PER_QUERY]}
-        await context.feed.read(lambda reader: take_back(reader, some, state.snapshot, revision))  # noqa: B023 – awaited
-        pasts.update(some)
-    return pasts
+        await context.feed.read(lambda reader: undo_changes(reader, some, state.snapshot, revision))  # noqa: B023 – awaited
+        states.update(some)
+    return states
 
 
-def take_back(reader: JournalReader, pasts: Mapping[Resource, StateAt], now: Snapshot, revision: int) -> None:
-    """Bring resources from `now` back to a revision."""
-    for each in reader.reverse_changes(pasts.keys(), revision):
+def undo_changes(reader: JournalReader, states: Mapping[Resource, StateAt], now: Snapshot, revision: int) -> None:
+    """Undo the changes of resources from `now` back to a revision."""
+    for each in reader.reverse_changes(states.keys(), revision):
         if each.number > now.revision:
             continue
         for change in reversed(each.changes):
-            past = pasts.get(change.resource)
-            if past is not None:
-                past.undo(change)
+            state_at = states.get(change.resource)
+            if state_at is not None:
+                state_at.undo(change)
 
 
-def _result(wanted: ResourceAt, pasts: Mapping[Resource, StateAt]) -> ResultAt:
+def _result(wanted: ResourceAt, states: Mapping[Resource, StateAt]) -> ResultAt:
     kind, name = wanted.resource_type, wanted.resource_name
-    past = pasts.get((kind, name))  # type: ignore[call-overload]  # a Resource is such a tuple
-    if past is None:
+    state_at = states.get((kind, name))  # type: ignore[call-overload]  # a Resource is such a tuple
+    if state_at is None:
         why = f"resources of type {kind} have no history"
         return ResultAt(ErrorCode.INVALID_REQUEST, why, kind, name, False, ())
-    return ResultAt(0, None, kind, name, past.existed, past.overrides)
+    return ResultAt(0, None, kind, name, state_at.existed, state_at.overrides)
 
 
 def _is_sensitive(state: State, resource: Resource, key: str) -> bool:
     match resource.type:
         case ResourceType.BROKER:
-            return state.ladder.sensitive(key)
+            return state.resolver.sensitive(key)
         case ResourceType.SCRAM:
             return True
         case _:

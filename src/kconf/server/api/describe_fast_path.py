@@ -1,15 +1,15 @@
-"""The short way for the most frequent question: DescribeConfigs of one topic, all keys.
+"""The fast path for the most frequent request: DescribeConfigs of one topic, all keys.
 
-Such a request is the same bytes for every topic but for the name, and so is its answer but for the name and for the
-entries, which live encoded with the topic's View. So the answer is made of slices and remembered parts, without reading
-the request into values. Which View a topic has is remembered by its name, in one dictionary that follows the commits: a
-change forgets its topic, a change of a broker level forgets all.
-Whatever looks in the least unusual takes the long way (dispatch.py), which must give the same bytes.
+Such a request has the same bytes for every topic except for the name, and so has its response except for the name and
+the entries, which are cached in encoded form with the topic's View. The response is put together from slices and cached
+parts, without decoding the request. Views are cached by topic name; a commit drops the topics that it changes, and a
+change of a broker level drops all of them.
+Any other request goes on to the router, which must give the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Final, NamedTuple
 
 from kconf.model.acl import AclType, Authorize, Operation, allow_all
@@ -20,96 +20,105 @@ from kconf.protocol.codec.varint import MAX_TEXT
 from kconf.protocol.describe_configs_encoding import Form, response_end
 from kconf.protocol.headers import LENGTH
 from kconf.server.api.encoded_entries import tail_of
+from kconf.server.connection_context import ConnectionContext
+from kconf.server.counters import Counters
+from kconf.server.request_handler import Handle, Response
 from kconf.service import Service, State
 
-DESCRIBE_CONFIGS: Final = b"\x00\x20"
+_DESCRIBE_CONFIGS: Final = 32
+_VERSIONS: Final = range(5)
 _FLEXIBLE: Final = 4
-_TOPIC: Final = int(ResourceType.TOPIC)
-_SHORT: Final = 127  # a name's length in one byte of a varint
+_SHORT: Final = 127  # names that are shorter have their length in one byte of a varint
+_LONG: Final = 1 << 15
 
 
-class _Shape(NamedTuple):
-    """How a version says it: what stands before the name's length, after the name, and in the answer before it."""
+class _Layout(NamedTuple):
+    """The fixed bytes of one version: before the name's length, after the name, and in the response before it."""
 
     before: bytes  # from the end of the client id
     wide: int  # bytes of the name's length
+    longest: int  # names that are shorter can be read
     forms: dict[bytes, Form]  # by what comes after the name
-    head: bytes  # of the answer, from the correlation id to the name's length
+    head: bytes  # of the response, from the correlation id to the name's length
 
 
-def _shape(version: int) -> _Shape:
+def _layout(version: int) -> _Layout:
     flexible = version >= _FLEXIBLE
     flags = [(synonyms, documentation) for synonyms in (0, 1) for documentation in (0, 1)]
     forms: dict[bytes, Form] = {}
     for keys in (b"\x00\x00", b"\x01\x00") if flexible else (b"\xff\xff\xff\xff", b"\x00\x00\x00\x00"):
         for synonyms, documentation in flags:
-            asked = bytes([synonyms]) * (version >= 1) + bytes([documentation]) * (version >= 3)
+            included = bytes([synonyms]) * (version >= 1) + bytes([documentation]) * (version >= 3)
             form = Form(version, bool(synonyms and version >= 1), bool(documentation and version >= 3))
-            forms.setdefault(keys + asked + (b"\x00" if flexible else b""), form)
+            forms.setdefault(keys + included + (b"\x00" if flexible else b""), form)
     if flexible:
-        return _Shape(b"\x00\x02\x02", 1, forms, b"\x00" + bytes(4) + b"\x02" + b"\x00\x00\x01\x02")
-    return _Shape(b"\x00\x00\x00\x01\x02", 2, forms, bytes(4) + b"\x00\x00\x00\x01" + b"\x00\x00\x00\x00\x02")
+        return _Layout(b"\x00\x02\x02", 1, _SHORT, forms, b"\x00" + bytes(4) + b"\x02" + b"\x00\x00\x01\x02")
+    return _Layout(b"\x00\x00\x00\x01\x02", 2, _LONG, forms, bytes(4) + b"\x00\x00\x00\x01" + b"\x00\x00\x00\x00\x02")
 
 
-_SHAPES: Final = {version.to_bytes(2, "big"): _shape(version) for version in range(5)}
+_LAYOUTS: Final = {
+    _DESCRIBE_CONFIGS.to_bytes(2, "big") + version.to_bytes(2, "big"): _layout(version) for version in _VERSIONS
+}
+"""By the first four bytes of a frame: API key and version."""
 
 
 class DescribeFastPath:
-    """Answers by the short way. It must hear of a commit before anyone can ask again: subscribe it first."""
+    """Answers what it can from cached bytes, and passes the rest to `otherwise`."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._ladder = service.state.ladder
-        self._views: dict[bytes, View] = {}  # of topics that there are, by name
-        service.subscribe(self.follow)
+    def __init__(self, service: Service, counters: Counters, otherwise: Handle) -> None:
+        self._service, self._counters, self._otherwise = service, counters, otherwise
+        self._resolver = service.state.resolver
+        self._views: dict[bytes, View] = {}  # of existing topics, by name
+        service.subscribe(self.on_commit, first=True)  # no stale View, even if another subscriber fails
 
-    def follow(self, revisions: Iterable[Revision]) -> None:
-        """Forget what is no longer true."""
+    def on_commit(self, revisions: Iterable[Revision]) -> None:
+        """Drop what is no longer true."""
         for revision in revisions:
             for change in revision.changes:
                 if change.resource.type == ResourceType.TOPIC:
                     self._views.pop(change.resource.name.encode(), None)
 
-    def answer(self, data: bytes, start: int, stop: int, authorize: Authorize) -> tuple[int, tuple[bytes, ...]] | None:
-        """The answer to the frame data[start:stop], its size and its parts; None: take the long way."""
-        shape = _SHAPES.get(data[start + 2 : start + 4])
-        if shape is None or stop - start < 10:
-            return None
+    def handle(
+        self, connection: ConnectionContext, data: bytes, start: int, stop: int
+    ) -> Response | Awaitable[Response]:
+        # One long function: a call is a good part of what a hit costs.
+        layout = _LAYOUTS.get(data[start : start + 4])
+        if layout is None or stop - start < 10:
+            return self._otherwise(connection, data, start, stop)
+        before, wide, longest, forms, head = layout
         client = data[start + 8] << 8 | data[start + 9]
         at = start + 10 + (0 if client > MAX_TEXT else client)  # negative: null
-        begin = at + len(shape.before)
-        if begin + shape.wide >= stop or data[at:begin] != shape.before:
-            return None
-        if shape.wide == 1:
-            size = data[begin] - 1
-            if not 0 < size < _SHORT:
-                return None
-        else:
-            size = data[begin] << 8 | data[begin + 1]
-        name_at = begin + shape.wide
-        form = shape.forms.get(data[name_at + size : stop])
-        if form is None:
-            return None
-        state = self._service.state
-        view = self._view(state, data[name_at : name_at + size], authorize)
-        if view is None:
-            return None
-        tail = view.memo.get(form) or tail_of(view, form)
-        end = response_end(form, state.snapshot.revision)
-        length = 4 + len(shape.head) + shape.wide + size + len(tail) + len(end)
-        name = data[begin : name_at + size]
-        return length, (LENGTH.pack(length), data[start + 4 : start + 8], shape.head, name, tail, end)
+        begin = at + len(before)
+        name_at = begin + wide
+        if name_at < stop and data[at:begin] == before:
+            size = data[begin] - 1 if wide == 1 else data[begin] << 8 | data[begin + 1]
+            name_end = name_at + size
+            form = forms.get(data[name_end:stop])
+            if form is not None and 0 < size < longest:
+                name = data[name_at:name_end]
+                state = self._service.state
+                view = self._views.get(name)
+                if view is None or state.resolver is not self._resolver or connection.authorize is not allow_all:
+                    view = self._view(state, name, connection.authorize)
+                if view is not None:
+                    tail = view.memo.get(form) or tail_of(view, form)
+                    end = response_end(form, state.snapshot.revision)
+                    length = 4 + len(head) + wide + size + len(tail) + len(end)
+                    correlation, name = data[start + 4 : start + 8], data[begin:name_end]
+                    self._counters.fast_path += 1
+                    return length, (LENGTH.pack(length), correlation, head, name, tail, end)
+        return self._otherwise(connection, data, start, stop)
 
     def _view(self, state: State, raw: bytes, authorize: Authorize) -> View | None:
-        """The View of a topic; None where there is none, or where the caller may not see it."""
-        if state.ladder is not self._ladder:
-            self._ladder = state.ladder
+        """The View of a topic; None if there is no such topic, or the caller may not describe it."""
+        if state.resolver is not self._resolver:
+            self._resolver = state.resolver
             self._views.clear()
         view = self._views.get(raw)
         if view is None:
             if not raw.isascii() or (name := raw.decode("ascii")) not in state.snapshot.topics:
                 return None
-            view = state.ladder.topic(state.snapshot.overrides(Resource.topic(name)))
+            view = state.resolver.topic(state.snapshot.overrides(Resource.topic(name)))
             self._views[raw] = view
         if authorize is not allow_all and not authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, raw.decode("ascii")):
             return None

@@ -15,11 +15,11 @@ from kconf.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     TopicPartition,
 )
-from kconf.server.api.metadata import led, topic_operations
+from kconf.server.api.metadata import leadership, topic_operations
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 
-_MOST_PARTITIONS = "max.request.partition.size.limit"
+_MAX_PARTITIONS = "max.request.partition.size.limit"
 
 
 def handle(
@@ -31,7 +31,7 @@ def handle(
     except InvalidRequest:
         failed = [DescribedTopic(ErrorCode.INVALID_REQUEST, each.name) for each in request.topics]
         return DescribeTopicPartitionsResponse(0, failed)
-    left = max(min(state.ladder.number(_MOST_PARTITIONS), request.response_partition_limit), 1)
+    left = max(min(state.resolver.number(_MAX_PARTITIONS), request.response_partition_limit), 1)
     topics: list[DescribedTopic] = []
     for name in names:
         if left <= 0:
@@ -41,7 +41,7 @@ def handle(
             topics.append(_missing(name, call))
         else:
             page = topic.replicas[first : first + left]
-            topics.append(_described(topic, first, page, call, context.ids))
+            topics.append(_described(topic, first, page, call, context.broker_ids))
             left -= len(page)
             if first + len(page) < topic.partitions:
                 return DescribeTopicPartitionsResponse(0, topics, Cursor(name, first + len(page)))
@@ -50,7 +50,7 @@ def handle(
 
 
 def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: ApiRequest) -> tuple[list[str], int]:
-    """The names, sorted, from the cursor on, and the partition to begin with."""
+    """The names, sorted, from the cursor on, and the first partition."""
     if request.topics:
         names = sorted({each.name for each in request.topics})
     else:
@@ -82,8 +82,8 @@ def _described(
 ) -> DescribedTopic:
     partitions = []
     for index, replicas in enumerate(page):
-        code, leader, in_sync, away = led(replicas, alive)
-        partitions.append(TopicPartition(code, first + index, leader, 0, replicas, in_sync, (), (), away))
+        code, leader, in_sync, offline = leadership(replicas, alive)
+        partitions.append(TopicPartition(code, first + index, leader, 0, replicas, in_sync, (), (), offline))
     return DescribedTopic(
         0,
         topic.name,

@@ -1,4 +1,4 @@
-"""The bytes of entries and Views in a DescribeConfigs answer: made once, kept where they were made from."""
+"""The bytes of entries and Views in a DescribeConfigs response: encoded once, cached with what they were made from."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from kconf.model.entry import Entry, View
 from kconf.protocol.describe_configs_encoding import Form, encode_entry, result_tail
 
-_MOST_FORMS: Final = 4  # of a View that are kept; clients ask in one or two
+_MAX_FORMS: Final = 4  # cached per View; clients use one or two
 
 
 def tail_of(view: View, form: Form) -> bytes:
-    """All entries of a View, joined; made once."""
+    """All entries of a View, joined and cached."""
     tail: bytes | None = view.memo.get(form)
     if tail is None:
-        if len(view.memo) >= _MOST_FORMS:
+        if len(view.memo) >= _MAX_FORMS:
             view.memo.clear()
         tail = view.memo[form] = result_tail(form, [entry_bytes(entry, form) for entry in view.entries])
     return tail

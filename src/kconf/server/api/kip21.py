@@ -43,8 +43,8 @@ _ENTITY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOP
 
 
 async def handle_alter(context: ServerContext, request: AlterConfigRequest, call: ApiRequest) -> AlterConfigResponse:
-    wishes = [_wish(entity) for entity in request.entities if entity.entity_type in _TOPICS]
-    outcomes = iter(await alter(context, wishes, call, replace=False, validate_only=False))
+    requested = [_alterations(entity) for entity in request.entities if entity.entity_type in _TOPICS]
+    outcomes = iter(await alter(context, requested, call, replace=False, validate_only=False))
     clients = await _alter_clients(
         context, [entity for entity in request.entities if entity.entity_type in _CLIENTS], call
     )
@@ -57,7 +57,7 @@ async def handle_alter(context: ServerContext, request: AlterConfigRequest, call
         else:
             code = ErrorCode.INVALID_REQUEST
             unknown = Resource(ResourceType.UNKNOWN, f"{entity.entity_type}:{entity.entity_name}")
-            context.attempts.note(call.caller, [(unknown, _keys(entity), ApiError(code))], dry_run=False)
+            context.audit_log.record(call.caller, [(unknown, _keys(entity), ApiError(code))], dry_run=False)
         results.append(AlteredEntityResult(entity.entity_type, entity.entity_name, code))
     return AlterConfigResponse(results)
 
@@ -66,7 +66,7 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
     """The code of each client by its name."""
     repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
     codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
-    wishes: list[ClientQuotaAlteration] = []
+    requested: list[ClientQuotaAlteration] = []
     for entity in entities:
         if entity.entity_name in repeated:
             continue
@@ -82,21 +82,21 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
             codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
         else:
             deleted = [ClientQuotaOp(key, None) for key in entity.deleted_configs]
-            wishes.append(ClientQuotaAlteration(_client(entity.entity_name), (*added, *deleted)))
+            requested.append(ClientQuotaAlteration(_client(entity.entity_name), (*added, *deleted)))
     refused = [
         (_client(entity.entity_name).resource, _keys(entity), ApiError(ErrorCode(codes[entity.entity_name])))
         for entity in entities
         if entity.entity_name in codes
     ]
-    context.attempts.note(call.caller, refused, dry_run=False)
-    outcomes = await alter_quotas(context, wishes, call, validate_only=False) if wishes else {}
-    for wish in wishes:
-        ((_, name),) = wish.entity.parts
-        failure = outcomes[wish.entity]
+    context.audit_log.record(call.caller, refused, dry_run=False)
+    outcomes = await alter_quotas(context, requested, call, validate_only=False) if requested else {}
+    for each in requested:
+        ((_, name),) = each.entity.parts
+        failure = outcomes[each.entity]
         if failure is None:
             code: int = ErrorCode.NONE
         elif failure.code == ErrorCode.INVALID_REQUEST:
-            code = ErrorCode.INVALID_CONFIG  # the client is one, so it was the value
+            code = ErrorCode.INVALID_CONFIG  # the entity is valid, so it was the value
         else:
             code = failure.code
         codes[name or ""] = code
@@ -117,7 +117,7 @@ def _client(name: str) -> QuotaEntity:
     return QuotaEntity.of({CLIENT_ID: name})
 
 
-def _wish(entity: AlteredEntity) -> ResourceAlterations:
+def _alterations(entity: AlteredEntity) -> ResourceAlterations:
     added = [AlterConfigOp(OpType.SET, each.config_key, each.config_value) for each in entity.added_configs]
     deleted = [AlterConfigOp(OpType.DELETE, key) for key in entity.deleted_configs]
     return ResourceAlterations(Resource.topic(entity.entity_name), [*added, *deleted])

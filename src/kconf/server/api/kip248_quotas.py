@@ -1,7 +1,7 @@
 """DescribeQuotas (24800) and AlterQuotas (24801): KIP-248's own requests, over the same engine as KIP-546's.
 
-A described quota is the one that holds for whom was asked about, with the level that it comes from. A user alone is
-asked about as itself, with none of its clients; a client alone as such, whoever the user is.
+A describe resolves the quota in force for an entity, with the level that it comes from. A user alone means the user
+without any client id; a client id alone means any user.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from kconf.protocol.messages.describe_quotas import (
     QuotaResource,
     ResolvedQuota,
 )
-from kconf.server.api.alter_configs import LONGEST_REASON, TOO_LONG
+from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
 from kconf.server.api.client_quotas import alter
 from kconf.server.context import ApiRequest, ServerContext
 
-_MOST_SHIFTS: Final = 1000
-_MOST_WISHES: Final = 20  # for each of them everyone seen lately is looked at
+_MAX_SHIFTS: Final = 1000
+_MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen lately
 
 
 def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call: ApiRequest) -> DescribeQuotasResponse:
@@ -58,20 +58,22 @@ def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call
     return DescribeQuotasResponse(resources=[_described(index, each, allowed=allowed) for each in request.resources])
 
 
-def _described(index: QuotaIndex, asked: DescribedQuotaResource, *, allowed: bool) -> DescribedQuotas:
+def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed: bool) -> DescribedQuotas:
     try:
         if not allowed:
             raise NotAuthorized(NotAuthorized.stock)
-        parts = _parts(asked.quota_resources)
-        kinds = sorted({_checked_type(each) for each in asked.quota_types}) or range(len(QUOTA_TYPES))
+        parts = _parts(requested.quota_resources)
+        kinds = sorted({_checked_type(each) for each in requested.quota_types}) or range(len(QUOTA_TYPES))
     except KafkaError as error:
         failure = error.failure()
-        return DescribedQuotas(asked.quota_resources, failure.code, failure.message)
+        return DescribedQuotas(requested.quota_resources, failure.code, failure.message)
     user, client_id = parts.get(USER, ""), parts.get(CLIENT_ID, "")
     return DescribedQuotas(
-        asked.quota_resources,
+        requested.quota_resources,
         quotas=[
-            _resolved(kind, found) for kind in kinds if (found := index.candidates(QUOTA_TYPES[kind], user, client_id))
+            _resolved(kind, candidates)
+            for kind in kinds
+            if (candidates := index.candidates(QUOTA_TYPES[kind], user, client_id))
         ],
     )
 
@@ -103,29 +105,29 @@ def _checked_type(kind: int) -> int:
 
 
 async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
-    wishes: list[ClientQuotaAlteration | ApiError] = [_wish(each, call) for each in request.resources]
+    requested: list[ClientQuotaAlteration | ApiError] = [_alteration(each, call) for each in request.resources]
     if request.reason is not None:
-        if len(request.reason) > LONGEST_REASON:
-            wishes = [TOO_LONG] * len(wishes)
+        if len(request.reason) > MAX_REASON:
+            requested = [REASON_TOO_LONG] * len(requested)
         else:
             call = call.with_reason(request.reason)
-    tried = zip(request.resources, wishes, strict=True)
-    refused = [(_named(one), _keys(one), wish) for one, wish in tried if isinstance(wish, ApiError)]
-    context.attempts.note(call.caller, refused, dry_run=request.validate_only)
-    good = [each for each in wishes if isinstance(each, ClientQuotaAlteration)]
+    pairs = list(zip(request.resources, requested, strict=True))
+    refused = [(_named(one), _keys(one), each) for one, each in pairs if isinstance(each, ApiError)]
+    context.audit_log.record(call.caller, refused, dry_run=request.validate_only)
+    good = [each for each in requested if isinstance(each, ClientQuotaAlteration)]
     outcomes = await alter(context, good, call, validate_only=request.validate_only)
-    answers = []
-    for resource, wish in zip(request.resources, wishes, strict=True):
-        failure = wish if isinstance(wish, ApiError) else outcomes[wish.entity]
-        answer = _altered(resource, failure)
-        if request.validate_only and failure is None and len(good) <= _MOST_WISHES:
-            assert isinstance(wish, ClientQuotaAlteration)
-            answer.shifts = _shifts(context, wish)
-        answers.append(answer)
-    return AlterQuotasResponse(resources=answers)
+    results = []
+    for resource, each in pairs:
+        failure = each if isinstance(each, ApiError) else outcomes[each.entity]
+        result = _altered(resource, failure)
+        if request.validate_only and failure is None and len(good) <= _MAX_WHAT_IF:
+            assert isinstance(each, ClientQuotaAlteration)
+            result.shifts = _shifts(context, each)
+        results.append(result)
+    return AlterQuotasResponse(resources=results)
 
 
-def _wish(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuotaAlteration | ApiError:
+def _alteration(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuotaAlteration | ApiError:
     try:
         if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
@@ -144,7 +146,7 @@ def _wish(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuotaAltera
 
 
 def _named(resource: AlteredQuotaResource) -> Resource:
-    """What a refused wish was about, as far as it can be told."""
+    """The entity of a refused alteration, as far as it can be read."""
     try:
         return QuotaEntity.of(_parts(resource.quota_resources)).resource
     except KafkaError:
@@ -163,11 +165,11 @@ def _altered(resource: AlteredQuotaResource, failure: ApiError | None) -> Altere
     )
 
 
-def _shifts(context: ServerContext, wish: ClientQuotaAlteration) -> list[ShiftedQuota]:
-    """Who of those seen lately would get another quota."""
+def _shifts(context: ServerContext, alteration: ClientQuotaAlteration) -> list[ShiftedQuota]:
+    """The clients seen lately that would get another quota."""
     quotas = context.quotas
-    found = what_if(quotas.index, [wish], quotas.seen)
-    return [_shift(each) for each, _ in zip(found, range(_MOST_SHIFTS), strict=False)]
+    found = what_if(quotas.index, [alteration], quotas.seen)
+    return [_shift(each) for each, _ in zip(found, range(_MAX_SHIFTS), strict=False)]
 
 
 def _shift(shift: QuotaDifference) -> ShiftedQuota:

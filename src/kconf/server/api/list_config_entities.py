@@ -32,7 +32,7 @@ def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: Api
         return ListConfigEntitiesResponse(error_code=failure.code, error_message=failure.message)
     found = _found(context.quotas.index, wanted)
     return ListConfigEntitiesResponse(
-        entities=[ListedConfigEntity([_said(*part) for part in parts]) for parts in found]
+        entities=[ListedConfigEntity([_part(*part) for part in parts]) for parts in found]
     )
 
 
@@ -53,5 +53,5 @@ def _is(wanted: str | None, name: Name) -> bool:
     return wanted is None or wanted == (name or "")
 
 
-def _said(kind: int, name: Name) -> QuotaResource:
+def _part(kind: int, name: Name) -> QuotaResource:
     return QuotaResource(kind, name or "")

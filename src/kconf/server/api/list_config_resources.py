@@ -1,7 +1,4 @@
-"""ListConfigResources (74) and ListGroups (16).
-
-Groups live in the brokers that carry data, so there are none to list here; those with configuration are listed by 74.
-"""
+"""ListConfigResources (74)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from kconf.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
     ListedConfigResource,
 )
-from kconf.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kconf.server.context import ApiRequest, ServerContext
 
 _ORDER = (
@@ -50,10 +46,6 @@ def _names(context: ServerContext, kind: ResourceType) -> Iterator[str]:
         case ResourceType.TOPIC:
             yield from sorted(snapshot.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
-            yield from map(str, context.ids)
+            yield from map(str, context.broker_ids)
         case _:
             yield from snapshot.names(kind)
-
-
-def handle_groups(_context: ServerContext, _request: ListGroupsRequest, _call: ApiRequest) -> ListGroupsResponse:
-    return ListGroupsResponse()

@@ -1,8 +1,8 @@
-"""Metadata (3), DescribeCluster (60) and DescribeTopicPartitions (75): who is there, and which topics.
+"""Metadata (3): the brokers and the topics.
 
-Clients are told the address by which they reached us, and of the other servers of the store the one of the same
-listener. Beside real brokers those are named, all at our own address: kconf speaks for them. Who leads a partition is
-said on paper: the first replica that is there.
+Clients get the address at which they reached this server, and of the other servers on the store the address of the same
+listener. If there are real brokers, those are listed instead, all at this server's address: it answers for them. The
+leader of a partition is nominal: the first replica that is alive.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import NewTopic
 from kconf.model.plan import Plan
 from kconf.model.resource import INTERNAL_TOPICS, Topic
-from kconf.protocol.messages.describe_cluster import (
-    DescribeClusterBroker,
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
 from kconf.protocol.messages.metadata import (
     NO_UUID,
     NOT_ASKED,
@@ -39,13 +34,12 @@ from kconf.service import State
 
 _TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
 _CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
-_BROKERS, _CONTROLLERS = 1, 2
 _background: set[asyncio.Task[object]] = set()
 
 
 def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -> MetadataResponse:
     state = context.service.state
-    code = _whole_failure(request, call.version)
+    code = _request_error(request, call.version)
     if code:
         wanted = request.topics or ()
         failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in wanted]
@@ -62,7 +56,7 @@ def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -
 
 
 def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int, str | None]]:
-    """Id, host, port and rack of every broker that there is, as this caller can reach it."""
+    """Id, host, port and rack of every broker, at the address where this caller can reach it."""
     here = (call.host, call.port)
     members = context.service.store.members
     if members.brokers:
@@ -76,21 +70,21 @@ def nodes(context: ServerContext, call: ApiRequest) -> list[tuple[int, str, int,
 
 
 def controller(context: ServerContext) -> int:
-    """Whom to ask for changes: this server, or the first broker that it speaks for."""
-    return context.node_id if context.node_id in context.ids else context.ids[0]
+    """The node that takes changes: this server, or the first broker that it answers for."""
+    return context.node_id if context.node_id in context.broker_ids else context.broker_ids[0]
 
 
-def led(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:
-    """Of a partition: an error code, the leader, the replicas in sync and those that are not there."""
+def leadership(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, int, Sequence[int], Sequence[int]]:
+    """Of a partition: an error code, the leader, the in-sync replicas and the offline ones."""
     if all(each in alive for each in replicas):
         return 0, replicas[0], replicas, ()
-    there = [each for each in replicas if each in alive]
-    away = [each for each in replicas if each not in alive]
-    return (0, there[0], there, away) if there else (ErrorCode.LEADER_NOT_AVAILABLE, -1, replicas[:1], away)
+    online = [each for each in replicas if each in alive]
+    offline = [each for each in replicas if each not in alive]
+    return (0, online[0], online, offline) if online else (ErrorCode.LEADER_NOT_AVAILABLE, -1, replicas[:1], offline)
 
 
-def _whole_failure(request: MetadataRequest, version: int) -> int:
-    """As in Kafka: an id before ids were served, or neither name nor id, fails it all, and the answer names nobody."""
+def _request_error(request: MetadataRequest, version: int) -> int:
+    """As in Kafka: an id in a version without ids, or neither name nor id, fails the request as a whole."""
     wanted = request.topics or ()
     with_id = any(each.topic_id != NO_UUID for each in wanted)
     nameless = any(each.name is None for each in wanted)
@@ -137,7 +131,7 @@ def _by_name(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if name_problem(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif request.allow_auto_topic_creation and state.ladder.flag("auto.create.topics.enable"):
+    elif request.allow_auto_topic_creation and state.resolver.flag("auto.create.topics.enable"):
         if not _may_create(name, call):
             return MetadataTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         _create_in_background(context, name, call)
@@ -152,16 +146,16 @@ def _may_create(name: str, call: ApiRequest) -> bool:
 
 
 def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -> None:
-    """As in Kafka: this answer says that the topic is unknown, the next one knows it."""
+    """As in Kafka: this response says that the topic is unknown, the next one has it."""
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[dict[str, Created | ApiError]]:
-        return plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state), gate=gate)
+    def plan(state: State, hooks: PolicyHooks) -> Plan[dict[str, Created | ApiError]]:
+        return plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state), gate=hooks)
 
     async def create() -> None:
         try:
-            await context.policies.decide(context.service, plan, call.caller)
+            await context.service.submit(plan, call.caller, context.policies)
         except StoreError:
-            return  # the next request tries again
+            return  # the next Metadata request tries again
 
     task: asyncio.Task[object] = asyncio.create_task(create())
     _background.add(task)
@@ -169,11 +163,11 @@ def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -
 
 
 def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) -> MetadataTopic:
-    alive = context.ids
+    alive = context.broker_ids
     partitions = []
     for index, replicas in enumerate(topic.replicas):
-        code, leader, in_sync, away = led(replicas, alive)
-        partitions.append(MetadataPartition(code, index, leader, 0, replicas, in_sync, away))
+        code, leader, in_sync, offline = leadership(replicas, alive)
+        partitions.append(MetadataPartition(code, index, leader, 0, replicas, in_sync, offline))
     return MetadataTopic(
         0,
         topic.name,
@@ -196,25 +190,3 @@ def cluster_operations(call: ApiRequest) -> int:
 
 def _bits(operations: Iterable[int]) -> int:
     return sum(1 << operation for operation in operations)
-
-
-def handle_cluster(
-    context: ServerContext, request: DescribeClusterRequest, call: ApiRequest
-) -> DescribeClusterResponse:
-    if request.endpoint_type != _BROKERS:
-        known = request.endpoint_type == _CONTROLLERS
-        return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="this is an endpoint of brokers"
-            if known
-            else f"there is no endpoint type {request.endpoint_type}",
-        )  # the endpoint type stays 1, as in Kafka
-    return DescribeClusterResponse(
-        endpoint_type=_BROKERS,
-        cluster_id=context.cluster_id,
-        controller_id=controller(context),
-        brokers=[DescribeClusterBroker(*each) for each in nodes(context, call)],
-        cluster_authorized_operations=cluster_operations(call)
-        if request.include_cluster_authorized_operations
-        else NOT_ASKED,
-    )

@@ -1,7 +1,8 @@
-"""From a frame to its answer: find the handler, read the request, call it, write the answer.
+"""From a frame to its response: find the handler, decode the request, call it, encode the response.
 
-The one place that catches everything: a request that cannot be read closes the line; one whose handler fails inside is
-logged and answered by UNKNOWN_SERVER_ERROR without detail (failures.py).
+To add an API: its message in protocol/messages, a handler in a module of this package, and its line in `HANDLERS`.
+This is the one place that catches everything: a request that cannot be decoded closes the connection; one whose handler
+fails unexpectedly is logged and answered with UNKNOWN_SERVER_ERROR, without detail (error_responses.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from logging import getLogger
 from typing import Any, Final
 
 from kconf.errors import RemoteProtocolError
-from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
 from kconf.protocol.codec.serde import decode, encode
@@ -23,169 +23,161 @@ from kconf.server.api import (
     alter_configs,
     api_versions,
     client_quotas,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_cluster,
     describe_configs,
     describe_configs_at,
     describe_topic_partitions,
+    incremental_alter_configs,
     kip21,
+    kip248_quotas,
+    list_attempts,
     list_config_changes,
     list_config_entities,
+    list_config_resources,
+    list_groups,
     metadata,
-    topics,
+    scram_credentials,
+    unexpected_sasl,
 )
-from kconf.server.api import kip248_quotas as quotas_248
-from kconf.server.api import list_config_resources as listings
-from kconf.server.api import sasl as logins
-from kconf.server.api import scram_credentials as credentials
-from kconf.server.api.error_responses import failed
+from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.counters import Counters
-from kconf.server.journal.change_feed import LongPollTimer
+from kconf.server.error_responses import error_response
+from kconf.server.request_handler import Response
 
 log = getLogger(__name__)
 
-DESCRIBE_CONFIGS: Final = 32
+Result = Any
+"""What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Any]]] = {
+HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] = {
     3: metadata.handle,
-    16: listings.handle_groups,
-    17: logins.handle_handshake,
+    16: list_groups.handle,
+    17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
-    19: topics.handle_create,
-    20: topics.handle_delete,
+    19: create_topics.handle,
+    20: delete_topics.handle,
     29: acls.handle_describe,
     30: acls.handle_create,
     31: acls.handle_delete,
-    DESCRIBE_CONFIGS: describe_configs.handle,
-    33: alter_configs.handle_replace,
-    36: logins.handle_authenticate,
-    37: topics.handle_grow,
-    44: alter_configs.handle_incremental,
+    32: describe_configs.handle,
+    33: alter_configs.handle,
+    36: unexpected_sasl.handle_authenticate,
+    37: create_partitions.handle,
+    44: incremental_alter_configs.handle,
     48: client_quotas.handle_describe,
     49: client_quotas.handle_alter,
-    50: credentials.handle_describe,
-    51: credentials.handle_alter,
-    60: metadata.handle_cluster,
-    74: listings.handle,
+    50: scram_credentials.handle_describe,
+    51: scram_credentials.handle_alter,
+    60: describe_cluster.handle,
+    74: list_config_resources.handle,
     75: describe_topic_partitions.handle,
     2100: kip21.handle_alter,
     2101: kip21.handle_describe,
-    24800: quotas_248.handle_describe,
-    24801: quotas_248.handle_alter,
+    24800: kip248_quotas.handle_describe,
+    24801: kip248_quotas.handle_alter,
     24802: list_config_entities.handle,
     LIST_CONFIG_CHANGES: list_config_changes.handle,
     30001: describe_configs_at.handle,
-    30002: list_config_changes.handle_attempts,
+    30002: list_attempts.handle,
 }
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
 
 
-class ConnectionContext:
-    """Whom a connection talks to, as far as handlers care."""
+def is_served(api_key: int, version: int) -> bool:
+    """Whether a frame with this head can be answered at all. ApiVersions can, in any version."""
+    return api_key == API_VERSIONS or (api_key in HANDLERS and APIS[api_key].serves(version))
 
-    __slots__ = (
-        "advertised_host",
-        "advertised_port",
-        "authorize",
-        "host",
-        "listener",
-        "mute_ms",
-        "patience",
-        "principal",
+
+class Router:
+    """Calls the handler of a request."""
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+
+    def handle(
+        self, connection: ConnectionContext, data: bytes, start: int, stop: int
+    ) -> Response | Awaitable[Response]:
+        frame = data[start:stop]
+        key, version, correlation = HEAD.unpack_from(frame, 0)
+        if not is_served(key, version):
+            raise RemoteProtocolError(f"API {key} version {version} is not served")
+        api = APIS[key]
+        if not api.serves(version):
+            return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
+        flexible = api.is_flexible(version)
+        header = read_header(frame, flexible)
+        request = decode(api.request, version, flexible, frame, header.body)
+        self._context.counters.count_request(frame)
+        self._context.quotas.record_client(connection.principal, header.client_id)
+        dispatch = _Dispatch(api, header, request, self._context.counters)
+        with dispatch:
+            result = HANDLERS[key](self._context, request, _api_request(connection, api, header))
+            if inspect.iscoroutine(result):
+                return dispatch.later(result)
+            dispatch.respond(result)
+        return dispatch.response
+
+
+def _api_request(connection: ConnectionContext, api: Api, header: Header) -> ApiRequest:
+    return ApiRequest(
+        header.version,
+        RequestContext(connection.principal, header.client_id, connection.host, api.name, header.correlation),
+        connection.advertised_host,
+        connection.advertised_port,
+        connection.authorize,
+        connection.long_poll,
+        connection.listener,
     )
 
-    def __init__(self, host: str, advertised_host: str, advertised_port: int, listener: str = "PLAINTEXT") -> None:
-        self.principal = "User:ANONYMOUS"
-        self.authorize: Authorize = allow_all
-        self.host = host
-        self.advertised_host = advertised_host
-        self.advertised_port = advertised_port
-        self.listener = listener
-        self.patience = LongPollTimer()
-        self.mute_ms = 0  # once answered, it is not listened to for so long (throttling.py)
+
+class _Dispatch:
+    """One call of a handler. `with` it: an exception of the handler becomes the response.
+
+    A context manager, so that handlers that wait and handlers that do not share the one place that catches everything.
+    """
+
+    __slots__ = ("_api", "_counters", "_header", "_request", "response")
+
+    response: Response
+
+    def __init__(self, api: Api, header: Header, request: Any, counters: Counters) -> None:
+        self._api, self._header, self._request, self._counters = api, header, request, counters
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is None or not isinstance(error, Exception) or isinstance(error, RemoteProtocolError):
+            return False
+        log.error("a request failed inside api=%s version=%d", self._api.name, self._header.version, exc_info=error)
+        self._counters.failed_requests += 1
+        self.respond(error_response(self._api, self._request))
+        return True
+
+    async def later(self, result: Awaitable[Result]) -> Response:
+        with self:
+            self.respond(await result)
+        return self.response
+
+    def respond(self, result: Result) -> None:
+        api, version, correlation = self._api, self._header.version, self._header.correlation
+        flexible = api.is_flexible(version)
+        if isinstance(result, list):
+            self.response = _in_parts(result, correlation, flexible)
+        else:
+            self.response = _whole(response(api, version, correlation, encode(result, version, flexible)))
 
 
-def is_served(key: int, version: int) -> bool:
-    """Whether a frame with this head can be answered at all. ApiVersions is, in any version."""
-    return key == API_VERSIONS or (key in HANDLERS and APIS[key].serves(version))
+def _whole(frame: bytes) -> Response:
+    return len(frame), (frame,)
 
 
-Response = bytes | list[bytes]
-PendingResponse = Response | Awaitable[Response]
-"""An answer: whole, in parts that others may share, or promised."""
-
-
-def answer(context: ServerContext, statistics: Counters, peer: ConnectionContext, frame: bytes) -> PendingResponse:
-    """The answer to a frame. Raises RemoteProtocolError, now or from the promise, when the line must be closed."""
-    key, version, correlation = HEAD.unpack_from(frame, 0)
-    api = APIS.get(key)
-    if api is None or key not in HANDLERS:
-        raise RemoteProtocolError(f"there is no API {key} here")
-    if not api.serves(version):
-        if key != API_VERSIONS:
-            raise RemoteProtocolError(f"{api.name} has no version {version} here")
-        return response(api, 0, correlation, encode(api_versions.unsupported(), 0, False))
-    flexible = api.is_flexible(version)
-    header = read_header(frame, flexible)
-    request = decode(api.request, version, flexible, frame, header.body)
-    statistics.count(frame)
-    context.quotas.saw(peer.principal, header.client_id)
-    caller = RequestContext(peer.principal, header.client_id, peer.host, api.name, correlation)
-    address = (peer.advertised_host, peer.advertised_port)
-    call = ApiRequest(version, caller, *address, peer.authorize, peer.patience, peer.listener)
-    try:
-        if key == DESCRIBE_CONFIGS:
-            return _describe(context, request, call, header, statistics)
-        result = HANDLERS[key](context, request, call)
-        if inspect.iscoroutine(result):
-            return _later(api, header, request, result, statistics)
-        return _said(api, header, result)
-    except RemoteProtocolError:
-        raise
-    except Exception:
-        return _failed(api, header, request, statistics)
-
-
-async def _later(api: Api, header: Header, request: Any, result: Awaitable[Any], statistics: Counters) -> bytes:
-    try:
-        return _said(api, header, await result)
-    except RemoteProtocolError:
-        raise
-    except Exception:
-        return _failed(api, header, request, statistics)
-
-
-def _said(api: Api, header: Header, result: Any) -> bytes:
-    version = header.version
-    return response(api, version, header.correlation, encode(result, version, api.is_flexible(version)))
-
-
-def _failed(api: Api, header: Header, request: Any, statistics: Counters) -> bytes:
-    log.exception("a request failed inside api=%s version=%d", api.name, header.version)
-    statistics.failures += 1
-    return _said(api, header, failed(api, request))
-
-
-def _describe(
-    context: ServerContext, request: Any, call: ApiRequest, header: Header, statistics: Counters
-) -> PendingResponse:
-    """A description stays in parts, which others may share."""
-    made = describe_configs.handle(context, request, call)
-    if isinstance(made, list):
-        return _framed(made, header)
-    return _describe_later(made, request, header, statistics)
-
-
-async def _describe_later(
-    promise: Awaitable[list[bytes]], request: Any, header: Header, statistics: Counters
-) -> bytes | list[bytes]:
-    try:
-        return _framed(await promise, header)
-    except Exception:
-        return _failed(APIS[DESCRIBE_CONFIGS], header, request, statistics)
-
-
-def _framed(parts: list[bytes], header: Header) -> list[bytes]:
-    head = [b"\x00"] if header.version >= APIS[DESCRIBE_CONFIGS].flexible else []
-    length = 4 + len(head) + sum(map(len, parts))
-    return [LENGTH.pack(length), LENGTH.pack(header.correlation), *head, *parts]
+def _in_parts(body: list[bytes], correlation: int, flexible: bool) -> Response:
+    tags = (b"\x00",) if flexible else ()
+    length = 4 + len(tags) + sum(map(len, body))
+    return length, (LENGTH.pack(length), LENGTH.pack(correlation), *tags, *body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kconf.engine.access.scram_credentials import describe_credentials, plan_alter_credentials, user_resource
+from kconf.engine.policy.hooks import PolicyHooks
 from kconf.errors import ApiError, ErrorCode, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.plan import Plan
@@ -53,19 +54,19 @@ async def handle_alter(
     users = sorted({each.user for each in deletions} | {each.user for each in upsertions})
     outcomes: dict[str, ApiError | None]
 
-    def planner(state: State) -> Plan[dict[str, ApiError | None]]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[dict[str, ApiError | None]]:
         return plan_alter_credentials(state.snapshot, deletions, upsertions)
 
     if not call.authorize(Operation.ALTER, AclType.CLUSTER, CLUSTER_NAME):
         outcomes = dict.fromkeys(users, _REFUSED)
     else:
         try:
-            outcomes = await context.service.change(planner, call.caller)
+            outcomes = await context.service.submit(plan, call.caller)
         except StoreError as error:
             outcomes = dict.fromkeys(users, store_error(error))
     if any(outcomes.values()):
-        lines = ((user_resource(user), (), failure) for user, failure in outcomes.items())
-        context.attempts.note(call.caller, lines, dry_run=False)
+        entries = ((user_resource(user), (), failure) for user, failure in outcomes.items())
+        context.audit_log.record(call.caller, entries, dry_run=False)
     return AlterUserScramCredentialsResponse(
         results=[
             AlteredScramUser(user, failure.code if failure else 0, failure.message if failure else None)

@@ -1,13 +1,14 @@
-"""Answers while someone is limited: timed, with the throttle time written in, and the sender told to wait.
+"""Throttling, while any client has a request quota: requests are timed, and responses carry the throttle time.
 
-Kafka answers first and then does not listen to the connection for that long; so `peer.mute_ms` is set here and obeyed
-by the connection. Parts that answers share keep their bytes: the one with the throttle time is replaced. What counts is
-the time that a request takes of the server's one thread; planning and committing are the writer's, who works for many.
+As in Kafka the response is sent at once and the connection is not read for the throttle time: `mute_ms` of the
+connection's context is set here and obeyed by the connection. Parts that responses share are not changed: the part with
+the throttle time is replaced. What counts is the time that a request takes in the event loop's thread; planning and
+committing do not count, since the writer works for many clients at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -17,55 +18,48 @@ from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.codec.varint import MAX_TEXT
 from kconf.protocol.headers import HEAD, LENGTH, read_response, response
-from kconf.server.api import router as dispatch
-from kconf.server.api.describe_fast_path import DESCRIBE_CONFIGS
-from kconf.server.api.router import ConnectionContext, PendingResponse, Response
-from kconf.server.context import ServerContext
-from kconf.server.counters import Counters
-from kconf.server.quotas.manager import user_of
+from kconf.server.connection_context import ConnectionContext
+from kconf.server.quotas.manager import QuotaManager, user_of
+from kconf.server.request_handler import Handle, Response
 
 
-def answer(context: ServerContext, statistics: Counters, peer: ConnectionContext, frame: bytes) -> PendingResponse:
-    """As `dispatch.answer`, for a server that limits someone."""
-    began = perf_counter()
-    made = _quick(context, statistics, peer, frame) or dispatch.answer(context, statistics, peer, frame)
-    if isinstance(made, Coroutine):
-        return _later(context, peer, frame, _Timed(made, perf_counter() - began))
-    assert isinstance(made, (bytes, list))
-    return _throttled(context, peer, frame, made, perf_counter() - began)
+class Throttling:
+    """Wraps a handler of requests."""
 
+    def __init__(self, quotas: QuotaManager, answer: Handle) -> None:
+        self._quotas, self._answer = quotas, answer
 
-def _quick(context: ServerContext, statistics: Counters, peer: ConnectionContext, frame: bytes) -> list[bytes] | None:
-    if frame[:2] != DESCRIBE_CONFIGS:
-        return None
-    found = context.quick.answer(frame, 0, len(frame), peer.authorize)
-    if found is None:
-        return None
-    statistics.quick += 1
-    return list(found[1])
+    def handle(
+        self, connection: ConnectionContext, data: bytes, start: int, stop: int
+    ) -> Response | Awaitable[Response]:
+        frame = data[start:stop]
+        began = perf_counter()
+        made = self._answer(connection, data, start, stop)
+        seconds = perf_counter() - began
+        if isinstance(made, Coroutine):
+            return self._later(connection, frame, _Timed(made, seconds))
+        assert isinstance(made, tuple)
+        return self._throttled(connection, frame, made, seconds)
 
+    async def _later(self, connection: ConnectionContext, frame: bytes, pending: _Timed) -> Response:
+        return self._throttled(connection, frame, await pending, pending.seconds)
 
-async def _later(context: ServerContext, peer: ConnectionContext, frame: bytes, promise: _Timed) -> Response:
-    return _throttled(context, peer, frame, await promise, promise.seconds)
-
-
-def _throttled(
-    context: ServerContext, peer: ConnectionContext, frame: bytes, made: Response, seconds: float
-) -> Response:
-    """The answer with its throttle time: the longer of what the request's time costs and what its handler says."""
-    key, version, _ = HEAD.unpack_from(frame, 0)
-    delay = context.quotas.request(user_of(peer.principal), _client_id(frame), seconds)
-    place = _place(key, version)
-    if place is not None and isinstance(made, bytes):
-        delay = max(delay, LENGTH.unpack_from(made, place)[0])
-    if not delay:
+    def _throttled(self, connection: ConnectionContext, frame: bytes, made: Response, seconds: float) -> Response:
+        """Put the throttle time in: the larger of the request quota's and the one that the handler has set."""
+        key, version, _ = HEAD.unpack_from(frame, 0)
+        delay = self._quotas.record_request(user_of(connection.principal), _client_id(frame), seconds)
+        size, parts = made
+        offset = _throttle_time_offset(key, version)
+        if offset is not None and len(parts) == 1:
+            delay = max(delay, LENGTH.unpack_from(parts[0], offset)[0])
+        if not delay:
+            return made
+        connection.mute_ms = delay
+        if offset is not None:
+            return size, _overwritten(parts, offset, LENGTH.pack(delay))
+        if key == API_VERSIONS and version > 0 and APIS[key].serves(version):
+            return _api_versions(parts[0], version, delay)
         return made
-    peer.mute_ms = delay
-    if place is not None:
-        return _written(made, place, LENGTH.pack(delay))
-    if key == API_VERSIONS and version > 0 and isinstance(made, bytes) and APIS[key].serves(version):
-        return _api_versions(made, version, delay)
-    return made
 
 
 def _client_id(frame: bytes) -> str:
@@ -74,8 +68,8 @@ def _client_id(frame: bytes) -> str:
 
 
 @cache
-def _place(key: int, version: int) -> int | None:
-    """Where in an answer's frame the throttle time stands, if that is its first field, as almost always."""
+def _throttle_time_offset(key: int, version: int) -> int | None:
+    """Where in a response frame the throttle time is, if it is the first field, as almost always."""
     api = APIS[key]
     if not api.serves(version):
         return None
@@ -85,28 +79,27 @@ def _place(key: int, version: int) -> int | None:
     return 9 if api.is_flexible(version) else 8
 
 
-def _written(made: Response, place: int, data: bytes) -> Response:
-    if isinstance(made, bytes):
-        return made[:place] + data + made[place + len(data) :]
-    parts = list(made)
-    for number, part in enumerate(parts):
-        if place < len(part):
-            parts[number] = part[:place] + data + part[place + len(data) :]
+def _overwritten(parts: Sequence[bytes], offset: int, data: bytes) -> Sequence[bytes]:
+    copy = list(parts)
+    for number, part in enumerate(copy):
+        if offset < len(part):
+            copy[number] = part[:offset] + data + part[offset + len(data) :]
             break
-        place -= len(part)
-    return parts
+        offset -= len(part)
+    return copy
 
 
-def _api_versions(made: bytes, version: int, delay: int) -> bytes:
-    """Its throttle time comes behind a list."""
+def _api_versions(frame: bytes, version: int, delay: int) -> Response:
+    """Its throttle time comes after a list."""
     api = APIS[API_VERSIONS]
-    correlation, said = read_response(api, version, made[4:])
-    said.throttle_time_ms = delay
-    return response(api, version, correlation, encode(said, version, api.is_flexible(version)))
+    correlation, message = read_response(api, version, frame[4:])
+    message.throttle_time_ms = delay
+    made = response(api, version, correlation, encode(message, version, api.is_flexible(version)))
+    return len(made), (made,)
 
 
 class _Timed:
-    """Awaits a coroutine and adds up the time in which it runs; what it waits for does not count."""
+    """Awaits a coroutine and adds up the time in which it runs; the time in which it waits does not count."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Response], seconds: float) -> None:
         self._coroutine = coroutine
@@ -114,16 +107,16 @@ class _Timed:
 
     def __await__(self) -> Generator[Any, Any, Response]:
         step = self._coroutine.send
-        given: Any = None
+        value: Any = None
         while True:
             began = perf_counter()
             try:
-                wanted = step(given)
+                wanted = step(value)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
             finally:
                 self.seconds += perf_counter() - began
             try:
-                given, step = (yield wanted), self._coroutine.send
-            except BaseException as error:
-                given, step = error, self._coroutine.throw
+                value, step = (yield wanted), self._coroutine.send
+            except BaseException as error:  # cancelled, say: the coroutine has to hear of it
+                value, step = error, self._coroutine.throw

@@ -1,7 +1,7 @@
 """The authorizer of this server, which follows the ACLs as they are committed.
 
-`authorizer.class.name` may have any of Kafka's own names; all mean ours. Another class stops the start: silence would
-leave a door open that the file says is shut.
+`authorizer.class.name` may be any of Kafka's own classes; all of them stand for this one. With any other class the
+server does not start: ignoring it would allow what the file forbids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ OURS: Final = frozenset(
         "kafka.security.auth.SimpleAclAuthorizer",
     ]
 )
-ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
@@ -37,13 +36,13 @@ def check_authorizer(static: Mapping[str, str]) -> None:
 
 
 def authorizer_of(service: Service) -> Authorizer | None:
-    """The authorizer that the static layer asks for, following the service from now on."""
-    static = service.state.ladder.static
+    """The authorizer that the static configuration names; it follows the commits from now on."""
+    static = service.state.resolver.static
     if not static.get(AUTHORIZER, "").strip():
         return None
     index = AclIndex(service.state.snapshot)
 
-    def follow(revisions: Sequence[Revision]) -> None:
+    def on_commit(revisions: Sequence[Revision]) -> None:
         touched = {
             change.resource
             for revision in revisions
@@ -53,7 +52,7 @@ def authorizer_of(service: Service) -> Authorizer | None:
         for resource in touched:
             index.replace(resource, service.state.snapshot.overrides(resource))
 
-    service.subscribe(follow)
+    service.subscribe(on_commit)
     return Authorizer(
         index,
         super_users=principals(text_setting(static, SUPER_USERS)),
@@ -62,7 +61,7 @@ def authorizer_of(service: Service) -> Authorizer | None:
 
 
 def authorize_function(authorizer: Authorizer | None, principal: str, host: str) -> Authorize:
-    """What this principal, from this host, may do: asked anew for each request, so that a change acts at once."""
+    """What this principal, from this host, may do. ACLs are looked up for each request: a change acts at once."""
     if authorizer is None or principal in authorizer.super_users:
         return allow_all
     return partial(authorizer.allows, principal, host)

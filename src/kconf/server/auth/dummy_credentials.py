@@ -26,46 +26,50 @@ from kconf.security.scram import MIN_ITERATIONS, ScramError, credential, from_te
 
 _JAVA: Final = re.compile(rb"[0-9a-z]{22,26}")
 _JAVA_BITS: Final = 130
-_MOST: Final = 16  # kinds that are told apart; rarer ones are left out
+_MOST: Final = 16  # shapes that are distinguished; rarer ones are left out
 _DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-class Kind(NamedTuple):
+class CredentialShape(NamedTuple):
     """What a challenge shows of a credential. `size` 0: a salt as Java's clients make it, a number in base 36."""
 
     size: int
     iterations: int
 
+    def __str__(self) -> str:
+        """Part of the seed of a salt, so it must never change: a salt that changes shows that its user is unknown."""
+        return f"Kind(size={self.size}, iterations={self.iterations})"
 
-_OURS: Final = Kind(20, MIN_ITERATIONS)  # as kconf's own clients make them
+
+_DEFAULT_SHAPE: Final = CredentialShape(20, MIN_ITERATIONS)  # as kconf's own clients make them
 
 
 class DummyCredentials:
-    """Follows the credentials that there are, and makes up those that there are not."""
+    """Credentials of users that do not exist, in the shapes that the existing credentials have."""
 
     def __init__(self, key: bytes | None = None, snapshot: Snapshot = Snapshot.EMPTY) -> None:
         self._key = token_bytes(32) if key is None else key
-        self._kinds: dict[str, Counter[Kind]] = {}
-        self._drawn: dict[str, list[tuple[Kind, int]]] = {}
+        self._shapes: dict[str, Counter[CredentialShape]] = {}
+        self._common: dict[str, list[tuple[CredentialShape, int]]] = {}
         for user in snapshot.names(ResourceType.SCRAM):
             for word, text in snapshot.overrides(user_resource(user)).items():
                 self._count(word, text, 1)
 
     def __repr__(self) -> str:
-        return "Decoys([hidden])"
+        return "DummyCredentials([hidden])"
 
-    def follow(self, revisions: Sequence[Revision]) -> None:
+    def on_commit(self, revisions: Sequence[Revision]) -> None:
         for revision in revisions:
             for change in revision.changes:
                 if change.resource.type == ResourceType.SCRAM:
                     self._changed(change)
 
     def credential(self, mechanism: Mechanism, user: str) -> Credential:
-        """One that no password fits."""
-        kind = self._kind(mechanism.word, user)
-        seed = self._seed(user, mechanism.word, kind)
-        salt = shake_256(seed).digest(kind.size) if kind.size else _java_salt(seed)
-        return credential(mechanism, token_bytes(32), salt, kind.iterations)
+        """A credential that no password matches."""
+        shape = self._shape(mechanism.word, user)
+        seed = self._seed(user, mechanism.word, shape)
+        salt = shake_256(seed).digest(shape.size) if shape.size else _java_salt(seed)
+        return credential(mechanism, token_bytes(32), salt, shape.iterations)
 
     def _changed(self, change: Change) -> None:
         for text, count in ((change.before, -1), (change.after, 1)):
@@ -74,23 +78,23 @@ class DummyCredentials:
 
     def _count(self, word: str, text: str, count: int) -> None:
         try:
-            kept = from_text(text)
+            stored = from_text(text)
         except ScramError:
             return
-        if kept.iterations >= MIN_ITERATIONS:
-            kinds = self._kinds.setdefault(word, Counter())
-            size = 0 if _JAVA.fullmatch(kept.salt) else len(kept.salt)
-            kinds[Kind(size, kept.iterations)] += count
-            self._drawn[word] = [each for each in kinds.most_common(_MOST) if each[1] > 0]
+        if stored.iterations >= MIN_ITERATIONS:
+            shapes = self._shapes.setdefault(word, Counter())
+            size = 0 if _JAVA.fullmatch(stored.salt) else len(stored.salt)
+            shapes[CredentialShape(size, stored.iterations)] += count
+            self._common[word] = [each for each in shapes.most_common(_MOST) if each[1] > 0]
 
-    def _kind(self, word: str, user: str) -> Kind:
-        """Each kind bids with its share; a name goes to the highest bidder (weighted rendezvous)."""
-        there = self._drawn.get(word) or [(_OURS, 1)]
+    def _shape(self, word: str, user: str) -> CredentialShape:
+        """The shape of a user: weighted rendezvous hashing over the shapes, by how many credentials have them."""
+        there = self._common.get(word) or [(_DEFAULT_SHAPE, 1)]
         return min(there, key=lambda each: -log(self._chance(user, word, each[0])) / each[1])[0]
 
-    def _chance(self, user: str, word: str, kind: Kind) -> float:
-        """A number above 0 and up to 1 that nobody else can foretell."""
-        return (int.from_bytes(self._seed(user, word, kind, "draw")[:7], "big") + 1) / 2**56
+    def _chance(self, user: str, word: str, shape: CredentialShape) -> float:
+        """A number above 0 and up to 1 that nobody else can predict."""
+        return (int.from_bytes(self._seed(user, word, shape, "draw")[:7], "big") + 1) / 2**56
 
     def _seed(self, *parts: object) -> bytes:
         return digest(self._key, "\0".join(map(str, parts)).encode(), sha256)

@@ -1,7 +1,7 @@
-"""Who may log in at a listener, and the steps of a login. gate.py carries them over the wire.
+"""The SASL mechanisms PLAIN and SCRAM, on the server's side, without the wire (sasl_authenticator.py).
 
-Unknown users are led through the same steps as others, with a credential that nothing fits, and a refusal never says
-whether the user exists: neither by its words nor by its time.
+Unknown users go through the same steps as others, with a dummy credential that no password matches, and a failure never
+shows whether the user exists: neither by its message nor by its time.
 """
 
 from __future__ import annotations
@@ -26,43 +26,45 @@ MECHANISMS: Final = (PLAIN, *SCRAMS)
 
 
 class LoginFailed(KconfError):
-    """The client is not who it says, or did not say it well. The text may be shown to the client."""
+    """Authentication failed. The message may be sent to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaslConfig:
-    """Who may log in at a listener, and how."""
+    """The SASL settings of a listener."""
 
     mechanisms: tuple[str, ...]
     plain_users: Mapping[str, str] = field(repr=False)  # name → password
     snapshot: Callable[[], Snapshot] = field(repr=False)
-    lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: for good
-    delay: float = 0.1  # seconds between a failed login and its answer
-    largest: int = 524288  # bytes of a frame before anyone is known
-    decoys: DummyCredentials = field(default_factory=DummyCredentials, repr=False)  # for users that do not exist
+    lifetimes: Mapping[str, int] = field(default_factory=dict)  # mechanism → connections.max.reauth.ms; 0: no limit
+    failure_delay: float = 0.1  # seconds before a failure is answered
+    max_receive_size: int = 524288  # bytes of a frame before authentication
+    dummy_credentials: DummyCredentials = field(
+        default_factory=DummyCredentials, repr=False
+    )  # for users that do not exist
 
 
 class SaslExchange(Protocol):
-    """One login under way: tokens go in, tokens come out; `user` is set at the end."""
+    """One authentication under way: tokens go in, tokens come out; `user` is set at the end."""
 
     user: str | None
 
     def step(self, token: bytes) -> bytes: ...
 
 
-def begin(mechanism: str, realm: SaslConfig) -> SaslExchange:
-    """Start a login by one of the realm's mechanisms."""
+def start_exchange(mechanism: str, config: SaslConfig) -> SaslExchange:
+    """Start an authentication by one of the enabled mechanisms."""
     if mechanism == PLAIN:
-        return PlainExchange(realm)
-    return ScramExchange(SCRAMS[mechanism], realm)
+        return PlainExchange(config)
+    return ScramExchange(SCRAMS[mechanism], config)
 
 
 class PlainExchange:
     """RFC 4616: authorization id NUL user NUL password, in one token."""
 
-    def __init__(self, realm: SaslConfig) -> None:
+    def __init__(self, config: SaslConfig) -> None:
         self.user: str | None = None
-        self._users = realm.plain_users
+        self._users = config.plain_users
 
     def step(self, token: bytes) -> bytes:
         parts = token.split(b"\0")
@@ -73,8 +75,8 @@ class PlainExchange:
             authzid, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             raise failed from None
-        decoy, expected = token_urlsafe(), self._users.get(user)
-        same = _equal(password, decoy if expected is None else expected)
+        dummy, expected = token_urlsafe(), self._users.get(user)
+        same = _equal(password, dummy if expected is None else expected)
         if not user or not password or expected is None or not same or authzid not in ("", user):
             raise failed
         self.user = user
@@ -82,17 +84,17 @@ class PlainExchange:
 
 
 def _equal(one: str, other: str) -> bool:
-    """In a time that does not depend on where they differ, nor on the length of the one that is kept."""
+    """In a time that depends neither on where they differ nor on the length of the stored one."""
     key = token_bytes(32)
     return hmac.compare_digest(*(hmac.digest(key, each.encode(), sha256) for each in (one, other)))
 
 
 class ScramExchange:
-    """Two steps, on one credential: the user's, or one that nothing fits."""
+    """Two steps, on one credential: the user's, or a dummy that no password matches."""
 
-    def __init__(self, mechanism: Mechanism, realm: SaslConfig) -> None:
+    def __init__(self, mechanism: Mechanism, config: SaslConfig) -> None:
         self.user: str | None = None
-        self._mechanism, self._realm = mechanism, realm
+        self._mechanism, self._config = mechanism, config
         self._server: ScramServer | None = None
         self._name = ""
         self._known = False
@@ -105,12 +107,14 @@ class ScramExchange:
 
     def _first(self, token: bytes) -> bytes:
         opened = read_client_first(token)
-        text = credential_text(self._realm.snapshot(), opened.user, self._mechanism)
-        decoy = to_text(self._realm.decoys.credential(self._mechanism, opened.user))  # made for all: it takes time
-        kept = from_text(decoy if text is None else text)
-        self._known = text is not None and kept.iterations >= MIN_ITERATIONS
+        text = credential_text(self._config.snapshot(), opened.user, self._mechanism)
+        dummy = to_text(
+            self._config.dummy_credentials.credential(self._mechanism, opened.user)
+        )  # for all: it takes time
+        stored = from_text(dummy if text is None else text)
+        self._known = text is not None and stored.iterations >= MIN_ITERATIONS
         self._name = opened.user
-        used = kept if kept.iterations >= MIN_ITERATIONS else from_text(decoy)
+        used = stored if stored.iterations >= MIN_ITERATIONS else from_text(dummy)
         self._server = ScramServer(self._mechanism, opened, used, token_urlsafe(24))
         return self._server.first()
 

@@ -1,6 +1,6 @@
 """TLS on the server's side: the context of a listener, and the principal that a client's certificate stands for.
 
-The principal is the certificate's subject (subjects.py), sent through `ssl.principal.mapping.rules`:
+The principal is the certificate's subject (security/x509_names.py), sent through `ssl.principal.mapping.rules`:
 RULE:pattern/replacement/[LU] in turn, or DEFAULT.
 """
 
@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kconf.errors import ConfigurationError
 from kconf.security.keystores import key_material, trusted
 from kconf.security.tls import Tls
-from kconf.server.network.listener_config import EndPoint, SecurityProtocol
+from kconf.server.listener_config import EndPoint, SecurityProtocol
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from kconf.security.x509_names import Identity
-    from kconf.server.network.tls_alerts import AlertingSslContext
+    from kconf.server.auth.tls_alerts import AlertingSslContext
 
 
-def server_context(listener: EndPoint, effective: Mapping[str, str]) -> AlertingSslContext:
+def server_context(endpoint: EndPoint, effective: Mapping[str, str]) -> AlertingSslContext:
     """A new context from the `ssl.*` settings that hold for a listener. TLS 1.2 and up."""
     import ssl
 
     from kconf.security.x509_names import Identity
-    from kconf.server.network.tls_alerts import AlertingSslContext
+    from kconf.server.auth.tls_alerts import AlertingSslContext
 
-    given = listener.settings(effective, "ssl.")
+    given = endpoint.settings(effective, "ssl.")
     if given.get("ssl.engine.factory.class"):
-        raise ConfigurationError(f"listener {listener.name}: ssl.engine.factory.class is a Java class")
+        raise ConfigurationError(f"listener {endpoint.name}: ssl.engine.factory.class is a Java class")
     try:
         chain, key, password = key_material(given)
         if chain is None:
@@ -45,45 +45,45 @@ def server_context(listener: EndPoint, effective: Mapping[str, str]) -> Alerting
         _limit_ciphers(context, given.get("ssl.cipher.suites", ""))
         tls.identify(context)
         context.identity = Identity.of(chain)
-        _ask_for_certificates(context, listener, effective, given)
+        _ask_for_certificates(context, endpoint, effective, given)
     except ConfigurationError as error:
-        raise ConfigurationError(f"listener {listener.name}: {error}") from None
+        raise ConfigurationError(f"listener {endpoint.name}: {error}") from None
     except ssl.SSLError as error:
-        raise ConfigurationError(f"listener {listener.name}: TLS cannot be set up: {error.reason or error}") from None
+        raise ConfigurationError(f"listener {endpoint.name}: TLS cannot be set up: {error.reason or error}") from None
     return context
 
 
 def check_same_identity(
-    old: Identity | None, new: Identity | None, listener: EndPoint, effective: Mapping[str, str]
+    old: Identity | None, new: Identity | None, endpoint: EndPoint, effective: Mapping[str, str]
 ) -> None:
     """Refuse a certificate for another name, as Kafka does, unless the settings allow it."""
     if old is None or new is None:
         return
 
     def allowed(what: str) -> bool:
-        return (listener.setting(effective, f"ssl.allow.{what}.changes") or "false").strip().lower() == "true"
+        return (endpoint.setting(effective, f"ssl.allow.{what}.changes") or "false").strip().lower() == "true"
 
     if new.subject != old.subject and not allowed("dn"):
         raise ConfigurationError(
-            f"listener {listener.name}: the new certificate is for {new.subject}, the old one for {old.subject}; "
+            f"listener {endpoint.name}: the new certificate is for {new.subject}, the old one for {old.subject}; "
             "ssl.allow.dn.changes allows it"
         )
     if not new.alternatives >= old.alternatives and not allowed("san"):
         raise ConfigurationError(
-            f"listener {listener.name}: the new certificate lacks alternative names of the old one; "
+            f"listener {endpoint.name}: the new certificate lacks alternative names of the old one; "
             "ssl.allow.san.changes allows it"
         )
 
 
 def _ask_for_certificates(
-    context: SSLContext, listener: EndPoint, effective: Mapping[str, str], given: Mapping[str, str]
+    context: SSLContext, endpoint: EndPoint, effective: Mapping[str, str], given: Mapping[str, str]
 ) -> None:
     import ssl
 
     wanted = given.get("ssl.client.auth", "none").strip().lower()
-    if listener.protocol is SecurityProtocol.SASL_SSL:
-        # As in Kafka: who logs in by SASL is asked for a certificate only where the listener's own setting says so.
-        wanted = effective.get(listener.prefixed("ssl.client.auth"), "none").strip().lower()
+    if endpoint.protocol is SecurityProtocol.SASL_SSL:
+        # As in Kafka: a SASL client is asked for a certificate only if the listener's own setting says so.
+        wanted = effective.get(endpoint.prefixed("ssl.client.auth"), "none").strip().lower()
     modes = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
     if wanted not in modes:
         raise ConfigurationError("ssl.client.auth is required, requested or none")

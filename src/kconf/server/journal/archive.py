@@ -1,8 +1,8 @@
-"""The archive's files: what the journal says, as segments that are never touched again.
+"""The archive's files: the journal, as segments that never change.
 
 The journal itself is the buffer, so a crash at any point loses nothing: a segment is read from the journal, written
-under a hidden name and published whole, and its name says up to where the archive reaches. Whoever comes next goes on
-from there. docs/reference/formats.md shows names and lines. Used from one thread.
+under a hidden name and then renamed, and its name shows its last revision. The next archiver continues from there.
+docs/reference/formats.md shows names and lines. Used from one thread.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, pr
 
 log = getLogger(__name__)
 
-LARGEST = 64 << 20  # bytes, after which a segment is closed
-PAGE = 200  # revisions that are read at once
+MAX_SEGMENT = 64 << 20  # bytes, after which a segment is closed
+PAGE = 200  # revisions read at once
 LAST = 2**63 - 1
 ATTEMPTS = "attempts-"
 REQUEST = ".flush"
@@ -34,7 +34,7 @@ _NAME = re.compile(r"(attempts-)?(\d{20})-(\d{20})-(\d{20})\.jsonl")
 
 
 class Segment(NamedTuple):
-    """What a file's name says of it."""
+    """A segment, from its file name."""
 
     path: Path
     kind: str
@@ -52,24 +52,24 @@ def segments(directory: Path) -> Iterator[Segment]:
 
 
 class Archive:
-    """One cluster's directory, held by one process. `archived` is the last revision that is there for good."""
+    """One cluster's directory, locked by one process. `archived` is the last revision that is archived durably."""
 
     def __init__(self, directory: Path, cluster: str, epoch: int, reader: JournalReader) -> None:
         self.directory = cluster_directory(directory, cluster)
         self.archived = 0
         self.written = 0
         self._cluster, self._epoch, self._reader = cluster, epoch, reader
-        self._tried = 0  # the last attempt that is there for good
+        self._last_attempt = 0  # archived durably
         self._lock: FileLock | None = None
 
     def open(self, current: int) -> None:
-        """Take the directory and find out up to where it reaches; `current` is the store's last revision."""
+        """Lock the directory and find its last revision; `current` is the store's."""
         if self._lock is not None:
             return
         private_directory(self.directory)
         lock = FileLock(self.directory / ".archiver")
         try:
-            sync_directory(self.directory)  # a name that a killed process left may not last yet
+            sync_directory(self.directory)  # a rename by a killed process may not be durable yet
             for part in self.directory.glob(f"{_HIDDEN}-*.part"):
                 part.unlink()
             self._resume(current)
@@ -80,8 +80,8 @@ class Archive:
 
     def _resume(self, current: int) -> None:
         latest = {kind: self._latest(kind) for kind in ("", ATTEMPTS)}
-        tried, done = latest[ATTEMPTS], latest[""]
-        self._tried = tried.last if tried else 0
+        attempts, done = latest[ATTEMPTS], latest[""]
+        self._last_attempt = attempts.last if attempts else 0
         if done is None:
             return
         line = last_line(done.path)
@@ -91,8 +91,8 @@ class Archive:
                 f"{self.directory} reaches to revision {revision}, the store to {current} only:"
                 " a store put back from a copy needs a new directory"
             )
-        kept = self._page(revision - 1, LAST)[:1]
-        if kept and kept[0].number == revision and kept[0].time != time:
+        stored = self._page(revision - 1, LAST)[:1]
+        if stored and stored[0].number == revision and stored[0].time != time:
             raise StoreError(f"{done.path} tells of another past than the store: its revision {revision} is another")
         self.archived = revision
 
@@ -101,14 +101,14 @@ class Archive:
         return max(own, key=lambda each: each.last, default=None)
 
     def catch_up(self, up_to: int = LAST) -> None:
-        """Write what is not there yet, up to this revision, so that a file does not end wherever the disk was fast."""
+        """Write what is missing, up to this revision, so that a fast disk does not end files at random."""
         while self._write_changes(up_to):
             pass
         while self._write_attempts():
             pass
 
     def _write_changes(self, up_to: int) -> bool:
-        """One segment; False where there is nothing to write."""
+        """One segment; False if there is nothing to write."""
         page = self._page(self.archived, up_to)
         if not page:
             return False
@@ -118,16 +118,16 @@ class Archive:
                 for last in page:
                     lines = change_lines(self._cluster, self._epoch, last)
                     file.write(b"".join(_encoded(line) for line in lines))
-                    if file.size >= LARGEST:
+                    if file.size >= MAX_SEGMENT:
                         break
-                page = self._page(last.number, up_to) if file.size < LARGEST else []
+                page = self._page(last.number, up_to) if file.size < MAX_SEGMENT else []
             file.publish(self._name("", first.sequence or first.number, last.sequence or last.number))
         self.archived = last.number
         self.written += 1
         return True
 
     def _write_attempts(self) -> bool:
-        page = self._reader.attempts(self._tried, PAGE)
+        page = self._reader.attempts(self._last_attempt, PAGE)
         if not page:
             return False
         first = last = page[0]
@@ -135,9 +135,9 @@ class Archive:
             while page:
                 for last in page:
                     file.write(_encoded(attempt_line(self._cluster, self._epoch, last)))
-                page = self._reader.attempts(last.number, PAGE) if file.size < LARGEST else []
+                page = self._reader.attempts(last.number, PAGE) if file.size < MAX_SEGMENT else []
             file.publish(self._name(ATTEMPTS, first.number, last.number))
-        self._tried = last.number
+        self._last_attempt = last.number
         self.written += 1
         return True
 
@@ -152,23 +152,23 @@ class Archive:
         return f"{kind}{self._epoch:020d}-{first:020d}-{last:020d}.jsonl"
 
     def requests(self) -> Sequence[Path]:
-        """Files by which `kconf archive flush` asks, and waits for them to go."""
+        """The files by which `kconf archive flush` requests a flush; it waits for their removal."""
         return list(self.directory.glob(f"{REQUEST}-*")) if self.directory.is_dir() else []
 
-    def forget(self, requests: Sequence[Path]) -> None:
+    def remove_requests(self, requests: Sequence[Path]) -> None:
         for each in requests:
             with suppress(OSError):
                 each.unlink()
 
-    def let_go(self) -> None:
-        """Leave the directory to another server."""
+    def release(self) -> None:
+        """Unlock the directory for another server."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def close(self) -> None:
         self._reader.close()
-        self.let_go()
+        self.release()
 
 
 def _encoded(line: dict[str, Any]) -> bytes:
@@ -176,7 +176,7 @@ def _encoded(line: dict[str, Any]) -> bytes:
 
 
 def last_line(path: Path) -> dict[str, Any]:
-    """The last line of a file, whole; StoreError where it is none of ours."""
+    """The last line of a segment. Raises StoreError if it is not complete."""
     with path.open("rb") as file:
         text = _tail(file.fileno(), file.seek(0, os.SEEK_END), lambda data: data.count(b"\n") > 1)
     try:

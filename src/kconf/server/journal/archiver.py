@@ -1,7 +1,8 @@
-"""Takes the journal to the archive: now and then, when enough has come together, when asked, and at the end.
+"""Writes the journal to the archive: at an interval, when a segment is full, on request, and at the end.
+
 Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py).
 A disk that is full or read-only is an alarm in the log, the metrics and /health, and is tried again; the server goes
-on, and the journal keeps what the archive does not have. Of many servers on one store one archives.
+on, and the journal keeps what is not archived. Of many servers on one store one archives.
 """
 
 from __future__ import annotations
@@ -35,55 +36,55 @@ log = getLogger(__name__)
 T = TypeVar("T")
 
 RETRY = 1.0  # seconds after a failure; they double up to the interval
-_WRONG_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
+_NOT_A_DIRECTORY = (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 @dataclass(frozen=True, slots=True)
-class Archiving:
-    """What the static layer says of the archive."""
+class ArchiveSettings:
+    """The settings `archive.*`."""
 
     directory: Path
     interval: float = 60.0
-    enough: int = 8 << 20
+    segment_bytes: int = 8 << 20
 
     @classmethod
-    def of(cls, static: Mapping[str, str]) -> Archiving | None:
-        """None: nothing is archived."""
+    def of(cls, static: Mapping[str, str]) -> ArchiveSettings | None:
+        """None: there is no archive."""
         directory = text_setting(static, ARCHIVE_DIRECTORY)
-        interval, enough = int_setting(static, ARCHIVE_INTERVAL), int_setting(static, ARCHIVE_SEGMENT)
-        return cls(Path(directory), interval / 1000, enough) if directory else None
+        interval, segment = int_setting(static, ARCHIVE_INTERVAL), int_setting(static, ARCHIVE_SEGMENT)
+        return cls(Path(directory), interval / 1000, segment) if directory else None
 
 
 class Archiver:
-    """Follows the service from a task of its own; files are written in a thread of their own."""
+    """Follows the commits from a task of its own; files are written in a thread of their own."""
 
-    def __init__(self, settings: Archiving, service: Service, attempts: AuditLog) -> None:
+    def __init__(self, settings: ArchiveSettings, service: Service, audit_log: AuditLog) -> None:
         self.alarm: str | None = None
         self.failures = 0
-        self.waiting = 0  # revisions that came since the last segment
-        self._settings, self._service, self._attempts = settings, service, attempts
-        self._check_place()
+        self.waiting = 0  # revisions since the last segment
+        self._settings, self._service, self._audit_log = settings, service, audit_log
+        self._check_directory()
         store = service.store
         self._archive = Archive(settings.directory, store.cluster_id, store.epoch, store.journal_reader())
         self._since: int | None = None  # the time of the oldest revision that waits
-        self._gathered = 0  # bytes that wait, about
+        self._waiting_bytes = 0  # about
         self._thread = ThreadPoolExecutor(1, "kconf-archiver")
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def _check_place(self) -> None:
-        """A path that cannot be a directory is a mistake of the start; what else a disk may say is an alarm later."""
+    def _check_directory(self) -> None:
+        """A path that cannot be a directory stops the start; other errors of the disk are alarms later."""
         try:
             private_directory(self._settings.directory)
         except OSError as error:
-            if error.errno in _WRONG_PLACE:
+            if error.errno in _NOT_A_DIRECTORY:
                 why = f"cannot archive to {self._settings.directory}: {error.strerror}"
                 raise ConfigurationError(why) from None
 
     @property
     def archived(self) -> int:
-        """The last revision that is in the archive for good; 0 as long as that is not known."""
+        """The last revision that is archived durably; 0 as long as that is not known."""
         return self._archive.archived
 
     @property
@@ -93,33 +94,33 @@ class Archiver:
 
     @property
     def lag(self) -> float:
-        """For how many seconds the oldest change has waited."""
+        """Seconds that the oldest change has waited."""
         return 0.0 if self._since is None else max(0.0, (self._service.now() - self._since) / 1000)
 
     def start(self) -> None:
-        self._service.subscribe(self.follow)
+        self._service.subscribe(self.on_commit)
         self._task = asyncio.create_task(self._run(), name="archiver")
 
-    def follow(self, revisions: Sequence[Revision]) -> None:
-        """Count what waits; do not wait where it is enough."""
+    def on_commit(self, revisions: Sequence[Revision]) -> None:
+        """Count what waits; write at once if it fills a segment."""
         if self._since is None:
             self._since = revisions[0].time
         self.waiting += len(revisions)
-        self._gathered += sum(map(_size, revisions))
-        if self._gathered >= self._settings.enough and self.alarm is None:
+        self._waiting_bytes += sum(map(_size, revisions))
+        if self._waiting_bytes >= self._settings.segment_bytes and self.alarm is None:
             self._wake.set()
 
     async def flush(self) -> bool:
         """Archive all that is committed by now; False: it could not be."""
-        async with self._turn:
+        async with self._lock:
             return await self._write()
 
     def flush_soon(self) -> None:
-        """The same, from a signal; what asked for it by a file in the archive sees that go once it has been done."""
+        """The same, from a signal. Request files in the archive are removed once it is done."""
         self._request = asyncio.create_task(self._on_request(), name="flush on request")
 
     async def close(self) -> None:
-        """Archive what is left, and let go of the directory."""
+        """Archive what is left, and release the directory."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -138,33 +139,33 @@ class Archiver:
             retry = RETRY if done else min(2 * retry, self._settings.interval)
 
     async def _on_request(self) -> None:
-        asked = await self._in_thread(self._archive.requests)
+        requests = await self._in_thread(self._archive.requests)
         if await self.flush():
-            await self._in_thread(lambda: self._archive.forget(asked))
+            await self._in_thread(lambda: self._archive.remove_requests(requests))
 
     async def _write(self) -> bool:
-        since, waiting, gathered = self._since, self.waiting, self._gathered
+        since, waiting, waiting_bytes = self._since, self.waiting, self._waiting_bytes
         current = self._service.state.snapshot.revision
-        self._since = None  # what comes while we write waits from then on
+        self._since = None  # what is committed meanwhile waits from then on
         try:
             if await self._service.in_store(lambda store: store.acquire_archive_lock()):
-                await self._attempts.flush()
+                await self._audit_log.flush()
                 await self._in_thread(lambda: self._archive.open(current))
                 await self._in_thread(lambda: self._archive.catch_up(current))
             else:
-                await self._in_thread(self._archive.let_go)
-        except Exception as error:  # whatever happens to the archive, the server goes on
+                await self._in_thread(self._archive.release)
+        except Exception as error:  # the edge of the archiver's thread and task: its bugs must not end the archiving
             self._since = since if since is not None else self._since
             self._failed(error)
             return False
-        self.waiting, self._gathered = self.waiting - waiting, self._gathered - gathered
+        self.waiting, self._waiting_bytes = self.waiting - waiting, self._waiting_bytes - waiting_bytes
         if self.alarm is not None:
             log.info("the archive is written again archived=%d", self.archived)
             self.alarm = None
         return True
 
     def _failed(self, error: Exception) -> None:
-        """An alarm is told when it is another one than before."""
+        """Logged only if the alarm is another one than before."""
         self.failures += 1
         match error:
             case StoreError():
@@ -174,8 +175,8 @@ class Archiver:
             case _:
                 alarm = f"an unexpected {type(error).__name__}"
         if alarm != self.alarm:
-            is_ours = isinstance(error, (StoreError, OSError))
-            log.error("nothing is archived: %s", alarm, exc_info=None if is_ours else error)
+            is_expected = isinstance(error, (StoreError, OSError))
+            log.error("nothing is archived: %s", alarm, exc_info=None if is_expected else error)
         self.alarm = alarm
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
@@ -183,5 +184,5 @@ class Archiver:
 
 
 def _size(revision: Revision) -> int:
-    """About the bytes that a revision takes as lines."""
+    """About the bytes that a revision takes in a segment."""
     return sum(450 + len(each.before or "") + len(each.after or "") for each in revision.changes)

@@ -1,11 +1,9 @@
-"""How long the journal is kept: for good, unless the static layer says otherwise.
+"""The retention of the journal: unlimited by default.
 
-journal.retention.ms forgets revisions that are older, journal.retention.revisions those that are more (the settings are
-in configdef/server_settings.py).
-Either or both; whatever goes by one of them goes, but where there is an archive nothing before it is there. The state
-is not touched: it does not need the journal any more. A reader that is behind the oldest revision left is told so
-(OFFSET_OUT_OF_RANGE). In ZooKeeper, which holds everything in memory, it is 7 days and 100,000 revisions where nothing
-is said.
+journal.retention.ms removes revisions older than that, journal.retention.revisions keeps no more than that many
+(configdef/server_settings.py). Either or both; a revision goes if one of them says so, but with an archive only after
+it is archived. The state does not change: it does not need the journal any more. A reader behind the oldest revision
+gets OFFSET_OUT_OF_RANGE. In ZooKeeper, which holds everything in memory, the default is 7 days and 100,000 revisions.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from kconf.store.registry import backend_of
 
 log = getLogger(__name__)
 
-EVERY = 60.0  # seconds between two looks
-TIDY = 10.0
+TRIM_INTERVAL = 60.0  # seconds
+HOUSEKEEP_INTERVAL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Retention:
 
     @classmethod
     def of(cls, static: Mapping[str, str], store: str = "") -> Retention | None:
-        """As the static layer has it; None: the journal is kept for good.
+        """From the static configuration; None: no limit.
 
         A store that holds everything in memory, such as ZooKeeper, has a bounded journal by default.
         """
@@ -47,40 +45,40 @@ class Retention:
         return None if found == cls() else found
 
     async def apply(self, service: Service, up_to: int | None = None) -> int:
-        """Forget what is too old, a part at a time, so that commits get their turn; how many revisions went."""
-        gone = 0
+        """Remove what is too old, a part at a time, so that commits run in between. Returns the number of revisions."""
+        removed = 0
         before = None if self.ms is None else service.now() - self.ms
         while count := await service.in_store(
             lambda store: store.trim(before_time=before, keep_last=self.revisions, up_to=up_to)
         ):
-            gone += count
-        return gone
+            removed += count
+        return removed
 
 
 IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 
-async def tidy(service: Service) -> None:
-    """Let the store do what is due now and then, until cancelled."""
+async def housekeep(service: Service) -> None:
+    """Let the store clean up at an interval, until cancelled."""
     while True:
-        await asyncio.sleep(TIDY)
+        await asyncio.sleep(HOUSEKEEP_INTERVAL)
         try:
             while await service.in_store(lambda store: store.housekeep()):
                 pass
         except StoreError as error:
-            log.debug("the store could not be tidied: %s", error)
+            log.debug("the store could not be cleaned up: %s", error)
 
 
-async def keep(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:
-    """Apply a retention now and again, until cancelled."""
+async def trim(retention: Retention, service: Service, archiver: Archiver | None = None) -> None:
+    """Apply a retention at an interval, until cancelled."""
     while True:
         try:
-            gone = await retention.apply(service, None if archiver is None else archiver.archived)
-            if gone:
-                log.info("journal trimmed revisions=%d oldest=%d", gone, service.store.oldest())
+            removed = await retention.apply(service, None if archiver is None else archiver.archived)
+            if removed:
+                log.info("journal trimmed revisions=%d oldest=%d", removed, service.store.oldest())
         except StoreError as error:
             log.warning("the journal could not be trimmed: %s", error)
-        await asyncio.sleep(EVERY)
+        await asyncio.sleep(TRIM_INTERVAL)
 
 
 def _limit(static: Mapping[str, str], name: str) -> int | None:

@@ -1,127 +1,130 @@
-"""How connections come in by a door: one after the other, while there is room; the rest wait in the system's queue.
+"""Accepts the connections of one listener, one after the other, while there is room; the rest wait in the backlog.
 
-A connection counts from its first moment, before TLS has been agreed on. Where `max.connections` is reached the door
-takes no more until someone goes, as Kafka does; one too many from the same address is closed at once.
+A connection counts from the moment it is accepted, before the TLS handshake. At `max.connections` the listener accepts
+no more until a connection is closed, as in Kafka; a connection beyond `max.connections.per.ip` is closed at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from kconf.engine.access.acls import same_host
+from kconf.server.auth.certificate_reload import ListenerTls
+from kconf.server.listener_config import EndPoint
 from kconf.server.network.connection import Connection
+from kconf.server.network.connection_registry import ConnectionRegistry
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from kconf.server.network.listener import Listener
-    from kconf.server.server import Server
-
 log = getLogger(__name__)
 
 _HANDSHAKE: Final = 15.0  # seconds that a TLS handshake may take
-_PAUSE: Final = 0.5  # seconds until the next try, where the system has nothing left to give
+_RETRY: Final = 0.5  # seconds until the next attempt, when the system has no files or memory left
 
 
 class Acceptor:
-    """Takes connections from a door's sockets, and brings each as far as its protocol."""
+    """Accepts from the sockets of a listener, and brings each connection as far as its protocol."""
 
-    def __init__(self, door: Listener, server: Server) -> None:
-        self._door, self._server, self._guests = door, server, server.guests
-        self._limits, self._listener = server.guests.limits, door.listener
+    def __init__(
+        self,
+        endpoint: EndPoint,
+        tls: ListenerTls | None,
+        registry: ConnectionRegistry,
+        new_connection: Callable[[str], Connection],
+    ) -> None:
+        self._endpoint, self._tls, self._registry, self._new_connection = endpoint, tls, registry, new_connection
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ended = False
+        self._closed = False
 
-    def begin(self, listening: socket.socket) -> None:
+    def start(self, listening: socket.socket) -> None:
         self._sockets.append(listening)
-        self._loop.add_reader(listening, self._arrived, listening)
+        self._loop.add_reader(listening, self._accept, listening)
 
-    def end(self) -> None:
-        """Take no more, and close the sockets. Handshakes under way are broken off."""
-        self._ended = True
+    def close(self) -> None:
+        """Accept no more, and close the sockets. TLS handshakes under way are cancelled."""
+        self._closed = True
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
         for task in tuple(self._tasks):
             task.cancel()
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = self._loop.create_task(work, name=self._listener.name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _arrived(self, listening: socket.socket) -> None:
-        """Someone waits in the queue of the system. Where there are more, they come after others had their turn."""
-        full = self._limits.full(self._listener)
+    def _accept(self, listening: socket.socket) -> None:
+        """Accept one connection. If there are more, the event loop calls again, after other work."""
+        full = self._registry.quotas.full(self._endpoint)
         if full is not None:
-            self._rest(listening, full)
-            self._limits.change().add_done_callback(lambda _: self._resume(listening))
+            self._pause(listening, full)
+            self._registry.quotas.changed().add_done_callback(lambda _: self._resume(listening))
             return
         try:
-            line, (address, *_) = listening.accept()
+            accepted, (address, *_) = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # they have gone again
-        except OSError as error:  # the system has no files or no memory left
-            self._rest(listening, error.strerror or "the system refuses")
-            self._loop.call_later(_PAUSE, self._resume, listening)
+            return  # the client has gone again
+        except OSError as error:  # no files or no memory left
+            self._pause(listening, error.strerror or "the system refuses")
+            self._loop.call_later(_RETRY, self._resume, listening)
             return
-        line.setblocking(False)
-        self._take(line, same_host(address))
+        accepted.setblocking(False)
+        self._admit(accepted, same_host(address))
 
-    def _rest(self, listening: socket.socket, why: str) -> None:
-        """Take nobody for a while."""
-        self._guests.rests(self._listener, why)
+    def _pause(self, listening: socket.socket, reason: str) -> None:
+        self._registry.listener_paused(self._endpoint, reason)
         self._loop.remove_reader(listening)
 
     def _resume(self, listening: socket.socket) -> None:
-        self._guests.goes_on()
-        if not self._ended:
-            self._loop.add_reader(listening, self._arrived, listening)
+        self._registry.listener_resumed()
+        if not self._closed:
+            self._loop.add_reader(listening, self._accept, listening)
 
-    def _take(self, line: socket.socket, host: str) -> None:
-        refusal = self._limits.refusal(host)
-        if refusal is None:
-            self._limits.opened(host, self._listener)
-            self._spawn(self._bring_in(line, host))
+    def _admit(self, accepted: socket.socket, host: str) -> None:
+        reason = self._registry.quotas.over_limit(host)
+        if reason is None:
+            self._registry.quotas.opened(host, self._endpoint)
+            self._spawn(self._set_up(accepted, host))
         else:
-            line.close()
-            self._guests.turned_away(host, refusal)
+            accepted.close()
+            self._registry.rejected(host, reason)
 
-    async def _bring_in(self, line: socket.socket, host: str) -> None:
-        connection = Connection(self._server, self._door, host)
-        context = self._door.context
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = self._loop.create_task(work, name=self._endpoint.name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _set_up(self, accepted: socket.socket, host: str) -> None:
+        connection = self._new_connection(host)
         try:
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if context is None:
-                await self._loop.connect_accepted_socket(lambda: connection, line)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is None:
+                await self._loop.connect_accepted_socket(lambda: connection, accepted)
             else:
-                await self._shake(connection, line, context)
+                await self._handshake(connection, accepted, self._tls.context)
         except OSError as error:
-            log.debug("a connection from %s came to nothing: %s", host, error)
+            log.debug("a connection from %s could not be set up: %s", host, error)
         finally:
-            if not connection.is_made:  # else it counts itself out; the line is the loop's to close
-                self._limits.closed(host, self._listener)
+            if not connection.is_made:  # else the connection does it when it is closed; the loop closes the socket
+                self._registry.quotas.closed(host, self._endpoint)
 
-    async def _shake(self, connection: Connection, line: socket.socket, context: SSLContext) -> None:
-        """Agree on TLS. Who goes away half-way has not failed; who says the wrong thing, or nothing for long, has."""
+    async def _handshake(self, connection: Connection, accepted: socket.socket, context: SSLContext) -> None:
+        """A client that disconnects during the handshake has not failed; one that sends garbage or stalls has."""
         from ssl import SSLError
 
-        from kconf.server.network.tls_alerts import TlsHandshake, current
+        from kconf.server.auth.tls_alerts import TlsHandshake, current
 
-        handshake = TlsHandshake(line)
+        handshake = TlsHandshake(accepted)
         current.set(handshake)  # in this task alone
         try:
             await self._loop.connect_accepted_socket(
-                lambda: connection, line, ssl=context, ssl_handshake_timeout=_HANDSHAKE
+                lambda: connection, accepted, ssl=context, ssl_handshake_timeout=_HANDSHAKE
             )
         except SSLError as error:
-            self._guests.handshake_failed(connection.host, (error.reason or "failed").replace("_", " ").lower())
-            await handshake.settle()
+            self._registry.handshake_failed(connection.host, (error.reason or "failed").replace("_", " ").lower())
+            await handshake.close()
         except ConnectionAbortedError:
-            self._guests.handshake_failed(connection.host, f"it took longer than {_HANDSHAKE:.0f} s")
+            self._registry.handshake_failed(connection.host, f"it took longer than {_HANDSHAKE:.0f} s")

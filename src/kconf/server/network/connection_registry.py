@@ -1,6 +1,7 @@
-"""Who is connected: the set of open connections, how many there may be, and what is counted and said of them.
+"""The open connections of a server, and what is counted and logged about them.
 
-What strangers can cause to be logged is logged at a bounded rate (util/rate_limited_log.py).
+Log lines that strangers can cause are limited in rate (util/rate_limited_log.py). How many connections there may be is
+in connection_quotas.py; a limit on something else, such as connections per user, belongs there too.
 """
 
 from __future__ import annotations
@@ -8,109 +9,125 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from logging import INFO, getLogger
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from kconf.server.connection_context import ConnectionContext
 from kconf.server.counters import Counters
+from kconf.server.listener_config import EndPoint
 from kconf.server.network.connection_quotas import ConnectionQuotas
-from kconf.server.network.listener_config import EndPoint
 from kconf.server.quotas.manager import QuotaManager
 from kconf.service import Service
 from kconf.util.rate_limited_log import RateLimitedLogger
 
-if TYPE_CHECKING:
-    from kconf.server.network.connection import Connection
-
 log = getLogger(__name__)
 
 _GRACE: Final = 10.0  # seconds that open requests get at shutdown
-_LINGER: Final = 1.0  # seconds that peers get to take their last answers
-_LOOKS: Final = 100  # connections looked at before others get their turn
+_LINGER: Final = 1.0  # seconds that clients get to read their last responses
+_BATCH: Final = 100  # connections checked before other tasks may run
+
+
+class OpenConnection(Protocol):
+    """What the registry needs of a connection (connection.py)."""
+
+    context: ConnectionContext
+    last_seen: float
+    busy: bool
+    closing: bool
+
+    @property
+    def is_stuck(self) -> bool: ...
+    def stop(self) -> None: ...
+    def finish(self) -> None: ...
+    def abort(self) -> None: ...
+    def reject(self, delay_ms: int) -> None: ...
 
 
 class ConnectionRegistry:
     """All connections of a server. Used from its event loop only."""
 
-    def __init__(self, service: Service, quotas: QuotaManager, statistics: Counters, now: Callable[[], float]) -> None:
-        self.limits = ConnectionQuotas(service)
-        self._quotas, self._statistics, self._now = quotas, statistics, now
-        self._idle = service.state.ladder.number("connections.max.idle.ms") / 1000
-        self.resting = 0  # sockets from which nobody is taken now
-        self._here: set[Connection] = set()
+    def __init__(self, service: Service, quotas: QuotaManager, counters: Counters, now: Callable[[], float]) -> None:
+        self.quotas = ConnectionQuotas(service)
+        self.now = now
+        self.paused_listeners = 0  # sockets that accept no connections now
+        self._rates, self._counters = quotas, counters
+        self._max_idle = service.state.resolver.number("connections.max.idle.ms") / 1000
+        self._open: set[OpenConnection] = set()
         self._stopping = False
         self._failed_logins = RateLimitedLogger(log)
-        self._crowded = RateLimitedLogger(log)
-        self._refusals = RateLimitedLogger(log, INFO)
+        self._rejections = RateLimitedLogger(log)
+        self._invalid_requests = RateLimitedLogger(log, INFO)
 
     def __len__(self) -> int:
-        return len(self._here)
+        return len(self._open)
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: OpenConnection) -> None:
         if self._stopping:
             connection.abort()
             return
-        self._here.add(connection)
-        self._statistics.connections += 1
-        delay_ms = self._quotas.connected(connection.peer.host)
+        self._open.add(connection)
+        self._counters.connections += 1
+        delay_ms = self._rates.record_connection(connection.context.host)
         if delay_ms:
-            connection.turn_away(delay_ms)
+            connection.reject(delay_ms)
 
-    def closed(self, connection: Connection) -> None:
-        self._here.discard(connection)
+    def closed(self, connection: OpenConnection) -> None:
+        self._open.discard(connection)
 
-    def login_failed(self, host: str, why: str) -> None:
-        self._statistics.failed_logins += 1
-        self._failed_logins.log("login failed peer=%s reason=%r", host, why)
+    def login_failed(self, host: str, reason: str) -> None:
+        self._counters.failed_logins += 1
+        self._failed_logins.log("login failed peer=%s reason=%r", host, reason)
 
-    def handshake_failed(self, host: str, why: str) -> None:
-        """TLS is the first login, and for some the only one."""
-        self._statistics.failed_handshakes += 1
-        self.login_failed(host, f"TLS handshake: {why}")
+    def handshake_failed(self, host: str, reason: str) -> None:
+        """A failed TLS handshake is a failed login too: for some clients it is the only authentication."""
+        self._counters.failed_handshakes += 1
+        self.login_failed(host, f"TLS handshake: {reason}")
 
-    def refused(self, host: str, why: str) -> None:
-        self._statistics.refused += 1
-        self._refusals.log("connection closed peer=%s reason=%r", host, why)
+    def invalid_request(self, host: str, reason: str) -> None:
+        """A connection is closed because of what it sent."""
+        self._counters.invalid_requests += 1
+        self._invalid_requests.log("connection closed peer=%s reason=%r", host, reason)
 
-    def turned_away(self, host: str, why: str) -> None:
-        self._statistics.turned_away += 1
-        self._crowded.log("connection turned away peer=%s reason=%r", host, why)
+    def rejected(self, host: str, reason: str) -> None:
+        self._counters.rejected_connections += 1
+        self._rejections.log("connection rejected peer=%s reason=%r", host, reason)
 
-    def rests(self, listener: EndPoint, why: str) -> None:
-        """A listener takes no more for now; `goes_on` follows."""
-        self.resting += 1
-        self._crowded.log("new connections wait listener=%s reason=%r", listener, why)
+    def listener_paused(self, endpoint: EndPoint, reason: str) -> None:
+        """A listener accepts no connections for now; `listener_resumed` follows."""
+        self.paused_listeners += 1
+        self._rejections.log("listener paused listener=%s reason=%r", endpoint, reason)
 
-    def goes_on(self) -> None:
-        self.resting -= 1
+    def listener_resumed(self) -> None:
+        self.paused_listeners -= 1
 
-    async def sweep(self) -> None:
-        """Close what has been silent for connections.max.idle.ms, looking at a few at a time."""
-        while self._idle >= 0:
-            await asyncio.sleep(min(max(self._idle / 4, 0.05), 30))
-            oldest = self._now() - self._idle
-            for number, connection in enumerate(tuple(self._here)):
-                if number % _LOOKS == _LOOKS - 1:
+    async def close_idle(self) -> None:
+        """Close what has been silent for connections.max.idle.ms, until cancelled."""
+        while self._max_idle >= 0:
+            await asyncio.sleep(min(max(self._max_idle / 4, 0.05), 30))
+            oldest = self.now() - self._max_idle
+            for number, connection in enumerate(tuple(self._open)):
+                if number % _BATCH == _BATCH - 1:
                     await asyncio.sleep(0)
                 if connection.last_seen < oldest and not connection.busy:
                     self._close(connection)
 
-    def _close(self, connection: Connection) -> None:
+    def _close(self, connection: OpenConnection) -> None:
         if connection.closing:
             connection.abort()
         else:
-            self._statistics.idle += 1
+            self._counters.idle_connections += 1
             connection.finish()
 
-    async def leave(self) -> None:
-        """The server stops: all that has been read is answered, and taken if the peer takes it."""
+    async def shutdown(self) -> None:
+        """Answer all requests that have been read, and let clients read the responses, for a limited time."""
         self._stopping = True
-        for connection in tuple(self._here):
+        for connection in tuple(self._open):
             connection.stop()
-        await self._until(lambda: all(each.closing or each.is_stuck for each in self._here), _GRACE)
-        await self._until(lambda: not self._here, _LINGER)
-        for connection in tuple(self._here):
+        await self._until(lambda: all(each.closing or each.is_stuck for each in self._open), _GRACE)
+        await self._until(lambda: not self._open, _LINGER)
+        for connection in tuple(self._open):
             connection.abort()
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        deadline = self._now() + seconds
-        while not condition() and self._now() < deadline:
+        deadline = self.now() + seconds
+        while not condition() and self.now() < deadline:
             await asyncio.sleep(0.005)

@@ -1,20 +1,53 @@
-"""Python classes by name, and what may be told of their failures."""
+"""Loads the policies that server.properties names: Python classes, or the rules of a file."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
+from kconf.configdef.catalog import Catalog
+from kconf.configdef.server_settings import POLICY_FILE, POLICY_TIMEOUT, int_setting, text_setting
 from kconf.errors import ConfigurationError
+from kconf.server.policy.manager import PolicyManager
+from kconf.server.policy.rules_file import RulesFile
+from kconf.server.policy.user_code import UserCodeFailed, call_user_code
+from kconf.server.static_config import ALTER_POLICY, CREATE_POLICY
+
+RULES: Final = "kconf:rules"
+
+
+def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
+    """The configured policies. Raises ConfigurationError if one cannot be loaded: the server does not start."""
+    named = {name: static.get(name, "").strip() for name in (ALTER_POLICY, CREATE_POLICY)}
+    path = text_setting(static, POLICY_FILE)
+    if path and not any(named.values()):
+        named = dict.fromkeys(named, RULES)
+    if path and RULES not in named.values():
+        raise ConfigurationError(f"{POLICY_FILE} is set, but neither {ALTER_POLICY} nor {CREATE_POLICY} is {RULES}")
+    if not path and RULES in named.values():
+        setting = next(each for each in named if named[each] == RULES)
+        raise ConfigurationError(f"{setting}: {RULES} needs {POLICY_FILE}, the path of the rules")
+    rules = RulesFile(path, catalog) if path else None
+    loaded: dict[str, Any] = {}
+    for setting, method in ((ALTER_POLICY, "check_alter"), (CREATE_POLICY, "check_create")):
+        name = named[setting]
+        if name and name != RULES:
+            policy = loaded.get(name) or _new_instance(setting, name, static, catalog)
+            if not callable(getattr(policy, method, None)):
+                raise ConfigurationError(f"{setting}: {name} has no method {method}")
+            loaded[name] = policy
+    loaded[RULES] = rules
+    timeout = int_setting(static, POLICY_TIMEOUT) / 1000
+    return PolicyManager(loaded.get(named[ALTER_POLICY]), loaded.get(named[CREATE_POLICY]), timeout=timeout)
 
 
 def find_class(setting: str, name: str) -> Any:
-    """The class behind `package.module:Class` or `path/to/file.py:Class`; `ConfigurationError` says why not."""
+    """The class of `package.module:Class` or `path/to/file.py:Class`. Raises ConfigurationError."""
     module_name, colon, class_name = name.rpartition(":")
     if not colon:
         raise ConfigurationError(
@@ -22,13 +55,17 @@ def find_class(setting: str, name: str) -> Any:
             "name a Python class as package.module:Class, or kconf:rules with policy.file"
         )
     try:
-        module = _from_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
-        raise ConfigurationError(f"{setting}: cannot import {module_name}: {type(error).__name__}: {error}") from None
+        module = call_user_code(lambda: _import(module_name))
+    except UserCodeFailed as failed:
+        raise ConfigurationError(f"{setting}: cannot import {module_name}: {failed}") from None
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise ConfigurationError(f"{setting}: {module_name} has no class {class_name!r}")
     return found
+
+
+def _import(name: str) -> ModuleType:
+    return _from_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -37,23 +74,24 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
+    sys.modules[name] = module  # dataclasses look up their module there
     spec.loader.exec_module(module)
     return module
 
 
-def where(error: BaseException) -> str:
-    """file:line of the innermost frame, without any value."""
-    trace = error.__traceback__
-    if trace is None:
-        return "?"
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+def _new_instance(setting: str, name: str, static: Mapping[str, str], catalog: Catalog) -> Any:
+    """An instance, configured with the server's properties if it has a `configure` method."""
+    policy_class = find_class(setting, name)
 
+    def make() -> Any:
+        policy = policy_class()
+        configure = getattr(policy, "configure", None)
+        if callable(configure):
+            configure(dict(static))
+        return policy
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """A text that someone else wrote, without the secrets that were within their reach."""
-    for secret in sorted(filter(None, set(secrets)), key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
-    return text
+    secrets = [value for key, value in static.items() if key not in catalog.broker or catalog.broker[key].sensitive]
+    try:
+        return call_user_code(make, secrets=secrets)
+    except UserCodeFailed as failed:
+        raise ConfigurationError(f"{setting}: {name} could not be made: {failed}") from None

@@ -1,7 +1,7 @@
-"""One request at a time per resource, from a policy's question to the commit.
+"""One request at a time per resource, from the question to a policy until the commit.
 
-Otherwise those who write to one resource would take turns in making each other's verdicts old. Locks are taken in the
-order of the names and from empty hands, so no two requests wait for each other.
+Otherwise requests that write to one resource would keep invalidating each other's verdicts. Locks are acquired in the
+order of their names while none is held, so no two requests wait for each other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 
 class ResourceLocks:
-    """The locks that someone holds or waits for, by resource."""
+    """The locks that requests hold or wait for, by resource."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -25,26 +25,26 @@ class ResourceLocks:
 
 
 class ResourceLock:
-    """One request's part in it. `leave` in the end, whatever happened."""
+    """The locks of one request. `release` in the end, whatever happened."""
 
-    def __init__(self, turns: ResourceLocks) -> None:
-        self._turns = turns
+    def __init__(self, locks: ResourceLocks) -> None:
+        self._locks = locks
         self._names: frozenset[str] = frozenset()
         self._held: list[asyncio.Lock] = []
 
-    async def take(self, names: Collection[str]) -> bool:
-        """Take these, with those that are held; True where others had to be waited for, so that things have changed."""
+    async def acquire(self, names: Collection[str]) -> bool:
+        """Acquire these, with those that are held. True: another request had one, so the state may have moved."""
         if self._names.issuperset(names):
             return False
-        self.leave()
+        self.release()
         self._names = self._names.union(names)
-        locks = [self._turns.lock(name) for name in sorted(self._names)]
+        locks = [self._locks.lock(name) for name in sorted(self._names)]
         waited = any(each.locked() for each in locks)
         for each in locks:
             await each.acquire()
             self._held.append(each)
         return waited
 
-    def leave(self) -> None:
+    def release(self) -> None:
         while self._held:
             self._held.pop().release()

@@ -1,7 +1,7 @@
-"""A file of rules that is read again when it changes.
+"""A file of rules that is reloaded when it changes.
 
-It is looked at when someone is about to be judged by it, at most once per second, in a thread of its own. A version
-that is broken, empty or gone leaves the rules in force as they are, and is told once, with line and column.
+It is checked when a request is about to be judged by it, at most once per second, in a thread of its own. A version
+that is invalid, empty or missing leaves the rules in force as they are, and is logged once, with line and column.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ from kconf.configdef.catalog import Catalog
 from kconf.engine.policy.parser import read_rules
 from kconf.engine.policy.rules import Rules
 from kconf.errors import ConfigurationError
+from kconf.server.policy.user_code import UserCodeFailed, call_user_code
 from kconf.util.worker_thread import WorkerThread, WorkTimedOut
 
 log = getLogger(__name__)
 
-_BETWEEN_LOOKS = 1.0  # seconds
-_PATIENCE = 5.0  # seconds for a file that cannot be read, on a network disk, say
-_LARGEST = 4 << 20  # bytes
+_CHECK_INTERVAL = 1.0  # seconds
+_TIMEOUT = 5.0  # seconds for a file that cannot be read, on a network disk, say
+_MAX_BYTES = 4 << 20
 
 Signature = tuple[int, int, int]
 
 
 class RulesFile:
-    """`rules` are those in force. The first reading happens at once, and its mistakes are raised."""
+    """`rules` are those in force. The file is read at once, and its errors are raised."""
 
     def __init__(self, path: str, catalog: Catalog, *, now: Callable[[], float] = monotonic) -> None:
         self.path = path
-        self._catalogue = catalog
+        self._catalog = catalog
         self._now = now
-        self._looked = now()
+        self._checked = now()
         self._lock = asyncio.Lock()
-        self._worker = WorkerThread("kconf-policy-file", _PATIENCE)
+        self._worker = WorkerThread("kconf-policy-file", _TIMEOUT)
         self._seen, data = _read(path)
         self.rules = parse_rules(data, catalog, path)
 
     async def refresh(self) -> None:
-        """Look again, if the last look is a second old."""
-        async with self._lock:  # who comes while another looks waits for what that one sees
-            if self._now() - self._looked < _BETWEEN_LOOKS:
+        """Reload the file if it has changed, unless it was checked less than a second ago."""
+        async with self._lock:  # requests that come during a check wait for its result
+            if self._now() - self._checked < _CHECK_INTERVAL:
                 return
-            self._looked = self._now()
+            self._checked = self._now()
             late = self._worker.stuck
             try:
-                found = await self._worker.run(self._look)
+                found = await self._worker.run(self._reload)
             except WorkTimedOut:
                 if not late:
                     log.error("policy file %s cannot be read now; the rules stay as they are", self.path)
@@ -60,32 +61,32 @@ class RulesFile:
     def close(self) -> None:
         self._worker.close()
 
-    def _look(self) -> Rules | None:
-        """New rules, or None where there is nothing new, or nothing good."""
+    def _reload(self) -> Rules | None:
+        """New rules; None if the file is unchanged or not valid."""
         try:
             if _signature(os.stat(self.path)) == self._seen:
                 return None
             self._seen, data = _read(self.path)
         except (OSError, ConfigurationError) as error:
             reason = f"cannot read {self.path}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            if self._seen != _GONE:
-                self._tell(reason)
-            self._seen = _GONE
+            if self._seen != _MISSING:
+                self._log_error(reason)
+            self._seen = _MISSING
             return None
         try:
-            return parse_rules(data, self._catalogue, self.path)
+            return call_user_code(lambda: parse_rules(data, self._catalog, self.path), expected=(ConfigurationError,))
         except ConfigurationError as error:
             first, *others = str(error).splitlines()
-            self._tell(f"{first} (and {len(others)} more)" if others else first)
-        except Exception as error:
-            self._tell(f"{self.path}: {type(error).__name__}")
+            self._log_error(f"{first} (and {len(others)} more)" if others else first)
+        except UserCodeFailed as failed:
+            self._log_error(f"{self.path}: {failed.kind}")
         return None
 
-    def _tell(self, what: str) -> None:
-        log.error("policy file refused, the rules stay as they were: %s", what)
+    def _log_error(self, reason: str) -> None:
+        log.error("policy file refused, the rules stay as they were: %s", reason)
 
 
-_GONE: Signature = (0, 0, 0)
+_MISSING: Signature = (0, 0, 0)
 
 
 def _signature(status: os.stat_result) -> Signature:
@@ -93,20 +94,20 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _read(path: str) -> tuple[Signature, bytes]:
-    """The bytes, and what the file looked like before they were read: a change meanwhile is seen at the next look."""
+    """The bytes, and the signature before they were read: a change meanwhile is noticed at the next check."""
     try:
         with open(path, "rb") as file:
             seen = _signature(os.fstat(file.fileno()))
-            data = file.read(_LARGEST + 1)
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
+    if len(data) > _MAX_BYTES:
+        raise ConfigurationError(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
     return seen, data
 
 
 def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
-    """The rules of a file's bytes; `ConfigurationError` has every mistake as `path:line:column: sentence`."""
+    """The rules of a file's bytes. ConfigurationError has every error as `path:line:column: sentence`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -117,5 +118,5 @@ def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
 
 
 def load_rules(path: str, catalog: Catalog) -> Rules:
-    """The rules of a file, once."""
+    """The rules of a file, read once."""
     return parse_rules(_read(path)[1], catalog, path)

@@ -1,6 +1,6 @@
-"""What the quota manager measures, in Prometheus' words.
+"""The sensors of the quota manager, as Prometheus metrics.
 
-Entities come and go, and a label is for ever: those that were made to wait longest are named, the others are summed.
+The number of labels is bounded: the entities with the longest throttle time have their own, the others are summed.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from kconf.server.quotas.manager import Measured, Measures, QuotaManager, Who
+from kconf.server.quotas.manager import QuotaManager, Sensor, SensorKey, Sensors
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-MOST_NAMED: Final = 100  # entities of one quota
+MAX_LABELED: Final = 100  # entities of one quota
 _LABELS: Final = ["quota", "user", "client_id", "ip"]
 
 
@@ -29,18 +29,18 @@ def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
         "kconf_quota_usage", "Use now: percent of a thread, connections a second, or tokens owed.", labels=_LABELS
     )
     limits = GaugeMetricFamily("kconf_quota_limit", "The quota that holds.", labels=_LABELS)
-    for name, measures in quotas.measures.items():
-        named = _named(measures)
-        for who, measured in named.items():
-            labels = _labels(name, who)
-            throttles.add_metric(labels, measured.throttles)
-            waited.add_metric(labels, measured.throttled_ms / 1000)
-            usage.add_metric(labels, quotas.use(measured))
-            limits.add_metric(labels, measured.limit)
-        others = [measured for who, measured in measures.items() if who not in named]
+    for name, sensors in quotas.sensors.items():
+        labeled = _labeled(sensors)
+        for key, sensor in labeled.items():
+            labels = _labels(name, key)
+            throttles.add_metric(labels, sensor.throttles)
+            waited.add_metric(labels, sensor.throttled_ms / 1000)
+            usage.add_metric(labels, quotas.usage(sensor))
+            limits.add_metric(labels, sensor.limit)
+        others = [sensor for key, sensor in sensors.items() if key not in labeled]
         labels = [name, "(others)", "(others)", "(others)"]
-        throttles.add_metric(labels, measures.throttles + sum(each.throttles for each in others))
-        waited.add_metric(labels, (measures.throttled_ms + sum(each.throttled_ms for each in others)) / 1000)
+        throttles.add_metric(labels, sensors.throttles + sum(each.throttles for each in others))
+        waited.add_metric(labels, (sensors.throttled_ms + sum(each.throttled_ms for each in others)) / 1000)
     yield throttles
     yield waited
     yield usage
@@ -48,11 +48,11 @@ def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
     yield GaugeMetricFamily("kconf_quota_entities", "Entities that have a quota.", len(quotas.index))
 
 
-def _named(measures: Measures[Any]) -> dict[Who, Measured[Any]]:
-    return dict(nlargest(MOST_NAMED, measures.items(), key=lambda item: item[1].throttled_ms))
+def _labeled(sensors: Sensors[Any]) -> dict[SensorKey, Sensor[Any]]:
+    return dict(nlargest(MAX_LABELED, sensors.items(), key=lambda item: item[1].throttled_ms))
 
 
-def _labels(quota: str, who: Who) -> list[str]:
+def _labels(quota: str, key: SensorKey) -> list[str]:
     if quota == "connection_creation_rate":
-        return [quota, "", "", who[0] or ""]
-    return [quota, who[0] or "", who[1] or "", ""]
+        return [quota, "", "", key[0] or ""]
+    return [quota, key[0] or "", key[1] or "", ""]

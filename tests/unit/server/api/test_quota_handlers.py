@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from immutables import Map
 
+from kconf.engine.policy.hooks import NO_POLICY
 from kconf.engine.quotas.index import QuotaIndex
 from kconf.errors import ErrorCode
 from kconf.model.acl import AclType, Operation
@@ -47,13 +48,13 @@ def refused() -> tuple[ApiRequest, Guard]:
 
 
 def context(index: QuotaIndex | None = None) -> ServerContext:
-    async def change(planner: Any, _caller: RequestContext) -> Any:
-        return planner(SimpleNamespace(snapshot=Snapshot.EMPTY)).outcome
+    async def submit(planner: Any, _context: RequestContext, *, validate_only: bool) -> Any:
+        return planner(SimpleNamespace(snapshot=Snapshot.EMPTY), NO_POLICY).outcome
 
-    service = SimpleNamespace(change=change)
-    attempts = SimpleNamespace(note=lambda *_, **__: None)
+    service = SimpleNamespace(submit=submit)
+    audit_log = SimpleNamespace(record=lambda *_, **__: None)
     quotas = SimpleNamespace(index=index or QuotaIndex(), seen=())
-    return cast(ServerContext, SimpleNamespace(service=service, attempts=attempts, quotas=quotas))
+    return cast(ServerContext, SimpleNamespace(service=service, audit_log=audit_log, quotas=quotas))
 
 
 def test_describing_needs_describe_configs_on_the_cluster() -> None:

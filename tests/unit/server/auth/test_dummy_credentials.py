@@ -24,17 +24,17 @@ def set_(user: str, salt: bytes, iterations: int = 4096, before: str | None = No
     return Change(ChangeKind.CONFIG, user_resource(user), SHA.word, before, text, "set", sensitive=True)
 
 
-def commit(decoys: DummyCredentials, *changes: Change) -> None:
-    decoys.follow([Revision(1, 0, RequestContext(), changes)])
+def commit(dummies: DummyCredentials, *changes: Change) -> None:
+    dummies.on_commit([Revision(1, 0, RequestContext(), changes)])
 
 
-def kinds(decoys: DummyCredentials, names: range = range(1000)) -> Counter[tuple[int, int]]:
-    made = (decoys.credential(SHA, f"nobody-{number}") for number in names)
+def shapes(dummies: DummyCredentials, names: range = range(1000)) -> Counter[tuple[int, int]]:
+    made = (dummies.credential(SHA, f"nobody-{number}") for number in names)
     return Counter((len(each.salt), each.iterations) for each in made)
 
 
 def test_a_store_without_users_shows_what_ours_would_have() -> None:
-    assert kinds(DummyCredentials(KEY)) == {(20, 4096): 1000}
+    assert shapes(DummyCredentials(KEY)) == {(20, 4096): 1000}
 
 
 def test_a_name_has_the_same_salt_each_time_and_on_every_server() -> None:
@@ -50,8 +50,8 @@ def test_kinds_come_as_often_as_among_those_who_exist() -> None:
     changes = [set_(f"a{number}", bytes(20)) for number in range(6)]
     changes += [set_(f"b{number}", bytes(32), 8192) for number in range(3)]
     changes += [set_("c", bytes(64), 16384)]
-    decoys = DummyCredentials(KEY, Snapshot.EMPTY.apply(changes, 1))
-    found = kinds(decoys)
+    dummies = DummyCredentials(KEY, Snapshot.EMPTY.apply(changes, 1))
+    found = shapes(dummies)
     assert found.keys() == {(20, 4096), (32, 8192), (64, 16384)}
     assert 500 < found[20, 4096] < 700
     assert 200 < found[32, 8192] < 400
@@ -59,49 +59,49 @@ def test_kinds_come_as_often_as_among_those_who_exist() -> None:
 
 
 def test_salts_of_java_look_like_salts_of_java() -> None:
-    decoys = DummyCredentials(KEY, Snapshot.EMPTY.apply([set_("alice", JAVA)], 1))
-    salts = [decoys.credential(SHA, f"nobody-{number}").salt for number in range(500)]
+    dummies = DummyCredentials(KEY, Snapshot.EMPTY.apply([set_("alice", JAVA)], 1))
+    salts = [dummies.credential(SHA, f"nobody-{number}").salt for number in range(500)]
     assert all(re.fullmatch(rb"[1-9a-z][0-9a-z]{20,25}", each) for each in salts)
     assert {len(each) for each in salts} >= {25, 26}
     assert {each[:1] for each in salts if len(each) == 26} == {b"1"}, "130 bits do not reach 2 × 36 ** 25"
 
 
 def test_they_follow_what_is_set_and_removed() -> None:
-    decoys = DummyCredentials(KEY)
+    dummies = DummyCredentials(KEY)
     first = set_("alice", bytes(24), 8192)
-    commit(decoys, first)
-    assert kinds(decoys) == {(24, 8192): 1000}
+    commit(dummies, first)
+    assert shapes(dummies) == {(24, 8192): 1000}
     second = set_("alice", bytes(28), 9000, before=first.after)
-    commit(decoys, second)
-    assert kinds(decoys) == {(28, 9000): 1000}
-    commit(decoys, second._replace(before=second.after, after=None, op="delete"))
-    assert kinds(decoys) == {(20, 4096): 1000}
+    commit(dummies, second)
+    assert shapes(dummies) == {(28, 9000): 1000}
+    commit(dummies, second._replace(before=second.after, after=None, op="delete"))
+    assert shapes(dummies) == {(20, 4096): 1000}
 
 
 def test_most_names_keep_their_kind_when_others_come() -> None:
-    decoys = DummyCredentials(KEY)
-    commit(decoys, *(set_(f"a{number}", bytes(20)) for number in range(50)))
-    commit(decoys, *(set_(f"b{number}", bytes(32)) for number in range(50)))
-    before = [decoys.credential(SHA, f"nobody-{number}").salt for number in range(1000)]
-    commit(decoys, set_("c", bytes(32)))
-    after = [decoys.credential(SHA, f"nobody-{number}").salt for number in range(1000)]
+    dummies = DummyCredentials(KEY)
+    commit(dummies, *(set_(f"a{number}", bytes(20)) for number in range(50)))
+    commit(dummies, *(set_(f"b{number}", bytes(32)) for number in range(50)))
+    before = [dummies.credential(SHA, f"nobody-{number}").salt for number in range(1000)]
+    commit(dummies, set_("c", bytes(32)))
+    after = [dummies.credential(SHA, f"nobody-{number}").salt for number in range(1000)]
     moved = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
     assert len(moved) < 30
     assert not any(other.startswith(one) for one, other in moved), "as after a change of password"
 
 
 def test_what_cannot_be_read_or_is_too_weak_is_left_out() -> None:
-    decoys = DummyCredentials(KEY)
+    dummies = DummyCredentials(KEY)
     broken = set_("x", b"")._replace(after="not a credential")
-    commit(decoys, broken, set_("y", bytes(7), 1000))
-    assert kinds(decoys) == {(20, 4096): 1000}
+    commit(dummies, broken, set_("y", bytes(7), 1000))
+    assert shapes(dummies) == {(20, 4096): 1000}
 
 
 @pytest.mark.parametrize("number", [1, 50])
 def test_a_kind_of_its_own_for_everyone_does_not_cost_more_and_more(number: int) -> None:
-    decoys = DummyCredentials(KEY)
-    commit(decoys, *(set_(f"u{each}", bytes(8 + each)) for each in range(number)))
-    assert 1 <= len(kinds(decoys)) <= 16
+    dummies = DummyCredentials(KEY)
+    commit(dummies, *(set_(f"u{each}", bytes(8 + each)) for each in range(number)))
+    assert 1 <= len(shapes(dummies)) <= 16
 
 
 def test_its_key_is_not_shown() -> None:

@@ -13,7 +13,7 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 from kconf.model.snapshot import Snapshot
 from kconf.security.scram import ScramClient, credential, salted_password, to_text
-from kconf.server.auth.mechanisms import LoginFailed, SaslConfig, begin
+from kconf.server.auth.mechanisms import LoginFailed, SaslConfig, start_exchange
 
 PASSWORD = "correct horse battery staple"
 SALT = bytes(range(20))
@@ -30,16 +30,16 @@ def snapshot(iterations: int = 4096) -> Snapshot:
 
 
 STATE = snapshot()
-REALM = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, lambda: STATE)
+CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, lambda: STATE)
 
 
 def test_a_realm_shows_no_password() -> None:
-    assert PASSWORD not in repr(REALM)
+    assert PASSWORD not in repr(CONFIG)
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
 def test_scram(mechanism: Mechanism) -> None:
-    exchange = begin(mechanism.word, REALM)
+    exchange = start_exchange(mechanism.word, CONFIG)
     client = ScramClient(mechanism, "alice", PASSWORD, "nonce")
     client.verify(exchange.step(client.final(exchange.step(client.first()))))
     assert exchange.user == "alice"
@@ -47,7 +47,7 @@ def test_scram(mechanism: Mechanism) -> None:
 
 def test_a_credential_with_too_few_iterations_lets_nobody_in() -> None:
     weak = snapshot(iterations=1000)
-    exchange = begin("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, lambda: weak))
+    exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, lambda: weak))
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", PASSWORD, "nonce")
     with pytest.raises(LoginFailed):
         exchange.step(client.final(exchange.step(client.first())))
@@ -55,7 +55,7 @@ def test_a_credential_with_too_few_iterations_lets_nobody_in() -> None:
 
 
 def test_a_third_step_fails() -> None:
-    exchange = begin("SCRAM-SHA-256", REALM)
+    exchange = start_exchange("SCRAM-SHA-256", CONFIG)
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", "wrong", "nonce")
     final = client.final(exchange.step(client.first()))
     for _ in range(2):
@@ -68,7 +68,7 @@ def plain(user: str) -> Callable[[], None]:
 
     def once() -> None:
         with pytest.raises(LoginFailed):
-            begin("PLAIN", REALM).step(token)
+            start_exchange("PLAIN", CONFIG).step(token)
 
     return once
 
@@ -78,7 +78,7 @@ def scram(user: str) -> Callable[[], None]:
     first = f"n,,n={user},r=abc".encode()
 
     def once() -> None:
-        exchange = begin("SCRAM-SHA-256", REALM)
+        exchange = start_exchange("SCRAM-SHA-256", CONFIG)
         nonce = exchange.step(first).split(b",")[0]
         with pytest.raises(LoginFailed):
             exchange.step(b"c=biws," + nonce + b",p=" + b"A" * 43 + b"=")

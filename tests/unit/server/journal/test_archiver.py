@@ -11,7 +11,7 @@ from kconf.configdef.catalog import kafka_43
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource
-from kconf.server.journal.archiver import Archiver, Archiving
+from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.audit_log import AuditLog
 from kconf.server.journal.retention import Retention
 from kconf.service import Service
@@ -31,7 +31,7 @@ def told(place: Path, story: Story) -> None:
         await service.start()
         await put(service, 10)
         attempts = AuditLog(service, asyncio.get_running_loop().time)
-        archiver = Archiver(Archiving(place / "archive"), service, attempts)
+        archiver = Archiver(ArchiveSettings(place / "archive"), service, attempts)
         try:
             await story(service, archiver)
         finally:
@@ -44,7 +44,7 @@ def told(place: Path, story: Story) -> None:
 async def put(service: Service, count: int) -> None:
     for number in range(count):
         change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, str(number), "set")
-        await service.change(lambda state: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
+        await service.submit(lambda *_: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
 
 
 def test_a_retention_waits_for_the_archive(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_server_that_may_not_archive_leaves_the_directory_to_the_one_that_may(
         service = Service(store, node_id=1, catalog=kafka_43(), static={})
         await service.start()
         await put(service, 2)
-        archiver = Archiver(Archiving(tmp_path), service, AuditLog(service, asyncio.get_running_loop().time))
+        archiver = Archiver(ArchiveSettings(tmp_path), service, AuditLog(service, asyncio.get_running_loop().time))
         assert await archiver.flush()
         assert (archiver.archived, archiver.alarm) == (0, None)
 

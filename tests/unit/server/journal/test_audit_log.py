@@ -13,7 +13,7 @@ from kconf.errors import ApiError, ErrorCode, StoreUnavailable
 from kconf.model.journal import AuditEntry, RequestContext
 from kconf.model.resource import Resource, ResourceType
 from kconf.server.journal import audit_log as attempts
-from kconf.server.journal.audit_log import BURST, CUT, LONGEST, MOST_TEXT, PER_SECOND, AuditLog
+from kconf.server.journal.audit_log import BURST, CUT, MAX_KEYS, MAX_NAME, PER_SECOND, AuditLog
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
 
@@ -30,7 +30,7 @@ class Scene:
         self.attempts = AuditLog(self.service, lambda: self.now)
 
     def refuse(self, times: int = 1, *, caller: RequestContext = CALLER, keys: Sequence[str] = ("k",)) -> None:
-        self.attempts.note(caller, [(ORDERS, keys, REFUSAL)] * times, dry_run=False)
+        self.attempts.record(caller, [(ORDERS, keys, REFUSAL)] * times, dry_run=False)
 
     async def written(self) -> Sequence[AuditEntry]:
         await self.attempts.flush()
@@ -50,15 +50,15 @@ def test_a_refusal_and_a_dry_run_are_written_and_a_success_is_not() -> None:
     async def story() -> None:
         async with scene() as s:
             outcomes = [(ORDERS, ("a",), REFUSAL), (Resource.group("g"), ("b",), None)]
-            s.attempts.note(CALLER, outcomes, dry_run=False)
-            s.attempts.note(CALLER, outcomes, dry_run=True)
+            s.attempts.record(CALLER, outcomes, dry_run=False)
+            s.attempts.record(CALLER, outcomes, dry_run=True)
             found = [(str(each.resource), each.keys, each.code, each.dry_run) for each in await s.written()]
             assert found == [
                 ("topic:orders", ("a",), 40, False),
                 ("topic:orders", ("a",), 40, True),
                 ("group:g", ("b",), 0, True),
             ]
-            assert (s.attempts.kept, s.attempts.dropped) == (3, 0)
+            assert (s.attempts.written, s.attempts.dropped) == (3, 0)
             assert (await s.written())[0].caller == CALLER
 
     asyncio.run(story())
@@ -77,7 +77,7 @@ def test_so_many_at_once_and_so_many_a_second_the_rest_is_counted() -> None:
             assert (len(await s.written()), s.attempts.dropped) == (BURST + allowed, 501 + 1000 - allowed)
             s.now += 3600.0
             s.refuse(BURST + 1)
-            assert (s.attempts.dropped, s.attempts.kept) == (501 + 1000 - allowed + 1, BURST + allowed)
+            assert (s.attempts.dropped, s.attempts.written) == (501 + 1000 - allowed + 1, BURST + allowed)
 
     asyncio.run(story())
 
@@ -87,15 +87,15 @@ def test_what_is_written_is_cut_to_a_length() -> None:
         async with scene() as s:
             long = "x" * 30_000
             who = RequestContext(f"User:{long}", long, "10.0.0.1", "AlterConfigs", 7, long)
-            s.attempts.note(who, [(Resource(77, long), [long] * 500, REFUSAL)], dry_run=False)  # type: ignore[arg-type]
+            s.attempts.record(who, [(Resource(77, long), [long] * 500, REFUSAL)], dry_run=False)  # type: ignore[arg-type]
             s.refuse(keys=[f"key.{n}" for n in range(500)])
             big, many = await s.written()
-            assert (big.resource.type, len(big.resource.name)) == (ResourceType.UNKNOWN, LONGEST)
-            assert len(big.caller.principal) == len(big.caller.client_id) == len(big.caller.reason or "") == LONGEST
-            assert sum(map(len, big.keys)) <= MOST_TEXT + 1
+            assert (big.resource.type, len(big.resource.name)) == (ResourceType.UNKNOWN, MAX_NAME)
+            assert len(big.caller.principal) == len(big.caller.client_id) == len(big.caller.reason or "") == MAX_NAME
+            assert sum(map(len, big.keys)) <= MAX_KEYS + 1
             assert many.keys[:2] == ("key.0", "key.1")
             assert many.keys[-1] == CUT
-            assert len(many.keys) <= MOST_TEXT / 10 + 1
+            assert len(many.keys) <= MAX_KEYS / 10 + 1
 
     asyncio.run(story())
 
@@ -110,7 +110,7 @@ def test_what_the_store_refuses_is_counted_as_dropped() -> None:
         async with scene(FullStore()) as s:
             s.refuse(3)
             await s.attempts.flush()
-            assert (s.attempts.kept, s.attempts.dropped) == (0, 3)
+            assert (s.attempts.written, s.attempts.dropped) == (0, 3)
 
     asyncio.run(story())
 
@@ -135,6 +135,6 @@ def test_nothing_is_taken_after_the_end() -> None:
             s.refuse()
             await s.attempts.close()
             s.refuse()
-            assert (s.attempts.kept, s.attempts.dropped) == (1, 1)
+            assert (s.attempts.written, s.attempts.dropped) == (1, 1)
 
     asyncio.run(story())

@@ -16,8 +16,9 @@ from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.codec.serde import decode
 from kconf.protocol.messages.list_config_changes import ListedRevision
+from kconf.server.connection_context import LongPollTimer
 from kconf.server.journal import change_feed as feeds
-from kconf.server.journal.change_feed import ChangeFeed, LongPollTimer, Page
+from kconf.server.journal.change_feed import ChangeFeed, Page
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
 
@@ -39,8 +40,8 @@ class World:
 
     async def put(self, *resources: Resource, value: str = "1", sensitive: bool = False) -> None:
         changes = [Change(ChangeKind.CONFIG, each, "k", None, value, "set", sensitive) for each in resources]
-        await self.service.change(
-            lambda state: Plan(None, changes), RequestContext("User:a", "tool", "h", "Api", 7, "why")
+        await self.service.submit(
+            lambda *_: Plan(None, changes), RequestContext("User:a", "tool", "h", "Api", 7, "why")
         )
 
     async def after(self, after: int, *, lines: int = 1000, wait: float = 0.0, wanted: Any = EVERYTHING) -> Page:
@@ -94,7 +95,7 @@ def test_a_reader_gets_what_came_after_from_memory_and_from_the_store() -> None:
 
 def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the size of a page, and wherever the border between store and memory lies."""
-    monkeypatch.setattr(feeds, "MOST_READ", 3)
+    monkeypatch.setattr(feeds, "MAX_READ", 3)
 
     async def scene() -> None:
         async with world(before=10) as w:
@@ -115,7 +116,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(monkeypatch: pytest.Monke
 def test_a_page_is_bounded_in_lines_and_bytes_but_has_at_least_one_whole_revision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(feeds, "MOST_BYTES", 1000)
+    monkeypatch.setattr(feeds, "MAX_PAGE_BYTES", 1000)
 
     async def scene() -> None:
         async with world() as w:
@@ -156,13 +157,13 @@ def test_a_waiting_reader_is_woken_by_what_it_waits_for_and_by_nothing_else() ->
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(GROUP)))
-            await until(lambda: w.feed.waiting == 1)
+            await until(lambda: w.feed.waiting_readers == 1)
             for _ in range(5):
                 await w.put(ORDERS)
             assert not waiting.done()
             await w.put(GROUP)
             page = await waiting
-            assert (numbers(page), page.next_after, w.feed.waiting) == ([6], 6, 0)
+            assert (numbers(page), page.next_after, w.feed.waiting_readers) == ([6], 6, 0)
 
     run(scene())
 
@@ -171,22 +172,22 @@ def test_a_time_out_is_an_empty_page_that_goes_on_behind_what_did_not_match() ->
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=0.2, wanted=only(GROUP)))
-            await until(lambda: w.feed.waiting == 1)
+            await until(lambda: w.feed.waiting_readers == 1)
             await w.put(ORDERS)
             page = await waiting
-            assert (numbers(page), page.next_after, page.current, w.feed.waiting) == ([], 1, 1, 0)
+            assert (numbers(page), page.next_after, page.current, w.feed.waiting_readers) == ([], 1, 1, 0)
 
     run(scene())
 
 
 def test_who_waits_through_more_than_is_kept_still_gets_its_change_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It knows that nothing met its filter, and does not page through the store to find that out."""
-    monkeypatch.setattr(feeds, "MOST_KEPT", 4)
+    monkeypatch.setattr(feeds, "MAX_CACHED", 4)
 
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(GROUP)))
-            await until(lambda: w.feed.waiting == 1)
+            await until(lambda: w.feed.waiting_readers == 1)
             for _ in range(50):
                 await w.put(ORDERS)
             await w.put(GROUP)
@@ -263,18 +264,18 @@ def test_a_reader_that_is_too_far_behind_is_told_the_oldest() -> None:
 
 
 def test_memory_is_bounded_in_revisions_and_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "MOST_KEPT", 10)
-    monkeypatch.setattr(feeds, "MOST_HELD", 20_000)
+    monkeypatch.setattr(feeds, "MAX_CACHED", 10)
+    monkeypatch.setattr(feeds, "MAX_CACHED_BYTES", 20_000)
 
     async def scene() -> None:
         async with world() as w:
             for _ in range(30):
                 await w.put(ORDERS)
-            assert len(w.feed._kept) == 10
+            assert len(w.feed._cached) == 10
             await w.put(ORDERS, value="x" * 15_000)
-            assert w.feed._held <= 20_000
+            assert w.feed._cached_bytes <= 20_000
             await w.put(ORDERS, value="x" * 50_000)
-            assert (len(w.feed._kept), w.feed._held) == (0, 0)
+            assert (len(w.feed._cached), w.feed._cached_bytes) == (0, 0)
             assert numbers(await w.after(30)) == [31, 32]
 
     run(scene())
@@ -284,10 +285,10 @@ def test_one_cancelled_reader_leaves_nothing_behind() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = asyncio.create_task(w.after(0, wait=60, wanted=only(ORDERS, GROUP)))
-            await until(lambda: w.feed.waiting == 2)
+            await until(lambda: w.feed.waiting_readers == 2)
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            assert w.feed.waiting == 0
+            assert w.feed.waiting_readers == 0
             await w.put(ORDERS)
 
     run(scene())
@@ -304,11 +305,11 @@ def test_patience_that_ends_is_an_answer_at_once(early: bool) -> None:
                 patience.end()
             waiting = asyncio.create_task(w.feed.after(0, 10, 60, EVERYTHING, patience))
             if not early:
-                await until(lambda: w.feed.waiting == 1)
+                await until(lambda: w.feed.waiting_readers == 1)
                 patience.end()
             async with asyncio.timeout(5):
                 page = await waiting
-            assert (numbers(page), w.feed.waiting) == ([], 0)
+            assert (numbers(page), w.feed.waiting_readers) == ([], 0)
 
     run(scene())
 
@@ -317,8 +318,8 @@ def test_a_feed_at_rest_answers_everyone_and_lets_nobody_wait() -> None:
     async def scene() -> None:
         async with world() as w:
             waiting = [asyncio.create_task(w.after(0, wait=60)) for _ in range(3)]
-            await until(lambda: w.feed.waiting == 3)
-            w.feed.rest()
+            await until(lambda: w.feed.waiting_readers == 3)
+            w.feed.stop_waiting()
             async with asyncio.timeout(5):
                 assert [numbers(await each) for each in waiting] == [[], [], []]
                 assert numbers(await w.after(0, wait=60)) == []
@@ -336,7 +337,7 @@ def test_a_secret_is_sealed_before_anyone_can_ask() -> None:
             (line,) = read((await w.after(0)).revisions[0]).changes
             assert line.sensitive
             assert line.after.startswith("hmac:")
-            assert "hunter2" not in repr(list(w.feed._kept))
+            assert "hunter2" not in repr(list(w.feed._cached))
 
     run(scene())
 

@@ -52,7 +52,7 @@ def test_what_is_too_old_goes(static: Mapping[str, str], oldest: int) -> None:
         for number in range(1, 11):
             now = float(number)
             change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, str(number), "set")
-            await service.change(lambda state: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
+            await service.submit(lambda *_: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
         retention = Retention.of(static)
         assert retention is not None
 
@@ -74,7 +74,7 @@ def test_a_clock_that_is_put_back_does_not_put_the_journal_back() -> None:
             await service.start()
             for _ in range(2):
                 change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, "1", "set")
-                await service.change(lambda state: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
+                await service.submit(lambda *_: Plan(None, [change]), RequestContext())  # noqa: B023 – awaited
                 now -= 10.0
             await service.stop()
         assert [each.time for each in store.changes(0)] == [100_000] * 4

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
@@ -29,16 +30,12 @@ from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, Topic
-from kconf.server.policy.manager import (
-    ALTER,
-    CREATE,
-    UNABLE,
-    PolicyDecision,
-    PolicyManager,
-    load_policies,
-)
+from kconf.server.policy.loader import load_policies
+from kconf.server.policy.manager import PolicyManager
+from kconf.server.policy.plan_check import NOT_EVALUATED, PolicyCheck
 from kconf.server.policy.rules_file import RulesFile
-from kconf.service import Service, State
+from kconf.server.static_config import ALTER_POLICY, CREATE_POLICY
+from kconf.service import Planner, Service, State
 from kconf.store.memory import MemoryStore
 
 CATALOGUE = kafka_43()
@@ -62,9 +59,9 @@ async def service() -> AsyncIterator[Service]:
 
 
 def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks], Plan[Outcomes]]:
-    """A planner that asks the gate as engine/configs/alter.py does, one topic after the other."""
+    """A planner that asks the hooks as engine/configs/alter.py does, one topic after the other."""
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         outcomes: Outcomes = []
         changes: list[Change] = []
         for name in names or ("orders",):
@@ -72,7 +69,7 @@ def setting(key: str, value: str, *names: str) -> Callable[[State, PolicyHooks],
             stored = state.snapshot.overrides(resource)
             try:
                 wish = [AlterConfigOp(OpType.SET, key, value)]
-                gate.alteration(resource, wish, stored, {**stored, key: value}, state.ladder)
+                hooks.alteration(resource, wish, stored, {**stored, key: value}, state.resolver)
             except KafkaError as error:
                 outcomes.append(error.failure())
                 continue
@@ -96,10 +93,35 @@ def outcomes(*questions: Callable[[], None]) -> Plan[Outcomes]:
     return Plan(found)
 
 
-async def decide(
+class Decision(NamedTuple):
+    outcome: Outcomes
+    warnings: list[PolicyWarning]
+
+
+class Remembering:
+    """Policies whose last check can be looked at."""
+
+    def __init__(self, policies: PolicyManager) -> None:
+        self._policies = policies
+        self.last: PolicyCheck | None = None
+
+    def check(self, context: RequestContext, *, validate_only: bool) -> PolicyCheck | None:
+        self.last = self._policies.check(context, validate_only=validate_only)
+        return self.last
+
+
+async def submit(
+    policies: PolicyManager, running: Service, plan: Planner[Outcomes], *, validate_only: bool = False
+) -> Decision:
+    remembering = Remembering(policies)
+    outcome = await running.submit(plan, ADA, remembering, validate_only=validate_only)
+    return Decision(outcome, remembering.last.warnings if remembering.last is not None else [])
+
+
+async def alter(
     policies: PolicyManager, running: Service, key: str, value: str, *names: str, validate_only: bool = False
-) -> PolicyDecision[Outcomes]:
-    return await policies.decide(running, setting(key, value, *names), ADA, validate_only=validate_only)
+) -> Decision:
+    return await submit(policies, running, setting(key, value, *names), validate_only=validate_only)
 
 
 def refused(text: str) -> ApiError:
@@ -157,7 +179,7 @@ def test_without_policies_a_change_is_a_change() -> None:
         policies = load_policies({}, CATALOGUE)
         async with service() as running:
             assert not policies
-            assert await decide(policies, running, "retention.ms", "5") == ([None], [])
+            assert await alter(policies, running, "retention.ms", "5") == ([None], [])
             assert running.state.snapshot.overrides(Resource.topic("orders")) == {"retention.ms": "5"}
 
     asyncio.run(scene())
@@ -173,10 +195,10 @@ def test_rules_fail_their_resource_only_and_in_a_dry_run_too(tmp_path: Path) -> 
         policies = load_policies({FILE: str(file)}, CATALOGUE)
         sentence = "retention.ms is 3600001, and must be at most 1h (rule r)"
         async with service() as running:
-            dry = await decide(policies, running, "retention.ms", "3600001", "orders", "free", validate_only=True)
+            dry = await alter(policies, running, "retention.ms", "3600001", "orders", "free", validate_only=True)
             assert dry.outcome == [refused(sentence), None]
             assert running.state.snapshot.revision == 0
-            wet = await decide(policies, running, "retention.ms", "3600001", "orders", "free")
+            wet = await alter(policies, running, "retention.ms", "3600001", "orders", "free")
             assert wet.outcome == [refused(sentence), None]
             assert dict(running.state.snapshot.configs) == {Resource.topic("free"): {"retention.ms": "3600001"}}
 
@@ -188,7 +210,7 @@ def test_a_warning_is_told_and_logged_and_the_change_is_made(tmp_path: Path, cap
         (tmp_path / "p").write_text(WARN)
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
         async with service() as running:
-            told = await decide(policies, running, "retention.ms", "3600001")
+            told = await alter(policies, running, "retention.ms", "3600001")
             text = "retention.ms is 3600001, and must be at most 1h (rule r)"
             assert told == ([None], [PolicyWarning(Resource.topic("orders"), text)])
             assert f"resource=topic:orders principal=User:ada: {text}" in caplog.text
@@ -202,7 +224,7 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
         policies = load_policies({FILE: str(tmp_path / "p")}, CATALOGUE)
         monkeypatch.setattr("kconf.engine.policy.rules.Rules.judge", lambda *_: 1 / 0)
         async with service() as running:
-            assert (await decide(policies, running, "retention.ms", "1")).outcome == [refused(UNABLE)]
+            assert (await alter(policies, running, "retention.ms", "1")).outcome == [refused(NOT_EVALUATED)]
 
     asyncio.run(scene())
 
@@ -287,7 +309,7 @@ def test_a_class_is_asked_in_a_thread_of_its_own_once_per_change() -> None:
         policies = PolicyManager(policy)
         async with service() as running:
             values = ["10", "12", "13"]
-            told = [await decide(policies, running, "retention.ms", value) for value in values]
+            told = [await alter(policies, running, "retention.ms", value) for value in values]
             assert [each.outcome for each in told] == [[None], [None], [refused("no thirteens")]]
             assert [each.warnings for each in told] == [
                 [],
@@ -309,8 +331,8 @@ def test_a_class_that_raises_fails_its_resource_only(caplog: pytest.LogCaptureFi
     async def scene() -> None:
         policies = PolicyManager(Fussy())
         async with service() as running:
-            assert (await decide(policies, running, "retention.ms", "11")).outcome == [refused(UNABLE)]
-            assert (await decide(policies, running, "retention.ms", "10")).outcome == [None]
+            assert (await alter(policies, running, "retention.ms", "11")).outcome == [refused(NOT_EVALUATED)]
+            assert (await alter(policies, running, "retention.ms", "10")).outcome == [None]
         assert "policy Fussy failed: SystemExit at " in caplog.text
         assert "test_manager.py:" in caplog.text
 
@@ -321,8 +343,8 @@ def test_what_a_class_says_of_a_secret_is_not_logged(caplog: pytest.LogCaptureFi
     async def scene() -> None:
         policies = PolicyManager(Leaky())
         async with service() as running:
-            told = await decide(policies, running, "ssl.keystore.password", "hunter2", "1")
-            assert told.outcome == [refused(UNABLE)]
+            told = await alter(policies, running, "ssl.keystore.password", "hunter2", "1")
+            assert told.outcome == [refused(NOT_EVALUATED)]
         assert "odd value [hidden]" in caplog.text
         assert "hunter2" not in caplog.text
 
@@ -336,21 +358,21 @@ def test_a_class_that_hangs_stops_no_one_else_and_is_asked_again_when_it_is_back
         policy = Stuck()
         policies, free = PolicyManager(policy, timeout=1.0), PolicyManager()
         async with service() as running:
-            slow = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            slow = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
             await asyncio.to_thread(policy.came.wait, 10)
-            assert (await decide(free, running, "segment.ms", "1", "other")).outcome == [None]
+            assert (await alter(free, running, "segment.ms", "1", "other")).outcome == [None]
             assert not slow.done()
-            assert (await slow).outcome == [refused(UNABLE)]
+            assert (await slow).outcome == [refused(NOT_EVALUATED)]
 
             assert policies.hanging
             names = [f"t-{number}" for number in range(20)]  # three spare threads hang too, and then there are none
-            told = await decide(policies, running, "retention.ms", "1", *names)
-            assert told.outcome == [refused(UNABLE)] * 20
+            told = await alter(policies, running, "retention.ms", "1", *names)
+            assert told.outcome == [refused(NOT_EVALUATED)] * 20
             assert policy.asked == 4
             policy.go.set()
             while policies.hanging:
                 await asyncio.sleep(0.01)
-            assert (await decide(policies, running, "retention.ms", "1")).outcome == [None]
+            assert (await alter(policies, running, "retention.ms", "1")).outcome == [None]
         assert caplog.text.count("policy Stuck did not answer in 1.0 s") == 4
 
     asyncio.run(scene())
@@ -361,11 +383,11 @@ def test_a_hanging_class_whose_caller_went_away_is_noticed_by_the_next() -> None
         policy = Stuck()
         policies = PolicyManager(policy, timeout=1.0)
         async with service() as running:
-            gone = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            gone = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
             await asyncio.to_thread(policy.came.wait, 10)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
-            assert (await decide(policies, running, "retention.ms", "2")).outcome == [refused(UNABLE)]
+            assert (await alter(policies, running, "retention.ms", "2")).outcome == [refused(NOT_EVALUATED)]
             assert policies.hanging
             policy.go.set()
 
@@ -385,8 +407,8 @@ def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
         policy = Selective()
         policies = PolicyManager(policy, timeout=1.0)
         async with service() as running:
-            told = await decide(policies, running, "retention.ms", "1", "good", "bad", "better")
-            assert told.outcome == [None, refused(UNABLE), None]
+            told = await alter(policies, running, "retention.ms", "1", "good", "bad", "better")
+            assert told.outcome == [None, refused(NOT_EVALUATED), None]
             assert policies.hanging
             policy.go.set()
 
@@ -394,17 +416,17 @@ def test_a_class_that_hangs_over_one_resource_fails_that_one_only() -> None:
 
 
 def test_two_classes_do_not_wait_for_each_other() -> None:
-    def create(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+    def create(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         topic = Topic("t", UUID(int=1), ((1,),))
-        return outcomes(lambda: gate.creation(topic, {}, state.ladder, assigned=False))
+        return outcomes(lambda: hooks.creation(topic, {}, state.resolver, assigned=False))
 
     async def scene() -> None:
         stuck, both = Stuck(), Both()
         policies = PolicyManager(stuck, both, timeout=30)
         async with service() as running:
-            slow = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            slow = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
             await asyncio.to_thread(stuck.came.wait, 10)
-            assert (await policies.decide(running, create, ADA)).outcome == [None]
+            assert (await submit(policies, running, create)).outcome == [None]
             assert not slow.done()
             stuck.go.set()
             assert (await slow).outcome == [None]
@@ -439,13 +461,13 @@ def _raise(error: BaseException) -> object:
 @pytest.mark.parametrize(
     ("deed", "outcome"),
     [
-        (lambda: False, refused(UNABLE)),
-        (lambda: 0, refused(UNABLE)),
-        (lambda: 5, refused(UNABLE)),
-        (lambda: b"bytes", refused(UNABLE)),
-        (lambda: [1], refused(UNABLE)),
-        (lambda: _raise(Unprintable()), refused(UNABLE)),
-        (lambda: _raise(KeyboardInterrupt()), refused(UNABLE)),
+        (lambda: False, refused(NOT_EVALUATED)),
+        (lambda: 0, refused(NOT_EVALUATED)),
+        (lambda: 5, refused(NOT_EVALUATED)),
+        (lambda: b"bytes", refused(NOT_EVALUATED)),
+        (lambda: [1], refused(NOT_EVALUATED)),
+        (lambda: _raise(Unprintable()), refused(NOT_EVALUATED)),
+        (lambda: _raise(KeyboardInterrupt()), refused(NOT_EVALUATED)),
         (lambda: _raise(PolicyViolation(5)), refused("5")),  # type: ignore[arg-type]
         (lambda: _raise(PolicyViolation()), refused("the policy refuses this")),
         (lambda: _raise(PolicyViolation("half \ud800")), refused("half ?")),
@@ -462,7 +484,7 @@ def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outco
     async def scene() -> None:
         policies = PolicyManager(Odd(deed))  # type: ignore[arg-type]
         async with service() as running:
-            told = await decide(policies, running, "retention.ms", "1")
+            told = await alter(policies, running, "retention.ms", "1")
             assert told.outcome == [outcome]
             assert len(told.warnings) <= 1  # each is told once
 
@@ -483,9 +505,9 @@ def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.
     async def scene() -> None:
         policies = PolicyManager(Chatty())
         async with service() as running:
-            told = await decide(policies, running, "ssl.keystore.password", "refuse-me", "1")
+            told = await alter(policies, running, "ssl.keystore.password", "refuse-me", "1")
             assert told.outcome == [refused("bad: [hidden]")]
-            told = await decide(policies, running, "ssl.keystore.password", "hunter2", "1")
+            told = await alter(policies, running, "ssl.keystore.password", "hunter2", "1")
             assert [each.text for each in told.warnings] == ["fine: [hidden]"]
         assert "hunter2" not in caplog.text
 
@@ -495,17 +517,17 @@ def test_what_a_class_says_to_a_caller_or_warns_of_has_no_secret(caplog: pytest.
 def test_one_resource_named_in_two_ways_is_judged_in_both() -> None:
     """BROKER "1" and "01" are the same broker, and two wishes."""
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         def ask(value: str) -> None:
             wish = [AlterConfigOp(OpType.SET, "background.threads", value)]
-            gate.alteration(Resource.broker(1), wish, {}, {"background.threads": value}, state.ladder)
+            hooks.alteration(Resource.broker(1), wish, {}, {"background.threads": value}, state.resolver)
 
         return outcomes(lambda: ask("1"), lambda: ask("2"))
 
     async def scene() -> None:
         policy = Fussy()
         async with service() as running:
-            assert (await PolicyManager(policy).decide(running, plan, ADA)).outcome == [None, None]
+            assert (await submit(PolicyManager(policy), running, plan)).outcome == [None, None]
         assert len(policy.asked) == 2
 
     asyncio.run(scene())
@@ -516,14 +538,14 @@ def test_a_request_is_planned_twice(validate_only: bool) -> None:
     """Once to see what is asked, once to do it: a third time would only cost."""
     planned = 0
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         nonlocal planned
         planned += 1
-        return setting("retention.ms", "1")(state, gate)
+        return setting("retention.ms", "1")(state, hooks)
 
     async def scene() -> None:
         async with service() as running:
-            await PolicyManager(Fussy()).decide(running, plan, ADA, validate_only=validate_only)
+            await submit(PolicyManager(Fussy()), running, plan, validate_only=validate_only)
         assert planned == 2
 
     asyncio.run(scene())
@@ -538,7 +560,7 @@ def test_who_writes_to_one_resource_takes_turns() -> None:
         async with service() as running:
             values = [str(100 + number) for number in range(30)]
             told = await asyncio.gather(
-                *(decide(policies, running, "retention.ms", value, "hot", f"own-{value}") for value in values)
+                *(alter(policies, running, "retention.ms", value, "hot", f"own-{value}") for value in values)
             )
             assert [each.outcome for each in told] == [[None, None]] * 30
         assert len(policy.asked) == 60  # none had to be asked again
@@ -551,9 +573,9 @@ def test_turns_are_given_back_by_who_goes_away() -> None:
         policy = Stuck()
         policies = PolicyManager(policy, timeout=30)
         async with service() as running:
-            gone = asyncio.create_task(decide(policies, running, "retention.ms", "1"))
+            gone = asyncio.create_task(alter(policies, running, "retention.ms", "1"))
             await asyncio.to_thread(policy.came.wait, 10)
-            waiting = asyncio.create_task(decide(policies, running, "retention.ms", "2"))
+            waiting = asyncio.create_task(alter(policies, running, "retention.ms", "2"))
             await asyncio.sleep(0)
             gone.cancel()
             policy.go.set()
@@ -578,13 +600,13 @@ class Growing:
 def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicPolicy], outcome: ApiError) -> None:
     old, new = (Topic("t", UUID(int=1), ((1,),) * count) for count in (2, 5))
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
-        return outcomes(lambda: gate.growth(old, new, {}, state.ladder))
+    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
+        return outcomes(lambda: hooks.growth(old, new, {}, state.resolver))
 
     async def scene() -> None:
         made = policy()
         async with service() as running:
-            assert (await PolicyManager(None, made).decide(running, plan, ADA)).outcome == [outcome]
+            assert (await submit(PolicyManager(None, made), running, plan)).outcome == [outcome]
         assert getattr(made, "seen", [("t", 2, 5)]) == [("t", 2, 5)]
 
     asyncio.run(scene())
@@ -603,18 +625,18 @@ class Meddler:
         if self._left:
             self._left -= 1
             change = setting("segment.ms", str(self.asked))
-            work = self._running.change(lambda state: change(state, PolicyHooks()), ADA)
+            work = self._running.submit(change, ADA)
             asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
 
 @pytest.mark.parametrize(
-    ("times", "outcome"), [(1, None), (3, None), (99, refused(f"{UNABLE}: topic:orders keeps changing"))]
+    ("times", "outcome"), [(1, None), (3, None), (99, refused(f"{NOT_EVALUATED}: topic:orders keeps changing"))]
 )
 def test_a_verdict_counts_only_for_what_was_judged(times: int, outcome: ApiError | None) -> None:
     async def scene() -> None:
         async with service() as running:
             policy = Meddler(running, times)
-            told = await decide(PolicyManager(policy), running, "retention.ms", "1")
+            told = await alter(PolicyManager(policy), running, "retention.ms", "1")
             assert told.outcome == [outcome]
             assert policy.asked == min(times + 1, 20)
 
@@ -638,10 +660,12 @@ class Both:
 def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(value: str, asked: Sequence[str]) -> None:
     """Kafka 4.3 asks the alter policy first, and the create policy only if that one lets the configs pass."""
 
-    def plan(state: State, gate: PolicyHooks) -> Plan[Outcomes]:
+    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
         try:
-            gate.creation_configs("t", {"compression.type": value}, state.ladder)
-            gate.creation(Topic("t", UUID(int=1), ((1,),)), {"compression.type": value}, state.ladder, assigned=False)
+            hooks.creation_configs("t", {"compression.type": value}, state.resolver)
+            hooks.creation(
+                Topic("t", UUID(int=1), ((1,),)), {"compression.type": value}, state.resolver, assigned=False
+            )
         except KafkaError as error:
             return Plan([error.failure()])
         return Plan([None])
@@ -649,7 +673,7 @@ def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(val
     async def scene() -> None:
         policy = Both()
         async with service() as running:
-            told = await PolicyManager(policy, policy).decide(running, plan, ADA)
+            told = await submit(PolicyManager(policy, policy), running, plan)
         assert told.outcome == ([refused("bad")] if value == "bad" else [None])
         assert policy.asked == asked
 
@@ -671,29 +695,29 @@ class Configured(Both):
 def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
     Configured.made.clear()
 
-    assert load_policies({ALTER: f"{HERE}:Configured", CREATE: f"{HERE}:Configured"}, CATALOGUE)
+    assert load_policies({ALTER_POLICY: f"{HERE}:Configured", CREATE_POLICY: f"{HERE}:Configured"}, CATALOGUE)
     assert len(Configured.made) == 1
 
 
 def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("class Mine:\n    def check_alter(self, proposal): pass\n")
 
-    assert load_policies({ALTER: f"{tmp_path / 'mine.py'}:Mine"}, CATALOGUE)
+    assert load_policies({ALTER_POLICY: f"{tmp_path / 'mine.py'}:Mine"}, CATALOGUE)
 
 
 @pytest.mark.parametrize(
     ("static", "sentence"),
     [
-        ({ALTER: "org.acme.Policy"}, "looks like a Java class"),
-        ({CREATE: "no.such.module:Policy"}, "cannot import no.such.module: ModuleNotFoundError"),
-        ({CREATE: f"{HERE}:Nobody"}, "has no class 'Nobody'"),
-        ({CREATE: f"{HERE}:Fussy"}, "has no method check_create"),
-        ({ALTER: "/no/such.py:X"}, "cannot import /no/such.py: FileNotFoundError"),
-        ({ALTER: f"{HERE}:Meddler"}, "could not be made: TypeError"),
-        ({ALTER: f"{HERE}:Configured", "oops": "hunter2"}, r"could not be made: ValueError: bad \[hidden\]"),
-        ({ALTER: "kconf:rules"}, "needs policy.file"),
+        ({ALTER_POLICY: "org.acme.Policy"}, "looks like a Java class"),
+        ({CREATE_POLICY: "no.such.module:Policy"}, "cannot import no.such.module: ModuleNotFoundError"),
+        ({CREATE_POLICY: f"{HERE}:Nobody"}, "has no class 'Nobody'"),
+        ({CREATE_POLICY: f"{HERE}:Fussy"}, "has no method check_create"),
+        ({ALTER_POLICY: "/no/such.py:X"}, "cannot import /no/such.py: FileNotFoundError"),
+        ({ALTER_POLICY: f"{HERE}:Meddler"}, "could not be made: TypeError"),
+        ({ALTER_POLICY: f"{HERE}:Configured", "oops": "hunter2"}, r"could not be made: ValueError: bad \[hidden\]"),
+        ({ALTER_POLICY: "kconf:rules"}, "needs policy.file"),
         ({FILE: "/no/such.yaml"}, "cannot read /no/such.yaml: No such file"),
-        ({FILE: "x.yaml", ALTER: f"{HERE}:Fussy"}, "policy.file is set, but neither"),
+        ({FILE: "x.yaml", ALTER_POLICY: f"{HERE}:Fussy"}, "policy.file is set, but neither"),
         ({TIMEOUT: "soon"}, "Invalid value soon for configuration policy.timeout.ms: expected a whole number"),
         ({TIMEOUT: "0"}, "Invalid value 0 for configuration policy.timeout.ms: must be from 1 to 600000"),
     ],
@@ -707,7 +731,7 @@ def test_mistakes_in_the_file_stop_the_start_with_all_of_them(tmp_path: Path) ->
     (tmp_path / "p").write_text("verson: 1\nrules: {}\n")
 
     with pytest.raises(ConfigurationError) as stopped:
-        load_policies({ALTER: "kconf:rules", FILE: str(tmp_path / "p")}, CATALOGUE)
+        load_policies({ALTER_POLICY: "kconf:rules", FILE: str(tmp_path / "p")}, CATALOGUE)
     assert len(str(stopped.value).splitlines()) == 2
 
 

@@ -8,8 +8,8 @@ from kconf.model.journal import RequestContext, Revision
 from kconf.model.quota import ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
 from kconf.model.snapshot import Snapshot
 from kconf.server.quotas import manager as quota_manager
-from kconf.server.quotas.manager import Measures, QuotaManager
-from kconf.server.quotas.metrics import MOST_NAMED, quota_families
+from kconf.server.quotas.manager import QuotaManager, Sensors
+from kconf.server.quotas.metrics import MAX_LABELED, quota_families
 
 
 class World:
@@ -27,55 +27,55 @@ class World:
         plan = plan_alter_quotas(self.snapshot, [wish])
         assert not any(plan.outcome.values())
         self.snapshot = self.snapshot.apply(plan.changes, self.snapshot.revision + 1)
-        self.manager.follow([Revision(self.snapshot.revision, 0, RequestContext(), plan.changes)], self.snapshot)
+        self.manager.on_commit([Revision(self.snapshot.revision, 0, RequestContext(), plan.changes)], self.snapshot)
 
 
 def test_nobody_is_measured_while_nobody_is_limited() -> None:
     world = World()
 
-    assert not world.manager.limiting
-    assert world.manager.request("alice", "app", 100.0) == 0
+    assert not world.manager.is_limiting
+    assert world.manager.record_request("alice", "app", 100.0) == 0
     assert len(world.manager.requests) == 0
     world.put({"user": "alice"}, producer_byte_rate=1.0)
-    assert not world.manager.limiting  # byte rates are for the brokers that carry data
+    assert not world.manager.is_limiting  # byte rates are for the brokers that carry data
 
 
 def test_a_request_that_takes_too_long_makes_its_sender_wait_a_window_at_most() -> None:
     world = World()
     world.put({"user": "alice"}, request_percentage=10.0)
 
-    assert world.manager.limiting
-    assert world.manager.request("alice", "app", 1.0) == 0  # 100 over ten seconds: 10 percent, and that is allowed
-    assert world.manager.request("alice", "app", 0.05) == 500
-    assert world.manager.request("alice", "app", 9.0) == 1000
-    assert world.manager.request("bob", "app", 9.0) == 0
+    assert world.manager.is_limiting
+    assert world.manager.record_request("alice", "app", 1.0) == 0  # 100 over ten seconds: 10 percent, which is allowed
+    assert world.manager.record_request("alice", "app", 0.05) == 500
+    assert world.manager.record_request("alice", "app", 9.0) == 1000
+    assert world.manager.record_request("bob", "app", 9.0) == 0
     world.time += 12
-    assert world.manager.request("alice", "app", 0.5) == 0
+    assert world.manager.record_request("alice", "app", 0.5) == 0
 
 
 def test_the_clients_of_a_user_share_its_quota_and_those_with_their_own_do_not() -> None:
     world = World()
     world.put({"user": "alice"}, request_percentage=10.0)
-    world.manager.request("alice", "one", 1.0)
+    world.manager.record_request("alice", "one", 1.0)
 
-    assert world.manager.request("alice", "two", 0.05) > 0
+    assert world.manager.record_request("alice", "two", 0.05) > 0
     world.put({"user": "alice", "client-id": None}, request_percentage=10.0)
-    assert world.manager.request("alice", "two", 0.05) == 0
-    assert world.manager.request("alice", "one", 0.05) == 0
+    assert world.manager.record_request("alice", "two", 0.05) == 0
+    assert world.manager.record_request("alice", "one", 0.05) == 0
 
 
 def test_a_change_acts_on_the_next_request() -> None:
     world = World()
     world.put({"client-id": "app"}, request_percentage=1.0)
-    assert world.manager.request("alice", "app", 1.0) == 1000
+    assert world.manager.record_request("alice", "app", 1.0) == 1000
 
     world.put({"client-id": "app"}, request_percentage=50.0)
-    assert world.manager.request("alice", "app", 0.1) == 0
+    assert world.manager.record_request("alice", "app", 0.1) == 0
     world.put({"client-id": "app"}, request_percentage=1.0)
-    assert world.manager.request("alice", "app", 0.1) == 1000
+    assert world.manager.record_request("alice", "app", 0.1) == 1000
     world.put({"client-id": "app"}, request_percentage=None)
-    assert world.manager.request("alice", "app", 9.0) == 0
-    assert not world.manager.limiting
+    assert world.manager.record_request("alice", "app", 9.0) == 0
+    assert not world.manager.is_limiting
 
 
 def test_a_restart_finds_the_quotas_again() -> None:
@@ -85,8 +85,8 @@ def test_a_restart_finds_the_quotas_again() -> None:
 
     other.load(world.snapshot)
 
-    assert other.limiting
-    assert other.request("alice", "app", 1.0) == 1000
+    assert other.is_limiting
+    assert other.record_request("alice", "app", 1.0) == 1000
 
 
 def test_mutations_are_refused_or_waited_for() -> None:
@@ -97,15 +97,15 @@ def test_mutations_are_refused_or_waited_for() -> None:
     strict = manager.mutation("alice", "app", strict=True)
     assert strict is not None
     assert [strict.charge(name, 30) for name in ("one", "two")] == [True, False]
-    assert manager.mutated("alice", "app", strict) == 5000
+    assert manager.record_mutation("alice", "app", strict) == 5000
 
     world.time += 5
     older = manager.mutation("alice", "app", strict=False)
     assert older is not None
     assert older.charge("two", 30)
-    assert manager.mutated("alice", "app", older) == 15000
+    assert manager.record_mutation("alice", "app", older) == 15000
     assert manager.mutation("bob", "app", strict=True) is None
-    assert manager.mutated("bob", "app", None) == 0
+    assert manager.record_mutation("bob", "app", None) == 0
 
 
 def test_connections_from_an_address_are_counted_and_those_turned_away_are_not() -> None:
@@ -113,34 +113,34 @@ def test_connections_from_an_address_are_counted_and_those_turned_away_are_not()
     world.put({"ip": "10.0.0.1"}, connection_creation_rate=1.0)
     manager = world.manager
 
-    delays = [manager.connected("10.0.0.1") for _ in range(15)]
+    delays = [manager.record_connection("10.0.0.1") for _ in range(15)]
 
     assert delays == [0] * 10 + [1000] * 5
-    assert manager.connected("10.0.0.2") == 0
+    assert manager.record_connection("10.0.0.2") == 0
     world.time += 11
-    assert manager.connected("10.0.0.1") == 0
+    assert manager.record_connection("10.0.0.1") == 0
     world.put({"ip": "10.0.0.1"}, connection_creation_rate=None)
-    assert [manager.connected("10.0.0.1") for _ in range(50)] == [0] * 50
+    assert [manager.record_connection("10.0.0.1") for _ in range(50)] == [0] * 50
 
 
 def test_an_address_is_known_in_any_spelling() -> None:
     world = World()
     world.put({"ip": "0:0:0:0:0:0:0:1"}, connection_creation_rate=1.0)
 
-    assert max(world.manager.connected("::1") for _ in range(15)) == 1000
-    assert max(world.manager.connected("::2") for _ in range(15)) == 0
+    assert max(world.manager.record_connection("::1") for _ in range(15)) == 1000
+    assert max(world.manager.record_connection("::2") for _ in range(15)) == 0
 
 
 def test_each_address_is_counted_on_its_own_under_the_default() -> None:
     world = World()
     world.put({"ip": None}, connection_creation_rate=1.0)
 
-    assert [world.manager.connected(f"10.0.0.{number}") for number in range(50)] == [0] * 50
+    assert [world.manager.record_connection(f"10.0.0.{number}") for number in range(50)] == [0] * 50
 
 
 def test_measures_are_bounded_and_what_was_waited_is_not_forgotten() -> None:
-    measures: Measures[object] = Measures(object, most=2)
-    measures.of(("a", ""), 1.0).waited(70)
+    measures: Sensors[object] = Sensors(object, most=2)
+    measures.of(("a", ""), 1.0).throttled(70)
     measures.of(("b", ""), 1.0)
     measures.of(("a", ""), 1.0)
     measures.of(("c", ""), 1.0)
@@ -152,11 +152,11 @@ def test_measures_are_bounded_and_what_was_waited_is_not_forgotten() -> None:
 
 def test_those_seen_are_bounded_and_the_latest_come_first() -> None:
     manager = QuotaManager(lambda: 0.0)
-    for number in range(quota_manager.MOST_SEEN + 5):
-        manager.saw("User:alice", f"client-{number}")
-    manager.saw("User:alice", "client-7")
+    for number in range(quota_manager.MAX_SEEN + 5):
+        manager.record_client("User:alice", f"client-{number}")
+    manager.record_client("User:alice", "client-7")
 
-    assert len(manager.seen) == quota_manager.MOST_SEEN
+    assert len(manager.seen) == quota_manager.MAX_SEEN
     assert manager.seen[0] == ("alice", "client-7")
     assert ("alice", "client-4") not in manager.seen
 
@@ -164,15 +164,15 @@ def test_those_seen_are_bounded_and_the_latest_come_first() -> None:
 def test_metrics_name_those_who_waited_longest_and_sum_the_others() -> None:
     world = World()
     world.put({"client-id": None}, request_percentage=1.0)
-    for number in range(MOST_NAMED + 20):
-        world.manager.request("alice", f"client-{number}", 0.1 + number / 100_000)
+    for number in range(MAX_LABELED + 20):
+        world.manager.record_request("alice", f"client-{number}", 0.1 + number / 100_000)
 
     families = {family.name: family for family in quota_families(world.manager)}
 
     throttles = families["kconf_quota_throttles"].samples
     requests = [each for each in throttles if each.labels["quota"] == "request_percentage"]
-    assert len(requests) == MOST_NAMED + 1
-    assert sum(each.value for each in requests) == MOST_NAMED + 19  # the first was just in time
+    assert len(requests) == MAX_LABELED + 1
+    assert sum(each.value for each in requests) == MAX_LABELED + 19  # the first was just in time
     assert {each.labels["client_id"] for each in requests} >= {"client-119", "(others)"}
     assert families["kconf_quota_entities"].samples[0].value == 1
     assert max(each.value for each in families["kconf_quota_usage"].samples) > 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -19,14 +18,13 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResource,
 )
-from kconf.server.api import router as dispatch
-from kconf.server.api.error_responses import failed
-from kconf.server.api.router import HANDLERS, ConnectionContext
+from kconf.server.api.router import HANDLERS
 from kconf.server.context import ServerContext
-from kconf.server.counters import Counters
+from kconf.server.error_responses import error_response
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
 from tests.property.wire_values import fullest
+from tests.support.routing import routed
 
 SECRET = "s3cret-of-another-resource"
 SERVED = [(key, version) for key in sorted(HANDLERS) for version in range(APIS[key].min, APIS[key].max + 1)]
@@ -41,11 +39,12 @@ def _context() -> ServerContext:
     return ServerContext.over(service, lambda: 0.0)
 
 
-def _answer(frame: bytes, statistics: Counters) -> bytes:
-    async def answered() -> bytes:
-        made = dispatch.answer(_context(), statistics, ConnectionContext("127.0.0.1", "127.0.0.1", 9092), frame[4:])
-        whole = await made if isinstance(made, Awaitable) else made
-        return b"".join(whole) if isinstance(whole, list) else whole
+def _answer(frame: bytes) -> tuple[bytes, int]:
+    """The response, and how many requests failed."""
+
+    async def answered() -> tuple[bytes, int]:
+        context = _context()
+        return await routed(context, frame), context.counters.failed_requests
 
     return asyncio.run(answered())
 
@@ -69,10 +68,10 @@ def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
     async def later(*_: Any) -> Any:
         raise Broken(SECRET)
 
-    api, statistics = BY_NAME["AlterConfigs"], Counters()
+    api = BY_NAME["AlterConfigs"]
     monkeypatch.setitem(HANDLERS, api.key, later if awaited else at_once)
 
-    frame = _answer(request(api, 2, 7, "client", _alteration()), statistics)
+    frame, failures = _answer(request(api, 2, 7, "client", _alteration()))
 
     correlation, answer = read_response(api, 2, frame[4:])
     assert correlation == 7
@@ -83,20 +82,20 @@ def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
         (-1, None, 4, "1"),
     ]
     assert SECRET.encode() not in frame
-    assert statistics.failures == 1
+    assert failures == 1
     assert "a request failed inside api=AlterConfigs version=2" in caplog.text
 
 
 def test_an_answer_that_cannot_be_written_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of more than 32,767 bytes cannot be said in Kafka's protocol."""
-    api, statistics = BY_NAME["ListConfigResources"], Counters()
+    api = BY_NAME["ListConfigResources"]
     too_long = api.response(0, 0, [_listed("x" * 40_000)])
     monkeypatch.setitem(HANDLERS, api.key, lambda *_: too_long)
 
-    frame = _answer(request(api, 1, 7, "client", api.request()), statistics)
+    frame, failures = _answer(request(api, 1, 7, "client", api.request()))
 
     assert read_response(api, 1, frame[4:])[1].error_code == -1
-    assert statistics.failures == 1
+    assert failures == 1
 
 
 def _listed(name: str) -> Any:
@@ -109,7 +108,7 @@ def _listed(name: str) -> Any:
 def test_every_api_can_say_that_it_failed(key: int, version: int) -> None:
     api = APIS[key]
 
-    answer = failed(api, fullest(api.request, version))
+    answer = error_response(api, fullest(api.request, version))
 
     assert encode(answer, version, api.is_flexible(version))
     assert _codes(answer) == {-1}
@@ -129,11 +128,11 @@ def _codes(answer: Any) -> set[int]:
 
 
 def test_a_failed_request_names_each_of_its_elements() -> None:
-    described = failed(
+    described = error_response(
         BY_NAME["DescribeConfigs"],
         DescribeConfigsRequest([DescribeConfigsResource(2, "a"), DescribeConfigsResource(4, "")]),
     )
-    altered = failed(
+    altered = error_response(
         BY_NAME["IncrementalAlterConfigs"],
         IncrementalAlterConfigsRequest(
             [IncrementalAlterConfigsResource(2, "a", [IncrementalAlterableConfig("k", 0, SECRET)])]

@@ -1,6 +1,6 @@
-"""SaslHandshake (17) and SaslAuthenticate (36) out of place: where nobody logs in, or who has done so already.
+"""SaslHandshake (17) and SaslAuthenticate (36) where no authentication is under way: ILLEGAL_SASL_STATE.
 
-In their place they never come here: the gate of a SASL listener takes them (gate.py).
+On a SASL listener, before and during authentication, auth/sasl_authenticator.py answers both.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconf.errors import ConfigurationError
-from kconf.server.network.listener_config import (
+from kconf.server.listener_config import (
     SecurityProtocol,
     SocketAddress,
     parse_address,

@@ -1,17 +1,19 @@
-"""Listeners: where the server can be reached, and how one talks to it there.
+"""The configuration of listeners: names, addresses, security protocols and per-listener settings.
 
-Said on the command line (`--listen HOST:PORT` is PLAINTEXT, `--listen NAME://HOST:PORT` is what the name stands for),
-or in server.properties as Kafka says it: `listeners`, `advertised.listeners`, `listener.security.protocol.map`. A
-setting of one listener stands behind `listener.name.<listener>.`, and wins over the bare one. Controller listeners are
-skipped.
+From the command line (`--listen HOST:PORT` is PLAINTEXT, `--listen NAME://HOST:PORT` has the protocol of its name), or
+from server.properties as in Kafka: `listeners`, `advertised.listeners`, `listener.security.protocol.map`. A setting of
+one listener has the prefix `listener.name.<listener>.` and takes precedence over the one without. Controller listeners
+are skipped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from errno import EADDRINUSE
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -48,7 +50,7 @@ class SocketAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndPoint:
-    """`advertised` None: clients are told the address by which they reached us."""
+    """`advertised` None: clients get the address at which they reached the server."""
 
     name: str
     protocol: SecurityProtocol
@@ -63,12 +65,12 @@ class EndPoint:
         return f"listener.name.{self.name.lower()}.{key}"
 
     def setting(self, effective: Mapping[str, str], key: str) -> str | None:
-        """What holds here: the listener's own value, else the broker's; None: the default."""
+        """The value in force: the listener's own, else the broker's; None: the default."""
         own = effective.get(self.prefixed(key))
         return effective.get(key) if own is None else own
 
     def settings(self, effective: Mapping[str, str], start: str) -> dict[str, str]:
-        """All settings that hold here and begin like this, without the listener's name."""
+        """All settings in force that have this prefix, without the prefix of the listener."""
         found = {key: value for key, value in effective.items() if key.startswith(start)}
         prefix = self.prefixed("")
         own = {key.removeprefix(prefix): value for key, value in effective.items() if key.startswith(prefix + start)}
@@ -76,7 +78,7 @@ class EndPoint:
 
     @property
     def is_exposed(self) -> bool:
-        """Whether others than this machine may reach it."""
+        """Whether other machines may reach it."""
         host = self.address.host
         if host == "localhost":
             return False
@@ -87,7 +89,7 @@ class EndPoint:
 
     @property
     def is_clear(self) -> bool:
-        """Whether what is said there can be read on the way."""
+        """Whether the traffic is not encrypted."""
         return not self.protocol.tls
 
 
@@ -99,10 +101,21 @@ def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
     return SocketAddress(host.removeprefix("[").removesuffix("]") or everywhere, int(port))
 
 
-def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[EndPoint, ...]:
-    """The listeners that the command line names, else those of the file, else one on loopback.
+@contextmanager
+def explain_bind_error(host: str, port: int) -> Iterator[None]:
+    """Turn an error of a bind into a ConfigurationError with the address and the reason."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
+        why = getattr(error, "strerror", None) or error
+        advice = "; --listen HOST:0 takes a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
-    A bare HOST:PORT has nothing to do with the file; its clients are told the address by which they reached it.
+
+def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[EndPoint, ...]:
+    """The listeners of the command line, else those of the file, else one on loopback.
+
+    The file's advertised address does not apply to HOST:PORT without a name.
     """
     protocols = _protocols(static)
     if given or not static.get("listeners", "").strip():
@@ -127,7 +140,7 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
 
 
 def with_listeners(static: Mapping[str, str], given: Sequence[str], listeners: Iterable[EndPoint]) -> dict[str, str]:
-    """The static layer, with what the command line says about listeners laid over it, so that a describe tells it."""
+    """The static configuration with the listeners of the command line, so that a describe shows them."""
     if not any("://" in each for each in given):
         return dict(static)
     return {**static, "listeners": ",".join(map(str, listeners))}

@@ -1,0 +1,45 @@
+"""DeleteTopics (20)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kconf.engine.policy.hooks import PolicyHooks
+from kconf.engine.topics.delete import Deleted, TopicDeletion, plan_delete_topics, well_formed
+from kconf.errors import ApiError, ErrorCode, KafkaError, RequestTimedOut
+from kconf.model.plan import Plan
+from kconf.model.snapshot import encode_id
+from kconf.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.service import State
+
+
+async def handle(context: ServerContext, request: DeleteTopicsRequest, call: ApiRequest) -> DeleteTopicsResponse:
+    if call.version >= 6:
+        deletions = [TopicDeletion(each.name, UUID(bytes=each.topic_id)) for each in request.topics]
+    else:
+        deletions = [TopicDeletion(name) for name in request.topic_names]
+    quota, charge = mutation_quota(context, call, strict_from=5)
+
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[list[Deleted]]:
+        return plan_delete_topics(state.snapshot, deletions, authorize=call.authorize, charge=charge)
+
+    if not context.service.state.resolver.flag("delete.topic.enable"):
+        code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
+        results = [Deleted(each.name, each.id, ApiError(code)) for each in deletions]
+    else:
+        try:
+            if request.timeout_ms <= 0 and any(well_formed(deletions)):
+                raise RequestTimedOut
+            results = await submit(context, plan, call)
+        except KafkaError as error:
+            results = [Deleted(each.name, each.id, error.failure()) for each in deletions]
+    audit(context, call, {each.name or encode_id(each.id): each.failure for each in results})
+    return DeleteTopicsResponse(throttle_time_ms(context, call, quota), [_result(each) for each in results])
+
+
+def _result(deleted: Deleted) -> DeletableTopicResult:
+    failure = deleted.failure
+    code, message = (failure.code, failure.message) if failure else (0, None)
+    return DeletableTopicResult(deleted.name, deleted.id.bytes, code, message)

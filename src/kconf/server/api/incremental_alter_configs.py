@@ -1,0 +1,87 @@
+"""IncrementalAlterConfigs (44).
+
+The levels of loggers are not state: their resources are altered here, the others by the service, and the response has
+all of them in the order of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kconf.engine.configs.alter import Outcomes, check_node, repeated_resources
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.alteration import AlterConfigOp, ResourceAlterations
+from kconf.model.resource import ResourceType
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG, alter, audit, resource_of, responses
+from kconf.server.context import ApiRequest, ServerContext
+
+
+async def handle(
+    context: ServerContext, request: IncrementalAlterConfigsRequest, call: ApiRequest
+) -> IncrementalAlterConfigsResponse:
+    requested = [
+        ResourceAlterations(
+            resource_of(each.resource_type, each.resource_name),
+            [AlterConfigOp(config.config_operation, config.name, config.value) for config in each.configs],
+            each.expected_revision,
+        )
+        for each in request.resources
+    ]
+    validate_only = request.validate_only
+    outcomes: Outcomes
+    if request.reason is not None and len(request.reason) > MAX_REASON:
+        outcomes = [REASON_TOO_LONG] * len(requested)
+        audit(context, call, requested, outcomes, dry_run=validate_only)
+    else:
+        if request.reason is not None:
+            call = call.with_reason(request.reason)
+        levels = await _alter_loggers(context, requested, call, validate_only=validate_only)
+        others = [each for index, each in enumerate(requested) if index not in levels]
+        outcomes = await alter(context, others, call, replace=False, validate_only=validate_only)
+        if levels:
+            rest = iter(outcomes)
+            outcomes = [levels[index] if index in levels else next(rest) for index in range(len(requested))]
+    return IncrementalAlterConfigsResponse(0, responses(requested, outcomes))
+
+
+async def _alter_loggers(
+    context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest, *, validate_only: bool
+) -> Mapping[int, ApiError | None]:
+    """The outcome of each logger resource, by its index in the request."""
+    loggers = {index: each for index, each in enumerate(requested) if each.resource.type == ResourceType.BROKER_LOGGER}
+    if not loggers:
+        return {}
+    repeated = repeated_resources(requested)
+    outcomes = {
+        index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} stands in the request more than once")
+        if each.resource in repeated
+        else await _alter_logger(context, each, call, validate_only=validate_only)
+        for index, each in loggers.items()
+    }
+    audit(context, call, list(loggers.values()), list(outcomes.values()), dry_run=validate_only, not_stored=True)
+    return outcomes
+
+
+async def _alter_logger(
+    context: ServerContext, requested: ResourceAlterations, call: ApiRequest, *, validate_only: bool
+) -> ApiError | None:
+    name = requested.resource.name
+    try:
+        if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+            raise NotAuthorized
+        if requested.expected > -1:
+            raise InvalidRequest("the levels of loggers have no revision to compare with")
+        broker = context.brokers.find(name)
+        if broker is not None:
+            await context.brokers.alter_loggers(broker, requested.alterations, validate_only=validate_only)
+            return None
+        check_node(name, context.node_id, "")
+        context.loggers.alter(requested.alterations, validate_only=validate_only)
+    except KafkaError as error:
+        return error.failure()
+    return None

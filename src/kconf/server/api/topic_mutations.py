@@ -1,0 +1,55 @@
+"""What CreateTopics, DeleteTopics and CreatePartitions share: mutation quota (KIP-599), timeouts and audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+from kconf.engine.quotas.rates import MutationQuota
+from kconf.engine.topics.placement import Charge, repeated_names
+from kconf.errors import ApiError, StoreError
+from kconf.model.resource import Resource
+from kconf.server.context import ApiRequest, ServerContext, store_error
+from kconf.server.quotas.manager import user_of
+from kconf.service import Planner
+
+T = TypeVar("T")
+
+
+def mutation_quota(
+    context: ServerContext, call: ApiRequest, *, strict_from: int
+) -> tuple[MutationQuota | None, Charge | None]:
+    """KIP-599: versions from `strict_from` on know THROTTLING_QUOTA_EXCEEDED; older ones are granted and throttled."""
+    caller = call.caller
+    strict = call.version >= strict_from
+    quota = context.quotas.mutation(user_of(caller.principal), caller.client_id, strict=strict)
+    return quota, quota.charge if quota else None
+
+
+def throttle_time_ms(context: ServerContext, call: ApiRequest, quota: MutationQuota | None) -> int:
+    return context.quotas.record_mutation(user_of(call.caller.principal), call.caller.client_id, quota)
+
+
+async def submit(context: ServerContext, planner: Planner[T], call: ApiRequest, *, validate_only: bool = False) -> T:
+    """The outcome. Raises KafkaError if the request fails as a whole: a repeated name is then answered twice."""
+    try:
+        return await context.service.submit(planner, call.caller, context.policies, validate_only=validate_only)
+    except StoreError as error:
+        raise store_error(error).error() from None
+
+
+def needs_time(names: Iterable[str], *, except_for: Collection[str] = ()) -> bool:
+    """Whether a request without time (timeout_ms <= 0) would need some.
+
+    As in Kafka: repeated names are refused first; if anything is left, all of it times out, and nothing is done.
+    """
+    given = [*names]
+    return not set(given) <= repeated_names(given).union(except_for)
+
+
+def audit(
+    context: ServerContext, call: ApiRequest, failures: Mapping[str, ApiError | None], *, dry_run: bool = False
+) -> None:
+    if dry_run or any(failures.values()):
+        entries = ((Resource.topic(name), (), failure) for name, failure in failures.items())
+        context.audit_log.record(call.caller, entries, dry_run=dry_run)

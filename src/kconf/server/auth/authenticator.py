@@ -1,0 +1,65 @@
+"""Authenticates the clients of one listener: by SASL, by their TLS certificate, or as ANONYMOUS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from kconf.engine.access.acls import Authorizer
+from kconf.errors import RemoteProtocolError
+from kconf.server.auth.authorizer import authorize_function
+from kconf.server.auth.sasl_authenticator import SaslServerAuthenticator
+from kconf.server.auth.sasl_config import principal_mapping_of, sasl_config_of
+from kconf.server.connection_context import ConnectionContext
+from kconf.server.listener_config import EndPoint
+from kconf.service import Service
+
+
+class ClientRejected(RemoteProtocolError):
+    """A client that is not let in, whatever it sends."""
+
+
+class Authenticator:
+    """Finds out the principal of each connection, and what it may do."""
+
+    def __init__(
+        self, endpoint: EndPoint, service: Service, authorizer: Authorizer | None, now: Callable[[], float]
+    ) -> None:
+        self._authorizer, self._now = authorizer, now
+        self._sasl = sasl_config_of(endpoint, service) if endpoint.protocol.sasl else None
+        self._principal_of = principal_mapping_of(endpoint, service) if endpoint.protocol.tls else None
+
+    def authenticate(
+        self, connection: ConnectionContext, transport: asyncio.BaseTransport
+    ) -> SaslServerAuthenticator | None:
+        """The SASL exchange that the client must complete before its requests are answered; None: it is authenticated.
+
+        Raises ClientRejected.
+        """
+        connection.authorize = _deny_all
+        if self._sasl is not None:
+            return SaslServerAuthenticator(
+                self._sasl, lambda user: self._identify(connection, f"User:{user}"), self._now
+            )
+        principal = connection.principal
+        if self._principal_of is not None:
+            certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            if certificate is not None:
+                try:
+                    mapped = self._principal_of(certificate)
+                except ValueError as error:  # not DER
+                    raise ClientRejected(str(error)) from None
+                if mapped is None:
+                    raise ClientRejected("no rule of ssl.principal.mapping.rules fits the client's certificate")
+                principal = mapped
+        self._identify(connection, principal)
+        return None
+
+    def _identify(self, connection: ConnectionContext, principal: str) -> None:
+        connection.principal = principal
+        connection.authorize = authorize_function(self._authorizer, principal, connection.host)
+
+
+def _deny_all(*_: object) -> bool:
+    """Until a client is authenticated."""
+    return False
