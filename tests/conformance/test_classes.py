@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zipfile import ZipFile
 
-from kconf.configdef.classes import KNOWN_CLASSES
+from kconf.configdef.java.classes import KNOWN_CLASSES
 from lab.jars import classpath, jar_dir
 
 OF_3_9 = {"kafka.security.authorizer.AclAuthorizer"}  # means our authorizer, as its successor does

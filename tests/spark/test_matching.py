@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kconf.engine.policy.regex import anchored, compile_regex
 from kconf.engine.policy.rules import NamePattern
 from kconf.spark.delta_tables import local
-from kconf.spark.transforms.matching import matches_pattern, matches_regex
+from kconf.spark.transforms.values import matches_pattern, matches_regex
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

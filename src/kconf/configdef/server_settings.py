@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kconf.configdef.define import BOOLEAN, HIGH, INT, LONG, LOW, MEDIUM, READ_ONLY, STRING
+from kconf.configdef.java.parsing import InvalidValue, Value
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value
 from kconf.configdef.validate import validate
 from kconf.configdef.validators import AT_LEAST_1, Validator, between, one_of
 from kconf.errors import ConfigurationError, InvalidConfig

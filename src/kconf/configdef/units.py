@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kconf.configdef.java.parsing import InvalidValue, Value, parse, render
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value, parse, render
 from kconf.errors import ConfigurationError
 from kconf.model.entry import ValueType
 

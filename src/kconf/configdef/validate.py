@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kconf.configdef.java.parsing import Value, parse, render
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import Value, parse, render
 from kconf.configdef.validators import collapse
 from kconf.errors import InvalidConfig
 

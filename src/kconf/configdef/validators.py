@@ -15,8 +15,8 @@ from functools import cache
 from math import fmod
 from typing import Final
 
-from kconf.configdef.java_regex import is_java_regex
-from kconf.configdef.parsing import InvalidValue, Value, trim
+from kconf.configdef.java.parsing import InvalidValue, Value, trim
+from kconf.configdef.java.regex import is_java_regex
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ def display_names(resource: Resource, key: str) -> dict[str, Any]:
     if resource.type is ResourceType.SCRAM:
         return {"resource": f"user:{resource.name}"}
     if resource.type is ResourceType.ACL:
-        from kconf.operations.acls import acl_fields
+        from kconf.operations.access.acls import acl_fields
 
         fields = acl_fields(binding_of(ResourcePattern.of(resource), key))
         who = f"{fields['permission']} {fields['principal']} {fields['operation']}"

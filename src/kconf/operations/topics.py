@@ -9,7 +9,7 @@ from kconf.errors import ApiError, ErrorCode
 from kconf.model.resource import INTERNAL_TOPICS, Resource
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import TOPIC, ChangePlan, PlannedChange
-from kconf.operations.policy_check import check_creation, check_growth, load_policy, with_verdicts
+from kconf.operations.policy.check import check_creation, check_growth, load_policy, with_verdicts
 from kconf.operations.selectors import Selector, is_one_resource, parse_selector, resolve
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kconf.configdef.java.parsing import InvalidValue, Value
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value
 from kconf.configdef.units import read_amount, unit_of
 from kconf.model.entry import ValueType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.configdef.java_regex import is_java_regex
+from kconf.configdef.java.regex import is_java_regex
 
 
 @pytest.mark.parametrize(

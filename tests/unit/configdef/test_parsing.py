@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconf.configdef.classes import KNOWN_CLASSES
-from kconf.configdef.parsing import InvalidValue, Value, java_double, parse, render, trim
+from kconf.configdef.java.classes import KNOWN_CLASSES
+from kconf.configdef.java.parsing import InvalidValue, Value, java_double, parse, render, trim
 from kconf.model.entry import ValueType
 
 INT, SHORT, LONG, DOUBLE = ValueType.INT, ValueType.SHORT, ValueType.LONG, ValueType.DOUBLE

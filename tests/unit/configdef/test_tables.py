@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from kconf.configdef.broker import BROKER, BROKER_39
-from kconf.configdef.classes import KNOWN_CLASSES
 from kconf.configdef.client_metrics import CLIENT_METRICS
 from kconf.configdef.group import GROUP
+from kconf.configdef.java.classes import KNOWN_CLASSES
 from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey, UpdateMode
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, SCRAM, USER_QUOTA
 from kconf.configdef.topic import TOPIC, TOPIC_39

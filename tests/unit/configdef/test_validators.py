@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kconf.configdef import validators as checks
-from kconf.configdef.parsing import InvalidValue, Value, parse
+from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.validators import Validator, above_zero, between, collapse, list_of, one_of, one_of_any_case
 from kconf.model.entry import ValueType
 

@@ -13,7 +13,7 @@ from kconf.cli.common.target import add_target, on_each, target, targets
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
-from kconf.operations.acls import (
+from kconf.operations.access.acls import (
     OPERATIONS,
     RESOURCE_TYPES,
     acl_fields,

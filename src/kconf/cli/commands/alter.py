@@ -9,8 +9,8 @@ from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.execute import execute
 from kconf.cli.common.target import add_target, target
-from kconf.cli.common.terminal import prompt_secret, read_stdin
 from kconf.cli.output.result import CommandResult
+from kconf.cli.terminal.input import prompt_secret, read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.alteration import OpType
 from kconf.operations.selectors import is_selector, parse_selector, parse_selectors

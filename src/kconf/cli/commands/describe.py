@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_target, on_each, targets
-from kconf.cli.common.terminal import read_stdin
 from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.terminal.input import read_stdin
 from kconf.operations.selectors import is_one_resource, parse_selectors, resolve
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.client.contexts.context import Context
 from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
-from kconf.operations.scram import MECHANISMS, delete_request, set_request
+from kconf.operations.access.scram import MECHANISMS, delete_request, set_request
 from kconf.operations.target import Target
 
 if TYPE_CHECKING:
-    from kconf.operations.scram_store import StoredCredentials
+    from kconf.operations.access.scram_store import StoredCredentials
 
 _VARIABLE: Final = "KCONF_SCRAM_PASSWORD"
 _DEFAULT_STORE: Final = "kconf.db"
@@ -141,7 +141,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 def _stored(url: str) -> Iterator[StoredCredentials]:
     import logging
 
-    from kconf.operations.scram_store import StoredCredentials, own_name
+    from kconf.operations.access.scram_store import StoredCredentials, own_name
 
     logging.getLogger("kconf").addHandler(logging.NullHandler())
     with StoredCredentials(url, principal=f"User:{own_name()}") as store:

@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _typed(shell: Shell) -> Iterable[str]:
-    from kconf.cli.common.line_reader import read_lines
+    from kconf.cli.terminal.line_reader import read_lines
 
     return read_lines(shell)
 

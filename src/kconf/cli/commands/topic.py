@@ -12,8 +12,8 @@ from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.plan_output import plan_columns
 from kconf.cli.common.target import add_target, on_each, target, targets
-from kconf.cli.common.terminal import prompt_secret, read_stdin
 from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.terminal.input import prompt_secret, read_stdin
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.resource import ResourceType
 

@@ -19,7 +19,7 @@ def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> N
     """The differences as items, checked by the policy of the context. Nothing is changed."""
     from kconf.operations.declarative.changes import plan_of
     from kconf.operations.declarative.topics import check_topics
-    from kconf.operations.policy_check import check_policy
+    from kconf.operations.policy.check import check_policy
 
     result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
     result.facts.update(context=target.name, cluster=plan.cluster)

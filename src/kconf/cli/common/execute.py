@@ -30,7 +30,7 @@ def execute(
     columns: Sequence[ResultColumn] = (),
 ) -> None:
     """Check the policy of the context, then execute the request, or with `--dry-run` validate it."""
-    from kconf.operations.policy_check import check_policy
+    from kconf.operations.policy.check import check_policy
 
     result.columns = list(columns) or plan_columns()
     result.hidden |= NOT_IN_TABLES

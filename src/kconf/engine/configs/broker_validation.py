@@ -22,7 +22,7 @@ from kconf.configdef.dynamic import (
     THREAD_POOLS,
     without_listener,
 )
-from kconf.configdef.java_regex import is_java_regex
+from kconf.configdef.java.regex import is_java_regex
 from kconf.configdef.key import ConfigDef, UpdateMode
 from kconf.configdef.validate import validate
 from kconf.engine.configs.resolver import ConfigResolver

@@ -17,8 +17,8 @@ from typing import Any
 
 from kconf.configdef.catalog import Catalog
 from kconf.configdef.dynamic import base_name, broker_synonyms
+from kconf.configdef.java.parsing import InvalidValue, parse
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, parse
 from kconf.configdef.validate import normalize
 from kconf.model.entry import Entry, Source, Synonym, ValueType, View
 from kconf.model.resource import Overrides

@@ -6,8 +6,8 @@ Every value is checked alone first (configdef/), then beside the others, with th
 from __future__ import annotations
 
 from kconf.configdef.dynamic import GROUP_BOUNDS, SESSION_OVER_HEARTBEAT
+from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.key import ConfigDef, ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value, parse
 from kconf.configdef.validate import invalid_value_message, validate
 from kconf.configdef.validators import ANY_LIST, collapse
 from kconf.engine.configs.resolver import ConfigResolver

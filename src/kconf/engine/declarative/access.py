@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from kconf.configdef.java.parsing import InvalidValue
 from kconf.configdef.key import ConfigDef
-from kconf.configdef.parsing import InvalidValue
 from kconf.configdef.units import read_amount
 from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
 from kconf.engine.declarative.reader import DeclarationReader

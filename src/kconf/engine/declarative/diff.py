@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from json import dumps
 from typing import NamedTuple
 
+from kconf.configdef.java.parsing import parse
 from kconf.configdef.key import ConfigDef
-from kconf.configdef.parsing import parse
 from kconf.configdef.validators import collapse
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic, SecretSource, SourceLocation

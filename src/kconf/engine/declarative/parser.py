@@ -12,8 +12,8 @@ from functools import partial
 from typing import Final
 
 from kconf.configdef.dynamic import base_name
+from kconf.configdef.java.parsing import InvalidValue, render
 from kconf.configdef.key import ConfigDef, ConfigKey
-from kconf.configdef.parsing import InvalidValue, render
 from kconf.configdef.units import NUMBERS, read_amount
 from kconf.engine.declarative.access import AccessReader
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic

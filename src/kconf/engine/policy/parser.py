@@ -12,8 +12,8 @@ from typing import Final
 
 from kconf.configdef.catalog import Catalog
 from kconf.configdef.dynamic import base_name
+from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import InvalidValue, Value, parse
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.regex import compile_regex

@@ -2,7 +2,7 @@
 
 A pattern is matched against names and values that any client may choose, on the server's event loop. RE2 takes time
 linear in the text, whatever the pattern; `re` and Java's engine backtrack. The pipeline uses RE2 as well
-(spark/transforms/matching.py), so that a rule means the same there. `re2` is imported with the first pattern.
+(spark/transforms/values.py), so that a rule means the same there. `re2` is imported with the first pattern.
 """
 
 from __future__ import annotations

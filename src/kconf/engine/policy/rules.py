@@ -17,8 +17,8 @@ from math import inf
 from re import compile as compile_glob
 from typing import Final, NamedTuple, Protocol
 
+from kconf.configdef.java.parsing import Value, parse
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import Value, parse
 from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal

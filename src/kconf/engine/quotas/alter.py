@@ -14,8 +14,8 @@ from ipaddress import ip_address
 from math import isfinite
 from typing import Final
 
+from kconf.configdef.java.parsing import InvalidValue, java_double
 from kconf.configdef.key import ConfigDef, ConfigKey
-from kconf.configdef.parsing import InvalidValue, java_double
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, USER_QUOTA
 from kconf.errors import ApiError, InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all

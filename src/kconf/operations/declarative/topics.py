@@ -22,16 +22,16 @@ def check_topics(
     """The plan, with the failures of topics that the policy refuses or the cluster would not create."""
     if policy is None:
         return plan
-    from kconf.operations.policy_check import Verdict, check_creation, check_growth, load_policy, with_verdicts
+    from kconf.operations.policy.check import PolicyFindings, check_creation, check_growth, load_policy, with_verdicts
 
     rules = load_policy(policy)
     new = {each.name: each for each in new_topics(found) if Resource.topic(each.name) not in plan.failures}
-    verdicts: dict[Resource, Verdict] = {}
+    verdicts: dict[Resource, PolicyFindings] = {}
     if new:
         validated = admin.create_topics(new.values(), validate_only=True)
         for name, topic in new.items():
             refused = validated.failures.get(name)
-            verdict = Verdict(refused) if refused else check_creation(rules, topic, validated[name])
+            verdict = PolicyFindings(refused) if refused else check_creation(rules, topic, validated[name])
             verdicts[Resource.topic(name)] = verdict
     grown = {each.resource: _counts(each) for each in found if each.op == "grow" and each.resource not in plan.failures}
     if grown:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kconf.configdef.parsing import parse
+from kconf.configdef.java.parsing import parse
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations

@@ -13,8 +13,7 @@ from kconf.configdef.dynamic import base_name
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.model import SCOPES, THROTTLES, Declared, Scope
 from kconf.model.resource import Resource, ResourceType
-from kconf.spark.transforms.matching import matches_pattern
-from kconf.spark.transforms.values import normalised
+from kconf.spark.transforms.values import matches_pattern, normalised
 
 _KEY: Final = ("resource_type", "resource_name", "key")
 PARTITIONS: Final = "partitions"

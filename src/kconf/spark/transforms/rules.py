@@ -16,8 +16,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kconf.configdef.java.parsing import Value
 from kconf.configdef.key import ConfigKey
-from kconf.configdef.parsing import Value
 from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
 from kconf.engine.policy.regex import LONGEST, anchored
 from kconf.engine.policy.rules import (
@@ -35,8 +35,7 @@ from kconf.engine.policy.rules import (
     RuleSelector,
 )
 from kconf.model.entry import ValueType
-from kconf.spark.transforms.matching import matches_pattern, matches_regex
-from kconf.spark.transforms.values import items, trimmed, whole
+from kconf.spark.transforms.values import items, matches_pattern, matches_regex, trimmed, whole
 
 _INFINITE: Final = float("inf")
 _FINDING: Final = (

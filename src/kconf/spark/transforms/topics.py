@@ -9,7 +9,7 @@ from kconf.engine.policy.rules import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
 from kconf.spark.transforms.history import partitions_of
-from kconf.spark.transforms.matching import matches_pattern
+from kconf.spark.transforms.values import matches_pattern
 
 
 def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:

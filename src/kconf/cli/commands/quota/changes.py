@@ -86,7 +86,7 @@ def _change_one(options: argparse.Namespace, result: CommandResult, entity: Quot
 
 
 def _load(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.cli.common.terminal import read_stdin
+    from kconf.cli.terminal.input import read_stdin
     from kconf.operations.quotas.changes import quotas_request
     from kconf.operations.quotas.file import read_quotas
 

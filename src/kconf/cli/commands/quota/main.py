@@ -136,7 +136,7 @@ def _explain(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _what_if(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.cli.common.terminal import read_stdin
+    from kconf.cli.terminal.input import read_stdin
     from kconf.operations.quotas.changes import parse_quotas
     from kconf.operations.quotas.file import read_pairs
 

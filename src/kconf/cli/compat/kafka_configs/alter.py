@@ -219,7 +219,7 @@ def _quotas(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, options
 
 
 def _number(key: str, text: str) -> float:
-    from kconf.configdef.parsing import InvalidValue, parse
+    from kconf.configdef.java.parsing import InvalidValue, parse
     from kconf.model.entry import ValueType
 
     try:

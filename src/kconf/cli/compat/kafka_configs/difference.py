@@ -91,7 +91,7 @@ def _deleted(kind: str, key: str, entry: Entry | None, own: Source) -> Differenc
 def of_quotas(
     entity: QuotaEntity, before: Mapping[str, float], changes: Mapping[str, float | None]
 ) -> DryRunDifference:
-    from kconf.configdef.parsing import java_double
+    from kconf.configdef.java.parsing import java_double
 
     def text(value: float | None) -> str | None:
         return None if value is None else java_double(value)

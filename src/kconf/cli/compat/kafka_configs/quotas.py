@@ -59,7 +59,7 @@ def _order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
 
 
 def quota_line(entity: QuotaEntity, quotas: Mapping[str, float]) -> str:
-    from kconf.configdef.parsing import java_double
+    from kconf.configdef.java.parsing import java_double
 
     parts = dict(entity.parts)
     who = ", ".join(

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from kconf.cli.common.line_reader import read_lines
 from kconf.cli.compat.kip21 import entities as kip21
+from kconf.cli.terminal.line_reader import read_lines
 from kconf.errors import ConfigurationError, KconfError
 
 if TYPE_CHECKING:

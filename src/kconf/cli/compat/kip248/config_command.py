@@ -184,7 +184,7 @@ def _describe(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[s
 
 def _quotas(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:
     from kconf.cli.compat.kip248.config_table import QUOTA_SOURCES, Row, table
-    from kconf.configdef.parsing import java_double
+    from kconf.configdef.java.parsing import java_double
     from kconf.model.quota import QuotaEntity
 
     parts = _parts(options)

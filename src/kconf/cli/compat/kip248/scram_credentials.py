@@ -13,7 +13,7 @@ from kconf.errors import ConfigurationError, KafkaError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.operations.scram_store import StoredCredentials
+    from kconf.operations.access.scram_store import StoredCredentials
 
     _Admin = SyncAdminClient | StoredCredentials
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _open(options: argparse.Namespace) -> _Admin:
     if options.store is not None:
-        from kconf.operations.scram_store import StoredCredentials, own_name
+        from kconf.operations.access.scram_store import StoredCredentials, own_name
 
         logging.getLogger("kconf").addHandler(logging.NullHandler())
         return StoredCredentials(options.store, principal=f"User:{own_name()}")

@@ -12,7 +12,7 @@ from prompt_toolkit.history import InMemoryHistory
 from kconf.errors import KconfError
 
 if TYPE_CHECKING:
-    from kconf.cli.common.line_reader import InteractiveShell
+    from kconf.cli.terminal.line_reader import InteractiveShell
 
 
 class _Completer(Completer):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kconf.configdef.classes import KNOWN_CLASSES
+from kconf.configdef.java.classes import KNOWN_CLASSES
 from kconf.model.entry import ValueType
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]

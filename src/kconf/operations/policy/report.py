@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from kconf.errors import ApiError, UnsupportedVersion
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.policy_check import NO_COUNTS, subject_of
+from kconf.operations.policy.check import NO_COUNTS, subject_of
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.policy.rules import Finding, Rules
-    from kconf.operations.policy_check import TopicCounts
+    from kconf.operations.policy.check import TopicCounts
 
 T = TypeVar("T")
 _BATCH: Final = 200  # resources per request

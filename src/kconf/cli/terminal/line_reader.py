@@ -29,7 +29,7 @@ def read_lines(shell: InteractiveShell) -> Iterator[str]:
 
 def _reader(shell: InteractiveShell) -> Callable[[str], str]:
     try:
-        from kconf.cli.common.prompt_session import prompt_session
+        from kconf.cli.terminal.prompt_session import prompt_session
     except ImportError:
         return input
     return prompt_session(shell)

@@ -22,7 +22,7 @@ TopicCounts = tuple[int | None, int | None]
 NO_COUNTS: Final[TopicCounts] = (None, None)
 
 
-class Verdict(NamedTuple):
+class PolicyFindings(NamedTuple):
     """The result of a policy for a resource: why it is refused, or None, and the findings that only warn."""
 
     failure: ApiError | None
@@ -42,7 +42,7 @@ def load_policy(path: str) -> Rules:
     return read_rules(text, kafka_43(), path)
 
 
-def with_verdicts(plan: ChangePlan, verdicts: Mapping[Resource, Verdict]) -> ChangePlan:
+def with_verdicts(plan: ChangePlan, verdicts: Mapping[Resource, PolicyFindings]) -> ChangePlan:
     """The plan, with the failures of resources that the policy refuses, and its warnings."""
     failures = {each: verdict.failure for each, verdict in verdicts.items() if verdict.failure is not None}
     warnings = tuple(warning for verdict in verdicts.values() for warning in verdict.warnings)
@@ -59,13 +59,13 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
         return plan
     described = admin.describe_configs(by_resource)
     shapes = _shapes(admin, rules, list(by_resource))
-    verdicts: dict[Resource, Verdict] = {}
+    verdicts: dict[Resource, PolicyFindings] = {}
     for resource, changes in by_resource.items():
         shape = shapes.get(resource.name, NO_COUNTS) if resource.type is ResourceType.TOPIC else NO_COUNTS
         if resource in described.failures:
-            verdicts[resource] = Verdict(described.failures[resource])
+            verdicts[resource] = PolicyFindings(described.failures[resource])
         elif isinstance(shape, ApiError):
-            verdicts[resource] = Verdict(shape)
+            verdicts[resource] = PolicyFindings(shape)
         else:
             subject = _changed(resource, described[resource], changes, shape)
             verdicts[resource] = _verdict(rules.judge(subject, [each.key for each in changes]))
@@ -126,7 +126,7 @@ def _shape(topic: TopicDescription) -> TopicCounts:
     return len(topic.partitions), len(topic.partitions[0].replicas) if topic.partitions else None
 
 
-def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Verdict:
+def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> PolicyFindings:
     """Check a topic that would be created, with the values that the cluster would give it."""
     from kconf.engine.policy.rules import Subject
 
@@ -139,12 +139,12 @@ def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Verd
 
 def check_growth(
     rules: Rules, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]]
-) -> dict[Resource, Verdict]:
+) -> dict[Resource, PolicyFindings]:
     """Check topics that would have so many partitions; the second number is the replication factor."""
     from kconf.engine.policy.rules import PARTITIONS
 
     described = admin.describe_configs(grown)
-    verdicts = {each: Verdict(failure) for each, failure in described.failures.items()}
+    verdicts = {each: PolicyFindings(failure) for each, failure in described.failures.items()}
     for resource, shape in grown.items():
         if resource not in verdicts:
             subject = subject_of(resource, described[resource], shape)
@@ -152,11 +152,11 @@ def check_growth(
     return verdicts
 
 
-def _verdict(findings: Iterable[Finding]) -> Verdict:
+def _verdict(findings: Iterable[Finding]) -> PolicyFindings:
     """What an `error` rule finds is a failure, the rest are warnings."""
     from kconf.engine.policy.rules import Severity
 
     found = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
     errors = [each.text for each in found[Severity.ERROR]]
     failure = ApiError(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None
-    return Verdict(failure, tuple(found[Severity.WARN]))
+    return PolicyFindings(failure, tuple(found[Severity.WARN]))
