@@ -2,7 +2,7 @@
 
 A rule is judged on a `Subject`: a resource, the values in force there, and what is set there. That is all a rule
 knows, so the same rules judge a request on the server, a plan on the client and a table in the pipeline. How they are
-written: policy_yaml.py and docs/how-to/write-a-policy.md.
+written: parser.py and docs/how-to/write-a-policy.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
         config_names: Sequence[str] | None = f(Array(STRING), nullable=0)
 
 A field is there from version `since` to version `until`, may be null from version `nullable` on, travels as a tagged
-field where it has a `tag`, and is not shown by `repr` where it is `secret`. `codec.py` turns such a table into
+field where it has a `tag`, and is not shown by `repr` where it is `secret`. `compiler.py` turns such a table into
 straight-line code, once per version. No dataclasses here: every command pays for this module at its start.
 """
 
