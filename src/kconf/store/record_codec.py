@@ -1,8 +1,8 @@
-"""Revisions and attempts as JSON arrays: the form in which a keeper writes them down.
+"""Revisions and audit entries as JSON arrays: the form in which a store writes them.
 
-A place in such an array means the same forever: stored records, and the SQL of sqlite_schema.py, count by it. So the
-caller's first six fields stand behind the time, and fields that were added later stand at the end of the record. A
-record of an older version is read with their defaults, and what a newer version added behind them is ignored.
+A position in such an array never changes its meaning: stored records and the SQL in store/sqlite/schema.py depend on it.
+So the caller's first six fields come after the time, and fields that were added later are at the end of the record. A
+record of an older version is read with their defaults; what a newer version appended is ignored.
 """
 
 from __future__ import annotations
