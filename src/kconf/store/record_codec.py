@@ -1,6 +1,6 @@
 """Revisions and audit entries as JSON arrays: the form in which a store writes them.
 
-A position in such an array never changes its meaning: stored records and the SQL in store/sqlite/schema.py depend on it.
+A position in such an array never changes its meaning: stored records and the SQL in store/sqlite/schema.py rely on it.
 So the caller's first six fields come after the time, and fields that were added later are at the end of the record. A
 record of an older version is read with their defaults; what a newer version appended is ignored.
 """
