@@ -64,7 +64,7 @@ class RequestContext:
         "User:ANONYMOUS", "who asked; null where only snapshots tell", is_required=True, is_counted=True
     )
     client_id: str = caller_field("", "the client id of the request", is_counted=True)
-    host: str = caller_field("", "from where; USER@MACHINE where the client itself recorded it")
+    host: str = caller_field("", "the client's IP address; USER@MACHINE where the client itself recorded it")
     api: str = caller_field("", "by which request")
     request_id: int = caller_field(0, "its number on its connection")
     reason: str | None = caller_field(None, "why, where the caller said so")

@@ -1,6 +1,7 @@
 """Counts since the start, as plain integers: counting must cost nothing on the way of a request.
 
-To add a metric: count here, and export it in metrics.py.
+To add a metric: a counter here, and its line in metrics.py. Connections and logins are counted in
+network/connection_registry.py, requests in api/router.py.
 """
 
 from __future__ import annotations

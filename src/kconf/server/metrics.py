@@ -47,29 +47,33 @@ class ServerCollector(Collector):
         for api, count in sorted(by_api.items()):
             requests.add_metric([api], count)
         yield requests
-        yield CounterMetricFamily("kconf_describe_fast_path", "Describes answered by the short way.", counted.fast_path)
+        yield CounterMetricFamily(
+            "kconf_describe_fast_path", "DescribeConfigs requests answered by the fast path.", counted.fast_path
+        )
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
         yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(registry))
         yield GaugeMetricFamily(
             "kconf_listeners_paused",
-            "Sockets that let new connections wait, for there is no room.",
+            "Listening sockets that accept no connections now, because a limit is reached.",
             registry.paused_listeners,
         )
         yield CounterMetricFamily(
-            "kconf_refused_connections", "Connections closed for what they sent.", counted.invalid_requests
+            "kconf_refused_connections", "Connections closed because of an invalid request.", counted.invalid_requests
         )
         yield CounterMetricFamily(
-            "kconf_connections_rejected", "Connections beyond the limit of an address.", counted.rejected_connections
+            "kconf_connections_rejected",
+            "Connections rejected because of a limit of their address.",
+            counted.rejected_connections,
         )
         yield CounterMetricFamily(
             "kconf_failed_logins", "Logins that were refused, TLS handshakes among them.", counted.failed_logins
         )
         yield CounterMetricFamily("kconf_failed_handshakes", "TLS handshakes that failed.", counted.failed_handshakes)
         yield CounterMetricFamily(
-            "kconf_idle_connections", "Connections closed for their silence.", counted.idle_connections
+            "kconf_idle_connections", "Connections closed after connections.max.idle.ms.", counted.idle_connections
         )
         yield CounterMetricFamily(
-            "kconf_request_failures", "Requests that failed inside the server.", counted.failed_requests
+            "kconf_request_failures", "Requests that failed because of an internal error.", counted.failed_requests
         )
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
         yield CounterMetricFamily(
@@ -83,17 +87,23 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )
-        yield GaugeMetricFamily("kconf_store_faults", "Things in the store that were left out.", store.faults)
+        yield GaugeMetricFamily(
+            "kconf_store_faults", "Items in the store that cannot be read and were left out.", store.faults
+        )
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
         yield GaugeMetricFamily(
             "kconf_waiting_readers",
-            "Readers that wait for changes, by what they wait for.",
+            "Waiting readers of the change feed, counted once per resource of their filter.",
             context.feed.waiting_readers,
         )
-        yield CounterMetricFamily("kconf_attempts", "Refusals and dry runs written down.", context.audit_log.written)
         yield CounterMetricFamily(
-            "kconf_attempts_dropped", "Refusals and dry runs beyond what is written down.", context.audit_log.dropped
+            "kconf_attempts", "Refusals and dry runs recorded in the audit log.", context.audit_log.written
+        )
+        yield CounterMetricFamily(
+            "kconf_attempts_dropped",
+            "Refusals and dry runs not recorded because there were too many.",
+            context.audit_log.dropped,
         )
         if self._archiver is not None:
             yield from archive_families(self._archiver)

@@ -1,7 +1,10 @@
 """How many connections there may be: `max.connections`, for all and per listener, and `max.connections.per.ip`.
 
-The limits are the dynamic ones, so a change acts on the next connection; open connections stay. A limit of another kind
-has its check in `over_limit` and its count in `opened` and `closed`.
+The limits are dynamic configs, so a change acts on the next connection; open connections stay. `full` and `over_limit`
+are asked by the acceptor before the login: they know only address and listener. A limit by principal needs methods of
+its own, called by connection.py once `context.principal` is set (`connection_made`, `_authentication_step`) and in
+`connection_lost`; a client that re-authenticates must not count twice. The rate of connections is limited in
+server/quotas/manager.py.
 """
 
 from __future__ import annotations

@@ -45,11 +45,11 @@ class OpenConnection(Protocol):
 class ConnectionRegistry:
     """All connections of a server. Used from its event loop only."""
 
-    def __init__(self, service: Service, quotas: QuotaManager, counters: Counters, now: Callable[[], float]) -> None:
+    def __init__(self, service: Service, rates: QuotaManager, counters: Counters, now: Callable[[], float]) -> None:
         self.quotas = ConnectionQuotas(service)
         self.now = now
         self.paused_listeners = 0  # sockets that accept no connections now
-        self._rates, self._counters = quotas, counters
+        self._rates, self._counters = rates, counters
         self._max_idle = service.state.resolver.number("connections.max.idle.ms") / 1000
         self._open: set[OpenConnection] = set()
         self._stopping = False
