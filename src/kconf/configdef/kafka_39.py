@@ -17,7 +17,7 @@ from kconf.configdef.key import ConfigDef
 from kconf.configdef.topic import TOPIC, TOPIC_39
 from kconf.configdef.validators import between
 
-_SINCE: Final = frozenset(
+_NOT_IN_39: Final = frozenset(
     [
         "add.partitions.to.txn.retry.backoff.max.ms",
         "add.partitions.to.txn.retry.backoff.ms",
@@ -90,7 +90,7 @@ _SINCE: Final = frozenset(
     ]
 )
 _ASSIGNORS: Final = "org.apache.kafka.coordinator.group.assignor"
-_OTHERWISE: Final[Mapping[str, Mapping[str, Any]]] = {
+_DIFFERENT_IN_39: Final[Mapping[str, Mapping[str, Any]]] = {
     "advertised.listeners": {"type": STRING, "mode": PER_BROKER},
     "controller.listener.names": {"type": STRING},
     "early.start.listeners": {"type": STRING},
@@ -120,8 +120,8 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def _as_of_39(keys: ConfigDef, legacy: ConfigDef) -> ConfigDef:
-    kept = (key for key in keys.values() if key.name not in _SINCE)
-    return config_def((replace(key, **_OTHERWISE.get(key.name, {})) for key in kept), legacy.values())
+    kept = (key for key in keys.values() if key.name not in _NOT_IN_39)
+    return config_def((replace(key, **_DIFFERENT_IN_39.get(key.name, {})) for key in kept), legacy.values())
 
 
 KAFKA_39_BROKER: Final = _as_of_39(BROKER, BROKER_39)

@@ -1,4 +1,4 @@
-"""Which quota wins: the precedence of client quotas, in one place (KIP-546; `QuotaSource` numbers the levels).
+"""Which quota wins: the precedence of client quotas (KIP-546). `PRECEDENCE` is the order.
 
     /config/users/<user>/clients/<client-id>        CLIENT_IN_USER                   the strongest
     /config/users/<user>/clients/<default>          DEFAULT_CLIENT_IN_USER
@@ -10,7 +10,9 @@
     /config/clients/<default>                       DEFAULT_CLIENT                   the weakest
 
 `StoredQuotas` resolves quotas as DescribeClientQuotas returns them, which is how a client does it on any Kafka; the
-server resolves the same from `QuotaIndex` (index.py). In names None is the default entity and "" is no entity.
+server resolves the same from `QuotaIndex` (index.py), whose look-ups are written out in this order for speed; a test
+compares the two. The pipeline ranks by `PRECEDENCE` (spark/transforms/quotas.py). In names None is the default entity
+and "" is no entity.
 """
 
 from __future__ import annotations
@@ -22,6 +24,18 @@ from kconf.model.quota import CLIENT_ID, IP, USER, EffectiveQuota, QuotaCandidat
 
 Name = str | None
 Stored = Mapping[QuotaEntity, Mapping[str, float]]
+PRECEDENCE: Final = (
+    QuotaSource.CLIENT_IN_USER,
+    QuotaSource.DEFAULT_CLIENT_IN_USER,
+    QuotaSource.USER,
+    QuotaSource.CLIENT_IN_DEFAULT_USER,
+    QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER,
+    QuotaSource.DEFAULT_USER,
+    QuotaSource.CLIENT,
+    QuotaSource.DEFAULT_CLIENT,
+)
+"""The level that wins first. The numbers of `QuotaSource` are KIP-248's, for the wire."""
+
 Bucket = tuple[Name, Name]
 """Who shares one measure: (user, client id), with "" for what does not matter at that level."""
 
@@ -36,11 +50,11 @@ def levels(user: Name, client_id: Name) -> dict[QuotaEntity, QuotaSource]:
     """The entities that apply, the strongest first. To a default only defaults apply."""
     absent = {kind for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name == ""}
     found: dict[QuotaEntity, QuotaSource] = {}
-    for source in QuotaSource:
+    for source in PRECEDENCE:
         entity = source.entity(user, client_id)
         if all(kind not in absent for kind, _ in entity.parts):
             found[entity] = source  # where a name is the default, the level of the default is the true one
-    return {entity: found[entity] for entity in sorted(found, key=found.__getitem__)}
+    return {entity: found[entity] for entity in sorted(found, key=lambda each: PRECEDENCE.index(found[each]))}
 
 
 def bucket(source: QuotaSource, user: Name, client_id: Name) -> Bucket:
@@ -57,7 +71,7 @@ def level(entity: QuotaEntity, user: Name, client_id: Name) -> QuotaSource | Non
         if kind == IP or own == "" or name not in (own, None):
             return None
         place.append((kind, name is not None))
-    return _LEVELS.get(tuple(place))
+    return _SOURCE_BY_SHAPE.get(tuple(place))
 
 
 def who(entity: QuotaEntity) -> tuple[Name, Name]:
@@ -94,12 +108,18 @@ class StoredQuotas:
         return [(user, client_id) for user, client_id in everyone if user or client_id]
 
 
-_LEVELS: Final = {
+_SOURCE_BY_SHAPE: Final = {
     tuple((kind, name is not None) for kind, name in source.entity("a user", "a client").parts): source
     for source in QuotaSource
 }
-_SHARES: Final = (
-    *((True, True), (True, True), (True, False)),
-    *((True, True), (True, True), (True, False)),
-    *((False, True), (False, True)),
-)  # by source: is it counted per user, per client id?
+_SHARES: Final = {
+    QuotaSource.CLIENT_IN_USER: (True, True),
+    QuotaSource.DEFAULT_CLIENT_IN_USER: (True, True),
+    QuotaSource.USER: (True, False),
+    QuotaSource.CLIENT_IN_DEFAULT_USER: (True, True),
+    QuotaSource.DEFAULT_CLIENT_IN_DEFAULT_USER: (True, True),
+    QuotaSource.DEFAULT_USER: (True, False),
+    QuotaSource.CLIENT: (False, True),
+    QuotaSource.DEFAULT_CLIENT: (False, True),
+}
+"""Whether a quota of this level is counted per user, and per client id."""

@@ -2,7 +2,7 @@
 
 The bytes of an entry are encoded once and cached with it; a resource's entries are joined once per View and cached with
 that, so that a topic costs a few appends, and topics with the same overrides share their bytes
-(protocol/messages/describe_configs.py).
+(protocol/describe_configs_encoding.py).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from secrets import token_bytes, token_urlsafe
 from typing import Final, Protocol
@@ -22,7 +23,6 @@ from kconf.server.auth.dummy_credentials import DummyCredentials
 
 PLAIN: Final = "PLAIN"
 SCRAMS: Final[Mapping[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
-MECHANISMS: Final = (PLAIN, *SCRAMS)
 
 
 class LoginFailed(KconfError):
@@ -54,9 +54,7 @@ class SaslExchange(Protocol):
 
 def start_exchange(mechanism: str, config: SaslConfig) -> SaslExchange:
     """Start an authentication by one of the enabled mechanisms."""
-    if mechanism == PLAIN:
-        return PlainExchange(config)
-    return ScramExchange(SCRAMS[mechanism], config)
+    return _EXCHANGES[mechanism](config)
 
 
 class PlainExchange:
@@ -124,3 +122,11 @@ class ScramExchange:
             raise ScramError("nobody")
         self.user = self._name
         return answer
+
+
+_EXCHANGES: Final[Mapping[str, Callable[[SaslConfig], SaslExchange]]] = {
+    PLAIN: PlainExchange,
+    **{name: partial(ScramExchange, mechanism) for name, mechanism in SCRAMS.items()},
+}
+MECHANISMS: Final = tuple(_EXCHANGES)
+"""The mechanisms that `sasl.enabled.mechanisms` may name. A new one is a class like these and a row above."""

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.rules import Rules
+from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.levels import WHO
 from kconf.spark.transforms.rules import broken
 from kconf.spark.transforms.states import PLACE, Some, states
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.model.quota import CLIENT_ID, USER, QuotaSource
+from kconf.engine.quotas.precedence import PRECEDENCE
+from kconf.model.quota import CLIENT_ID, USER
 
 _NONE, _DEFAULT, _NAMED = "none", "default", "named"
 
@@ -70,9 +71,9 @@ def _part(kind: str, short: str) -> list[Column]:
 def _levels() -> list[Column]:
     """The eight places to look at for a user with a client id."""
     made = []
-    for source in QuotaSource:
+    for rank, source in enumerate(PRECEDENCE):
         parts = dict(source.entity("u", "c").parts)
-        fields = [F.lit(int(source)).alias("rank"), F.lit(source.name).alias("source")]
+        fields = [F.lit(rank).alias("rank"), F.lit(source.name).alias("source")]
         for kind, short, column in ((USER, "u", "user"), (CLIENT_ID, "c", "client_id")):
             how = _NONE if kind not in parts else _DEFAULT if parts[kind] is None else _NAMED
             fields += [F.lit(how).alias(short), (F.col(column) if how == _NAMED else F.lit("")).alias(f"{short}_name")]

@@ -18,9 +18,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.rules import PARTITIONS, Rules
-from kconf.spark.transforms import levels as ladder
+from kconf.spark.transforms import broker_levels as ladder
+from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE, partitions_of
-from kconf.spark.transforms.levels import WHO
 from kconf.spark.transforms.rules import fields, keys_of_rules
 from kconf.spark.transforms.values import normalised
 

@@ -196,7 +196,7 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
 
 
 def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
-    from kconf.lake.what_if import check_wishes, shifts
+    from kconf.lake.default_what_if import check_wishes, shifts
 
     wishes = dict(_wish(*each) for each in options.wishes)
     check_wishes(wishes)
