@@ -24,9 +24,9 @@ KILLS = 12
 CHILD = """
 import os, sys, signal
 from pathlib import Path
-from kconf.server import archive
-from kconf.store import files
+from kconf.server.journal import archive
 from kconf.store.base import open_store
+from kconf.util import atomic_files
 
 left = int(sys.argv[3])
 
@@ -43,8 +43,8 @@ store = open_store(sys.argv[1])
 ours = archive.Archive(Path(sys.argv[2]), store.cluster_id, store.epoch, store.reader())
 os.open, os.fsync, os.fchmod = deadly(os.open), deadly(os.fsync), deadly(os.fchmod)
 Path.rename, Path.unlink, Path.mkdir = deadly(Path.rename), deadly(Path.unlink), deadly(Path.mkdir)
-files.Growing.write = deadly(files.Growing.write)
-archive.LARGEST = 3000
+atomic_files.PartialFile.write = deadly(atomic_files.PartialFile.write)
+archive.MAX_SEGMENT = 3000
 ours.open(store.load().revision)
 ours.catch_up()
 print("whole")
