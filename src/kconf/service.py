@@ -2,7 +2,8 @@
 
     plan     a planner is a pure function of the state; those that wait together are called one after the other on the
              growing snapshot
-    check    the policies judge the plan: rules inside it, Python classes after it, in their own thread (`PlanCheck`)
+    check    the policies judge the plan: rules inside it, Python classes after it, in their own thread
+             (engine/policy/plan_check.py)
     commit   the changes of all plans, in one transaction of the store
     apply    the new snapshot becomes visible, subscribers are notified, and every caller gets its outcome
 
@@ -19,11 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
 from time import perf_counter, time
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.policy.plan_check import PlanCheck, Policy
 from kconf.errors import (
     ChangeTooLarge,
     RevisionConflict,
@@ -57,39 +59,6 @@ class State:
 
 Planner = Callable[[State, PolicyHooks], Plan[T]]
 Subscriber = Callable[[Sequence[Revision]], None]
-
-
-class PlanCheck(Protocol):
-    """One request's check by the policies. It lasts from the first plan to the commit."""
-
-    needs_preview: bool
-    """Whether to plan before the writer does, to find out early what the policies are to be asked."""
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether the last plan depends on a question that no policy has answered yet."""
-
-    async def prepare(self) -> None:
-        """Called once, before the first plan."""
-
-    def hooks(self) -> PolicyHooks:
-        """The policies for one call of the planner: they answer what they know, and note what they do not."""
-
-    async def resolve(self) -> bool:
-        """Have the open questions answered. True: nothing was asked, since the state may have moved; preview again."""
-
-    def committed(self) -> None:
-        """The last plan is committed, or was a dry run's."""
-
-    def close(self) -> None:
-        """Called in the end, whatever happened."""
-
-
-class Policy(Protocol):
-    """What plans are checked by."""
-
-    def check(self, context: RequestContext, *, validate_only: bool) -> PlanCheck | None:
-        """A check for one request; None: there are no policies."""
 
 
 @dataclass(slots=True)

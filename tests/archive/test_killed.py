@@ -44,7 +44,7 @@ ours = archive.Archive(Path(sys.argv[2]), store.cluster_id, store.epoch, store.j
 os.open, os.fsync, os.fchmod = deadly(os.open), deadly(os.fsync), deadly(os.fchmod)
 Path.rename, Path.unlink, Path.mkdir = deadly(Path.rename), deadly(Path.unlink), deadly(Path.mkdir)
 PartialFile.write = deadly(PartialFile.write)
-archive.LARGEST = 3000
+archive.MAX_SEGMENT = 3000
 ours.open(store.load().revision)
 ours.catch_up()
 print("whole")

@@ -1,7 +1,7 @@
 """The response to a request that fails as a whole: one error code for every element of the request, and no more.
 
 As in Kafka: one error per resource, topic or entry, without a message, so that nothing of what went wrong gets out. An
-API whose answer has room for one error only says it once.
+API whose response has one error code only gets it there.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _FIELDS: Final[Mapping[str, Callable[[Any, int], dict[str, Any]]]] = {
 
 
 def error_response(api: Api, request: Any, code: int = _CODE) -> Any:
-    """The answer to a request that could not be carried out, or may not be here."""
+    """The response to a request that failed as a whole."""
     fields = _FIELDS.get(api.name)
     return api.response(error_code=code) if fields is None else api.response(**fields(request, code))
 

@@ -118,5 +118,5 @@ class _Timed:
                 self.seconds += perf_counter() - began
             try:
                 value, step = (yield wanted), self._coroutine.send
-            except BaseException as error:  # cancelled, say: the coroutine has to hear of it
+            except BaseException as error:  # such as a cancellation, which the coroutine must see
                 value, step = error, self._coroutine.throw

@@ -65,7 +65,7 @@ class Listener:
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
                 "listener %s can be reached from other machines and does not encrypt: "
-                "whoever is on the way can read%s and change what is said",
+                "anyone on the network path can read%s and change the traffic",
                 self.endpoint,
                 " passwords" if self.endpoint.protocol.sasl else "",
             )

@@ -22,7 +22,7 @@ from kconf.util.worker_thread import WorkerThread, WorkTimedOut
 log = getLogger(__name__)
 
 _CHECK_INTERVAL = 1.0  # seconds
-_TIMEOUT = 5.0  # seconds for a file that cannot be read, on a network disk, say
+_TIMEOUT = 5.0  # seconds, for a file on a network disk that does not respond
 _MAX_BYTES = 4 << 20
 
 Signature = tuple[int, int, int]

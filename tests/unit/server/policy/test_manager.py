@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +14,6 @@ import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.server_settings import POLICY_FILE as FILE
-from kconf.configdef.server_settings import POLICY_TIMEOUT as TIMEOUT
 from kconf.engine.policy.hooks import (
     AlterProposal,
     CreateTopicPolicy,
@@ -25,7 +22,7 @@ from kconf.engine.policy.hooks import (
     PolicyWarning,
     TopicProposal,
 )
-from kconf.errors import ApiError, ConfigurationError, ErrorCode, KafkaError, PolicyViolation
+from kconf.errors import ApiError, ErrorCode, KafkaError, PolicyViolation
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import Plan
@@ -33,14 +30,11 @@ from kconf.model.resource import Resource, Topic
 from kconf.server.policy.loader import load_policies
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.policy.plan_check import NOT_EVALUATED, PolicyCheck
-from kconf.server.policy.rules_file import RulesFile
-from kconf.server.static_config import ALTER_POLICY, CREATE_POLICY
 from kconf.service import Planner, Service, State
 from kconf.store.memory import MemoryStore
 
 CATALOGUE = kafka_43()
 ADA = RequestContext("User:ada")
-HERE = "tests.unit.server.policy.test_manager"
 MAX_1H = "rules: [{id: r, selector: topic, key: retention.ms, condition: {max: 1h}}]\n"
 MAX_2H = MAX_1H.replace("1h", "2h")
 WARN = MAX_1H.replace("condition", "severity: warn, condition")
@@ -225,77 +219,6 @@ def test_rules_that_fail_inside_refuse(tmp_path: Path, monkeypatch: pytest.Monke
         monkeypatch.setattr("kconf.engine.policy.rules.Rules.judge", lambda *_: 1 / 0)
         async with service() as running:
             assert (await alter(policies, running, "retention.ms", "1")).outcome == [refused(NOT_EVALUATED)]
-
-    asyncio.run(scene())
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
-def test_the_file_is_read_again_when_it_changes_and_at_most_once_a_second(tmp_path: Path) -> None:
-    async def scene() -> None:
-        file, clock = tmp_path / "p", Clock()
-        file.write_text(MAX_1H)
-        rules = RulesFile(str(file), CATALOGUE, now=clock)
-        first = rules.rules
-        replacement = tmp_path / "q"
-        replacement.write_text(MAX_2H)
-        replacement.rename(file)
-
-        clock.time += 0.9
-        await rules.refresh()
-        assert rules.rules is first
-        clock.time += 0.2
-        await rules.refresh()
-        second = rules.rules
-        assert second.rules[0].conditions[0].text == "2h"
-        clock.time += 2
-        await rules.refresh()
-        assert rules.rules is second
-
-    asyncio.run(scene())
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (
-            MAX_1H.replace("max", "mx") + "verson: 1\n",
-            ":1:65: a condition has no field 'mx'; did you mean max? (and 1 more)",
-        ),
-        ("", ":1:1: the file is empty"),
-        (b"rules: []\n# \xff", ":2:3: this is no UTF-8"),
-        (None, "cannot read"),
-    ],
-)
-def test_a_broken_version_leaves_the_rules_and_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | bytes | None, told: str
-) -> None:
-    async def scene() -> None:
-        file, clock = tmp_path / "p", Clock()
-        file.write_text(MAX_1H)
-        rules = RulesFile(str(file), CATALOGUE, now=clock)
-        first = rules.rules
-        file.unlink()
-        if text is not None:
-            file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        for _ in range(3):
-            clock.time += 2
-            await rules.refresh()
-        assert rules.rules is first
-        (line,) = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
-        assert told in line
-
-        file.write_text(MAX_2H)
-        os.utime(file, (1, 1))
-        clock.time += 2
-        await rules.refresh()
-        assert rules.rules.rules[0].conditions[0].text == "2h"
 
     asyncio.run(scene())
 
@@ -678,61 +601,6 @@ def test_a_topic_whose_configs_are_refused_is_not_shown_to_the_create_policy(val
         assert policy.asked == asked
 
     asyncio.run(scene())
-
-
-# -- what server.properties may name ---------------------------------------------------------------------------------
-
-
-class Configured(Both):
-    made: list[Configured] = []  # noqa: RUF012 – read by a test
-
-    def configure(self, properties: dict[str, str]) -> None:
-        Configured.made.append(self)
-        if properties.get("oops"):
-            raise ValueError(f"bad {properties['oops']}")
-
-
-def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
-    Configured.made.clear()
-
-    assert load_policies({ALTER_POLICY: f"{HERE}:Configured", CREATE_POLICY: f"{HERE}:Configured"}, CATALOGUE)
-    assert len(Configured.made) == 1
-
-
-def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("class Mine:\n    def check_alter(self, proposal): pass\n")
-
-    assert load_policies({ALTER_POLICY: f"{tmp_path / 'mine.py'}:Mine"}, CATALOGUE)
-
-
-@pytest.mark.parametrize(
-    ("static", "sentence"),
-    [
-        ({ALTER_POLICY: "org.acme.Policy"}, "looks like a Java class"),
-        ({CREATE_POLICY: "no.such.module:Policy"}, "cannot import no.such.module: ModuleNotFoundError"),
-        ({CREATE_POLICY: f"{HERE}:Nobody"}, "has no class 'Nobody'"),
-        ({CREATE_POLICY: f"{HERE}:Fussy"}, "has no method check_create"),
-        ({ALTER_POLICY: "/no/such.py:X"}, "cannot import /no/such.py: FileNotFoundError"),
-        ({ALTER_POLICY: f"{HERE}:Meddler"}, "could not be made: TypeError"),
-        ({ALTER_POLICY: f"{HERE}:Configured", "oops": "hunter2"}, r"could not be made: ValueError: bad \[hidden\]"),
-        ({ALTER_POLICY: "kconf:rules"}, "needs policy.file"),
-        ({FILE: "/no/such.yaml"}, "cannot read /no/such.yaml: No such file"),
-        ({FILE: "x.yaml", ALTER_POLICY: f"{HERE}:Fussy"}, "policy.file is set, but neither"),
-        ({TIMEOUT: "soon"}, "Invalid value soon for configuration policy.timeout.ms: expected a whole number"),
-        ({TIMEOUT: "0"}, "Invalid value 0 for configuration policy.timeout.ms: must be from 1 to 600000"),
-    ],
-)
-def test_what_cannot_be_had_stops_the_start_with_a_sentence(static: dict[str, str], sentence: str) -> None:
-    with pytest.raises(ConfigurationError, match=sentence):
-        load_policies(static, CATALOGUE)
-
-
-def test_mistakes_in_the_file_stop_the_start_with_all_of_them(tmp_path: Path) -> None:
-    (tmp_path / "p").write_text("verson: 1\nrules: {}\n")
-
-    with pytest.raises(ConfigurationError) as stopped:
-        load_policies({ALTER_POLICY: "kconf:rules", FILE: str(tmp_path / "p")}, CATALOGUE)
-    assert len(str(stopped.value).splitlines()) == 2
 
 
 def test_the_example_classes_judge() -> None:
