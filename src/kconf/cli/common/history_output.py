@@ -13,6 +13,7 @@ from kconf.operations.history.sources import SOURCES
 
 if TYPE_CHECKING:
     from kconf.model.journal import Change
+    from kconf.operations.history.record import Attribution
     from kconf.operations.history.sources import HistoryEntry
 
 SENSITIVE = "(sensitive)"
@@ -56,6 +57,22 @@ def who(item: Item) -> str:
     """The principal, and the user of the operating system."""
     user = f" ({item['os_user']})" if item.get("os_user") else ""
     return f"{item['principal'] or '?'}{user}"
+
+
+def attribution_fields(attribution: Attribution) -> dict[str, Any]:
+    """Whether the value of an item is the recorded one and, if it was changed outside kconf, after which time."""
+    after = attribution.outside_after
+    return {"record": attribution.fit.value, "changed_outside_after": None if after is None else iso(after)}
+
+
+def author_cell(item: Item) -> str:
+    """Who made a value, or why that is not known."""
+    from kconf.operations.history.record import Attribution, Fit
+    from kconf.operations.history.wording import author_text
+
+    after = item["changed_outside_after"]
+    found = Attribution(Fit(item["record"]), None, None if after is None else milliseconds(after))
+    return author_text(found) or (who(item) if item["time"] else "")
 
 
 def history_item(entry: HistoryEntry) -> dict[str, Any]:

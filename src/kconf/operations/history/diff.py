@@ -9,13 +9,16 @@ from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.diff import same, type_of
 from kconf.model.entry import own_source
 from kconf.model.resource import ResourceType
+from kconf.operations.history.live_values import same_value
 from kconf.operations.history.point_in_time import HistoryRange, change_of, ranges
+from kconf.operations.history.record import Attribution, Fit, Moment, PastValue, Record
 from kconf.operations.state import set_values
 
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState
     from kconf.model.entry import Entry
     from kconf.model.journal import Change
+    from kconf.model.resource import Resource
     from kconf.operations.history.sources import HistoryEntry
     from kconf.operations.state import ConfigName
 
@@ -33,6 +36,90 @@ def diff_times(entries: Iterable[HistoryEntry]) -> Iterator[HistoryRange]:
     for _, each in sorted(ranges(entries).items()):
         if each.first.change.before != each.last.change.after:
             yield each
+
+
+class RecordedDifference(NamedTuple):
+    """A value that was another one at an earlier time; `change` names it, `attribution` says who made the later one."""
+
+    change: Change
+    before: str | None
+    after: str | None
+    attribution: Attribution
+
+
+class RecordDiff(NamedTuple):
+    """What differs by a record, its `gaps` around the times, what it does not reach, and what could not be read."""
+
+    differences: list[RecordedDifference]
+    gaps: list[tuple[ConfigName, PastValue, Moment]]
+    unknown: list[ConfigName]
+    unread: list[Resource]
+
+
+def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff:
+    """The recorded values at two moments or, without an end, at a moment and the live ones."""
+    found = RecordDiff([], [], [], [])
+    unread: set[Resource] = set()
+    for name in record.names():
+        if end is None and not record.live.is_readable(name):
+            unread.add(name[0])
+            continue
+        if end is None and name[1] and record.attribute(name).fit is Fit.NOT_LISTED:
+            continue  # the row of the topic says it
+        _diff_key(record, name, (begin, end), found)
+    found.unread.extend(sorted(unread))
+    return found
+
+
+def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | None], found: RecordDiff) -> None:
+    begin, end = moments
+    earlier = record.value_at(name, begin)
+    later = _live(record, name) if end is None else record.value_at(name, end)
+    if earlier is None or later is None:
+        found.unknown.append(name)
+        return
+    attribution = record.attribute(name) if end is None else _recorded(later)
+    is_secret = _is_secret(record, name, earlier, later)
+    if is_secret and end is None and earlier.value is not None and later.value is not None:
+        attribution, later = _secret(record, name, earlier, later)
+    if (earlier.value == later.value) if is_secret else same_value(name, earlier.value, later.value):
+        if is_secret and end is None and earlier.value is not None:
+            found.unknown.append(name)
+        return
+    change = change_of(*name, None if is_secret else later.value or earlier.value or "")
+    found.differences.append(RecordedDifference(change, earlier.value, later.value, attribution))
+    found.gaps.extend(
+        (name, each, at)
+        for each, at in ((earlier, begin), (later, end))
+        if each.gap is not None and at is not None and (each.gap.until is not None or end is not None)
+    )
+
+
+def _live(record: Record, name: ConfigName) -> PastValue:
+    """A secret that is set has a value that nobody knows: the empty text."""
+    return PastValue("" if record.live.is_secret(name) else record.live.values.get(name))
+
+
+def _recorded(value: PastValue) -> Attribution:
+    if value.entry is None:
+        return Attribution(Fit.UNRECORDED)
+    if value.entry.is_snapshot:
+        return Attribution(Fit.SEEN, value.entry, value.entry.not_before)
+    return Attribution(Fit.MATCHES, value.entry)
+
+
+def _is_secret(record: Record, name: ConfigName, *values: PastValue) -> bool:
+    entries = (each.entry for each in values)
+    return record.live.is_secret(name) or any(
+        each is not None and each.change.key == name[1] and each.change.sensitive for each in entries
+    )
+
+
+def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValue) -> tuple[Attribution, PastValue]:
+    """A secret that was set and is: it was changed if a later entry says so, and otherwise that is unknown."""
+    attribution = record.attribute(name)
+    last = attribution.author
+    return attribution, earlier if last is None else live._replace(value=last.change.after)
 
 
 def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDifference]:

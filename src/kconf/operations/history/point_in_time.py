@@ -1,4 +1,7 @@
-"""What became of each key in a range of time."""
+"""What became of each key in a range of time, by a complete journal.
+
+A record with gaps is read by `record.py` instead.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
+    from kconf.operations.history.record import Moment
     from kconf.operations.history.sources import HistoryEntry, RecordedHistory
     from kconf.operations.state import ConfigName
 
@@ -30,15 +34,10 @@ def ranges(entries: Iterable[HistoryEntry]) -> dict[ConfigName, HistoryRange]:
     return found
 
 
-def entries_between(history: RecordedHistory, begin: int, end: int | None) -> list[HistoryEntry]:
-    """The entries after `begin` and up to `end` (milliseconds); an error if the journal begins later."""
-    history.check_reaches(time=begin)
-    return [each for each in history.entries if each.time > begin and (end is None or each.time <= end)]
-
-
-def entries_after_revision(history: RecordedHistory, revision: int) -> list[HistoryEntry]:
-    history.check_reaches(revision=revision)
-    return [each for each in history.entries if each.revision > revision]
+def entries_between(history: RecordedHistory, begin: Moment, end: Moment | None = None) -> list[HistoryEntry]:
+    """The entries after `begin` and up to `end`; an error if the journal begins later."""
+    history.check_reaches(revision=begin.revision, time=begin.time)
+    return [each for each in history.entries if not begin.includes(each) and (end is None or end.includes(each))]
 
 
 def change_of(resource: Resource, key: str, value: str | None) -> Change:

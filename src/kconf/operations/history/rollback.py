@@ -1,30 +1,40 @@
 """Plans a rollback: the differences that restore the values of an earlier time.
 
-Secrets are not restored, since no record has them. Topics are neither created nor deleted.
+Secrets are not restored, since no record has them. Topics are neither created nor deleted. By a record with gaps only
+recorded values are restored: what it does not reach is left alone and listed as unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.engine.declarative.diff import Difference
 from kconf.model.entry import own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
+from kconf.operations.history.live_values import same_value
+from kconf.operations.history.record import Moment, PastValue, Record
+from kconf.operations.history.topic_lives import facts_of
 from kconf.operations.state import ConfigName, set_values
 
 if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState
+    from kconf.model.resource import Resource
     from kconf.operations.history.point_in_time import HistoryRange
 
 
 class Rollback(NamedTuple):
-    """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot."""
+    """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot.
+
+    By a record with gaps: `gaps` around the earlier time, and keys whose earlier value is `unknown`.
+    """
 
     differences: list[Difference]
     secrets: list[Difference]
     notes: list[str]
+    gaps: Sequence[tuple[ConfigName, PastValue]] = ()
+    unknown: Sequence[ConfigName] = ()
 
 
 def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> Rollback:
@@ -34,12 +44,38 @@ def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterStat
     return Rollback(differences, planner.secrets, planner.notes)
 
 
-class _RollbackPlanner:
-    def __init__(self, changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> None:
-        self._changed, self._state, self._values = changed, state, set_values(state)
+def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
+    """Restore what the record has of a moment. The present state is that of `record.live`."""
+    planner = _RecordPlanner(record, moment)
+    for name in record.names():
+        planner.add(name)
+    return Rollback(planner.differences, planner.secrets, planner.notes, planner.gaps, planner.unknown)
+
+
+class _ConfigDifferences:
+    """Differences of configs from the present state."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._values = set_values(state)
         self._entries = {
             (resource, entry.name): entry for resource, view in state.configs.items() for entry in view.entries
         }
+
+    def restore(self, name: ConfigName, earlier: str | None) -> Difference:
+        resource, key = name
+        now = self._values.get(name)
+        entry = self._entries.get(name)
+        own = own_source(resource)
+        old = now if entry is None else entry.value
+        below = None if entry is None else next((each.value for each in entry.synonyms if each.source != own), None)
+        op, new = ("set", earlier) if earlier is not None else ("delete", below)
+        return Difference(ChangeKind.CONFIG, resource, op, key, now, earlier, old, new, entry.source if entry else None)
+
+
+class _RollbackPlanner:
+    def __init__(self, changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> None:
+        self._changed, self._state, self._values = changed, state, set_values(state)
+        self._configs = _ConfigDifferences(state)
         self.secrets: list[Difference] = []
         self.notes: list[str] = []
 
@@ -55,20 +91,101 @@ class _RollbackPlanner:
         return found
 
     def _difference(self, name: ConfigName, changed: HistoryRange) -> Difference | None:
-        (resource, key), change = name, changed.first.change
+        (resource, _), change = name, changed.first.change
         earlier, now = change.before, self._values.get(name)
         if change.sensitive or (name in self._values and now is None):
             if change.before != changed.last.change.after:
-                self.secrets.append(Difference(ChangeKind.CONFIG, resource, "set", key, "", "", sensitive=True))
+                self.secrets.append(_secret(name))
             return None
         if now == earlier or (resource.type is ResourceType.TOPIC and resource.name not in self._state.topics):
             return None
-        entry = self._entries.get(name)
-        own = own_source(resource)
-        old = now if entry is None else entry.value
-        below = None if entry is None else next((each.value for each in entry.synonyms if each.source != own), None)
-        op, new = ("set", earlier) if earlier is not None else ("delete", below)
-        return Difference(ChangeKind.CONFIG, resource, op, key, now, earlier, old, new, entry.source if entry else None)
+        return self._configs.restore(name, earlier)
+
+
+class _RecordPlanner:
+    def __init__(self, record: Record, moment: Moment) -> None:
+        self._record, self._moment, self._live = record, moment, record.live
+        self._configs = _ConfigDifferences(record.live.state)
+        self._left_alone: dict[Resource, bool] = {}
+        self.differences: list[Difference] = []
+        self.secrets: list[Difference] = []
+        self.notes: list[str] = []
+        self.gaps: list[tuple[ConfigName, PastValue]] = []
+        self.unknown: list[ConfigName] = []
+
+    def add(self, name: ConfigName) -> None:
+        resource, key = name
+        if resource.type is ResourceType.TOPIC and self._is_left_alone(resource):
+            return
+        if resource.type is ResourceType.TOPIC and not key:
+            return
+        earlier = self._record.value_at(name, self._moment)
+        if not self._live.is_readable(name):
+            self._note(f"{resource} cannot be read; it is left alone")
+        elif earlier is None:
+            self.unknown.append(name)
+        elif self._is_secret(name, earlier):
+            self._add_secret(name, earlier)
+        elif not same_value(name, earlier.value, self._live.values.get(name)):
+            self.differences.append(self._configs.restore(name, earlier.value))
+            if earlier.gap is not None:
+                self.gaps.append((name, earlier))
+
+    def _is_left_alone(self, resource: Resource) -> bool:
+        """Whether the present topic, if there is one, is not that of the moment. A note says so, once."""
+        if resource not in self._left_alone:
+            note = self._topic_note(resource)
+            self._left_alone[resource] = note is not None
+            if note is not None:
+                self._note(f"{resource} {note}")
+            elif self._has_grown(resource):
+                self._note(f"{resource} has grown since; partitions cannot be taken away")
+        return self._left_alone[resource]
+
+    def _topic_note(self, resource: Resource) -> str | None:
+        record = self._record
+        life = record.life_at(resource, self._moment)
+        if not self._live.is_listed(resource):
+            if life.exists is False:
+                return None if life is record.lives(resource)[-1] else "was made and deleted since"
+            is_known = record.lives(resource)[-1].exists is False
+            return "was deleted since; it cannot be brought back" if is_known else "is not listed; it is left alone"
+        if record.is_recreated(resource):
+            return "was made anew outside kconf; it is left alone"
+        if life is record.lives(resource)[-1]:
+            return None
+        if life.exists is False:
+            return "was made since; a rollback does not delete it"
+        return "was made anew since; it is left alone"
+
+    def _has_grown(self, resource: Resource) -> bool:
+        earlier = self._record.value_at((resource, ""), self._moment)
+        if earlier is None or earlier.value is None or not self._live.is_listed(resource):
+            return False
+        counts = [facts_of(each)["partitions"] for each in (earlier.value, self._live.values[resource, ""])]
+        return None not in counts and counts[0] < counts[1]
+
+    def _is_secret(self, name: ConfigName, earlier: PastValue) -> bool:
+        entries = (earlier.entry, self._record.attribute(name).entry)
+        return self._live.is_secret(name) or any(
+            each is not None and each.change.key == name[1] and each.change.sensitive for each in entries
+        )
+
+    def _add_secret(self, name: ConfigName, earlier: PastValue) -> None:
+        last = self._record.attribute(name).author
+        is_set = name in self._live.values
+        if (earlier.value is not None) != is_set or (last is not None and last.change.after != earlier.value):
+            self.secrets.append(_secret(name))
+        elif is_set:
+            self.unknown.append(name)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _secret(name: ConfigName) -> Difference:
+    return Difference(ChangeKind.CONFIG, name[0], "set", name[1], "", "", sensitive=True)
 
 
 def _is_recreated(changed: HistoryRange) -> bool:

@@ -1,13 +1,14 @@
 """Where the history of a cluster comes from: the journal of a kconf server, a journal directory, or a lake.
 
-A kconf server has a journal itself (`feed`). For other clusters a context may have a `journal:` directory, in which
-clients record what they change, or a `lake:`. All of them give the same entries, oldest first.
+A kconf server has a journal itself (`feed`), and only that one is complete. For other clusters a context may have a
+`journal:` directory, in which clients record what they change, a `lake:`, or both, which are then read as one record.
+All of them give the same entries, oldest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ConfigurationError, JournalTrimmed, UnsupportedVersion
@@ -19,16 +20,24 @@ from kconf.operations.scopes import in_scope, types_of
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.declarative.model import Scope
+    from kconf.lake.lookup import LakeTables
     from kconf.model.journal import Revision
     from kconf.operations.target import Target
 
 FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
+BOTH: Final = "journal+lake"
+SNAPSHOT_ORIGIN: Final = "snapshot"
 _NEVER: Final = 2**63
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {each.word: each for each in ResourceType}
 
 
 class HistoryEntry(NamedTuple):
-    """A recorded change; `outcome` is `done`, or `unknown` if it was begun and its result is not recorded."""
+    """A recorded change; `outcome` is `done`, or `unknown` if it was begun and its result is not recorded.
+
+    If snapshots are the only evidence, `origin` is `snapshot` and `change.before` says nothing: the value was read
+    between `read_since` and `time`, and the last snapshot without it was started at `not_before` (None: there is none).
+    """
 
     time: int
     revision: int
@@ -38,6 +47,17 @@ class HistoryEntry(NamedTuple):
     origin: str
     os_user: str | None = None
     outcome: str = "done"
+    not_before: int | None = None
+    read_since: int | None = None
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.origin == SNAPSHOT_ORIGIN
+
+    @property
+    def known_at(self) -> int | None:
+        """A time (milliseconds) after which any change away from `change.after` was made; None: there is none."""
+        return self.time if not self.is_snapshot else self.read_since or self.not_before
 
 
 class RecordedHistory(NamedTuple):
@@ -48,6 +68,11 @@ class RecordedHistory(NamedTuple):
     entries: list[HistoryEntry]
     notes: list[str]
     trimmed: JournalStart | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every change since the beginning is here, whoever made it: so it is on a kconf server only."""
+        return self.source == FEED
 
     def check_reaches(self, *, revision: int | None = None, time: int | None = None) -> None:
         """Raise if the journal does not reach back to a revision, or to a time (milliseconds)."""
@@ -70,17 +95,43 @@ def read_history(
 ) -> RecordedHistory:
     """The changes of what the scopes cover, since a time (milliseconds), from one source or the first there is."""
     cluster = admin.describe_cluster().cluster_id or ""
-    for source in SOURCES if which is None else (which,):
-        found = _read(source, target, admin, cluster, scopes)
-        if found is not None:
-            entries = [each for each in found.entries if each.time >= since and is_covered(each, scopes)]
-            return found._replace(entries=entries)
+    found = _first(target, admin, cluster, scopes) if which is None else _read(which, target, admin, cluster, scopes)
+    if found is not None:
+        entries = [each for each in found.entries if each.time >= since and is_covered(each, scopes)]
+        return found._replace(entries=entries)
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
     raise ConfigurationError(
         f"{target.name} keeps no journal; give its context a `journal:` directory, where kconf records what it "
         "changes, or a `lake:`"
     )
+
+
+def _first(target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) -> RecordedHistory | None:
+    """The journal of the server or, if it has none, what the journal directory and the lake of the context have."""
+    feed, journal = (_read(each, target, admin, cluster, scopes) for each in (FEED, JOURNAL))
+    if feed is not None or target.context.lake is None:
+        return feed or journal
+    if journal is None:
+        return _from_lake(target.context.lake, cluster)
+    from kconf.lake.location import LakeError
+
+    try:
+        return merged(journal, _from_lake(target.context.lake, cluster))
+    except LakeError as error:
+        return journal._replace(notes=[*journal.notes, f"only the journal was read: {error}"])
+
+
+def merged(journal: RecordedHistory, lake: RecordedHistory) -> RecordedHistory:
+    """One record of both. The pipeline reads journals, so that most entries are in both of them."""
+    places = {_place(each) for each in journal.entries}
+    entries = [*journal.entries, *(each for each in lake.entries if _place(each) not in places)]
+    entries.sort(key=lambda each: (each.time, each.revision, each.line))
+    return RecordedHistory(BOTH, journal.cluster, entries, [*journal.notes, *lake.notes])
+
+
+def _place(entry: HistoryEntry) -> tuple[object, ...]:
+    return entry.revision, entry.line, entry.change.resource, entry.change.key
 
 
 def _read(
@@ -155,29 +206,50 @@ def _from_lake(uri: str, cluster: str) -> RecordedHistory:
 
     tables = LakeTables(uri)
     entries: list[HistoryEntry] = []
+    starts = _snapshot_starts(tables, cluster)
     for row in tables.history(LookupFilter([cluster])):
-        entries.append(_began(row))
+        entries.append(_began(row, starts))
         if row["ended"] in ("removed", "deleted"):
-            entries.append(_ended(row))
+            entries.append(_ended(row, starts))
     finished = tables.run["finished"]
     note = f"the lake is as of {finished:%Y-%m-%d %H:%M:%S} UTC" if isinstance(finished, datetime) else ""
     entries.sort(key=lambda each: (each.time, each.revision, each.line))
     return RecordedHistory(LAKE, cluster, entries, [note] * bool(note))
 
 
-def _began(row: dict[str, Any]) -> HistoryEntry:
+def _snapshot_starts(tables: LakeTables, cluster: str) -> dict[int, int]:
+    """When each snapshot of a cluster was started, by when it was finished."""
+    from kconf.lake.lookup import LookupFilter
+    from kconf.lake.schemas import SNAPSHOT
+
+    conditions = [*LookupFilter([cluster]).conditions(), "kind = 'snapshot'"]
+    rows = tables.rows(SNAPSHOT, conditions, columns="taken, value")
+    return {_milliseconds(row["taken"]): int(row["value"]) for row in rows if row["value"]}
+
+
+def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(*(row[name] for name in CALLER_NAMES))
     change = _interval(row, row["before"], row["value"], row["op"] or "set")
+    time, previous = _milliseconds(row["since"]), row["not_before"]
+    seen = row["seen_at"] and _milliseconds(row["seen_at"])
     return HistoryEntry(
-        _milliseconds(row["since"]), row["revision"] or 0, row["line"] or 0, change, caller, row["origin"]
+        time,
+        row["revision"] or 0,
+        row["line"] or 0,
+        change,
+        caller,
+        row["origin"],
+        not_before=starts.get(_milliseconds(previous)) if previous is not None else None,
+        read_since=starts.get(seen) if seen is not None else None,
     )
 
 
-def _ended(row: dict[str, Any]) -> HistoryEntry:
+def _ended(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(row["until_principal"], reason=row["until_reason"])
     change = _interval(row, row["value"], None, "delete")
     place = row["until_revision"] or 0, row["until_line"] or 0
-    return HistoryEntry(_milliseconds(row["until"]), *place, change, caller, row["until_origin"])
+    time = _milliseconds(row["until"])
+    return HistoryEntry(time, *place, change, caller, row["until_origin"], read_since=starts.get(time))
 
 
 def _interval(row: dict[str, Any], before: str | None, after: str | None, op: str) -> Change:
@@ -186,4 +258,4 @@ def _interval(row: dict[str, Any], before: str | None, after: str | None, op: st
 
 
 def _milliseconds(time: datetime) -> int:
-    return int(time.timestamp() * 1000)
+    return (time - _EPOCH) // timedelta(milliseconds=1)

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.declarative_options import add_files
-from kconf.cli.common.history_output import add_history, history_item, milliseconds, names_of, value_of
+from kconf.cli.common.history_output import (
+    add_history,
+    attribution_fields,
+    author_cell,
+    history_item,
+    milliseconds,
+    names_of,
+    value_of,
+)
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell
-from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
+from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.errors import ConfigurationError
+from kconf.operations.history.sources import FEED
 from kconf.operations.scopes import parse_scopes
 from kconf.operations.target import Target
+
+if TYPE_CHECKING:
+    from kconf.operations.history.diff import RecordedDifference
+    from kconf.operations.history.record import Moment
+    from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = """\
 examples:
@@ -55,7 +69,8 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     if result.items and not result.failed:
         result.status = DIFFERENT
     if not result.items:
-        result.notes.append("there is no difference")
+        is_partial = result.facts.get("source", FEED) != FEED
+        result.notes.append("no difference is recorded" if is_partial else "there is no difference")
 
 
 def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
@@ -69,22 +84,70 @@ def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.operations.history.diff import diff_times
-    from kconf.operations.history.point_in_time import entries_between
+    from kconf.operations.history.record import Moment
     from kconf.operations.history.sources import read_history
 
-    cluster = target(options)
+    cluster, now = target(options), milliseconds("now")
     begin, end = milliseconds(options.begin), None if options.end is None else milliseconds(options.end)
     if end is not None and end < begin:
         raise ConfigurationError("--from is after --to")
     with cluster.open() as admin:
         history = read_history(cluster, admin, parse_scopes(options.selectors, "diff"), which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
     result.notes += history.notes
-    entries = entries_between(history, begin, end)
+    if history.is_complete:
+        _by_journal(result, history, Moment(begin), None if end is None else Moment(end))
+    else:
+        _by_record(options, result, history, Moment(begin), None if end is None or end >= now else Moment(end))
+
+
+def _by_journal(result: CommandResult, history: RecordedHistory, begin: Moment, end: Moment | None) -> None:
+    from kconf.operations.history.diff import diff_times
+    from kconf.operations.history.point_in_time import entries_between
+    from kconf.operations.history.record import Attribution, Fit
+
     result.columns = _columns("before", "after")
-    for first, last in diff_times(entries):
-        result.add(**{**history_item(last), "before": value_of(first.change, first.change.before)})
+    for first, last in diff_times(entries_between(history, begin, end)):
+        before = value_of(first.change, first.change.before)
+        result.add(**{**history_item(last), "before": before, **attribution_fields(Attribution(Fit.MATCHES))})
+
+
+def _by_record(
+    options: argparse.Namespace, result: CommandResult, history: RecordedHistory, begin: Moment, end: Moment | None
+) -> None:
+    from kconf.operations.history.diff import diff_record
+    from kconf.operations.history.live_values import LiveValues
+    from kconf.operations.history.record import Record
+    from kconf.operations.history.wording import gap_note, name_text, unknown_notes, unreadable_note
+    from kconf.operations.state import read_state
+
+    state = read_state(target(options), parse_scopes(options.selectors, "diff"))
+    found = diff_record(Record(history.entries, LiveValues(state)), begin, end)
+    result.columns = [*_columns("before", "after"), ResultColumn("principal", "WHO", author_cell)]
+    for each in found.differences:
+        result.add(**_recorded_item(each))
+    result.notes += dict.fromkeys(gap_note(*each) for each in found.gaps)
+    result.notes += [unreadable_note(each) for each in found.unread]
+    result.notes += unknown_notes(found.unknown, begin)
+    result.facts["unknown"] = [name_text(each) for each in found.unknown]
+
+
+def _recorded_item(difference: RecordedDifference) -> Item:
+    """The fields of a history entry; those of a change that nobody recorded are null."""
+    change, last = difference.change, difference.attribution.author
+    values = {"before": value_of(change, difference.before), "after": value_of(change, difference.after)}
+    if last is None:
+        fields = dict.fromkeys((*_ENTRY_FIELDS[:3], *names_of(change), *_ENTRY_FIELDS[3:]))
+    else:
+        fields = history_item(last)
+    secret = {"sensitive": change.sensitive}
+    return {**fields, **names_of(change), **values, **secret, **attribution_fields(difference.attribution)}
+
+
+_ENTRY_FIELDS: Final = (
+    *("time", "revision", "line", "op", "before", "after", "sensitive", "principal", "os_user", "client_id"),
+    *("host", "api", "reason", "origin", "outcome"),
+)
 
 
 def _with_cluster(options: argparse.Namespace, result: CommandResult) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.command import command
 from kconf.cli.common.history_output import (
     add_history,
+    attribution_fields,
+    author_cell,
     history_columns,
     history_item,
     iso,
@@ -18,7 +20,7 @@ from kconf.cli.common.history_output import (
 )
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell, value_cell
-from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.output.result import CommandResult, Item, ResultColumn
 
 if TYPE_CHECKING:
     from kconf.operations.history.sources import RecordedHistory
@@ -85,7 +87,8 @@ def run_history(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.operations.history.blame import blame
+    from kconf.operations.history.blame import blame, unreadable
+    from kconf.operations.history.wording import unreadable_note
     from kconf.operations.scopes import parse_scopes
     from kconf.operations.state import read_state
 
@@ -96,23 +99,32 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         ResultColumn("key"),
         ResultColumn("value", show=lambda item: value_cell(item, "value")),
         ResultColumn("time", show=lambda item: str(item["time"] or "")[:19].replace("T", " ")),
-        ResultColumn("principal", "WHO", lambda item: who(item) if item["time"] else ""),
+        ResultColumn("principal", "WHO", author_cell if not history.is_complete else _recorded_author),
         ResultColumn("reason"),
     ]
     for each in blame(state, history):
-        last = each.last
+        last = each.attribution.author
         result.add(
             **names_of(each.change),
-            value=value_of(each.change, each.value),
+            value=value_of(each.change, each.value if each.is_set else None),
             time=None if last is None else iso(last.time),
             revision=None if last is None else last.revision,
             principal=None if last is None else last.caller.principal,
             os_user=None if last is None else last.os_user,
             reason=None if last is None else last.caller.reason,
             origin=None if last is None else last.origin,
+            **attribution_fields(each.attribution),
         )
-    if any(each["time"] is None for each in result.items):
+    if not history.is_complete:
+        result.notes += [unreadable_note(each) for each in unreadable(state, history)]
+        if any(each["record"] == "unreadable" for each in result.items):
+            result.notes.append("secrets cannot be compared: shown is who set them last by the record")
+    elif any(each["time"] is None for each in result.items):
         result.notes.append("of what has no time nothing is told: it was set before the record begins, or elsewhere")
+
+
+def _recorded_author(item: Item) -> str:
+    return who(item) if item["time"] else ""
 
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:

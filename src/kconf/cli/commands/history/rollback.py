@@ -14,7 +14,10 @@ from kconf.cli.output.result import CommandResult
 from kconf.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
-    from kconf.operations.history.sources import HistoryEntry, RecordedHistory
+    from kconf.model.cluster_state import ClusterState
+    from kconf.operations.history.record import Moment
+    from kconf.operations.history.rollback import Rollback
+    from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = """\
 examples:
@@ -46,9 +49,8 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.cli.common.declarative_output import execute_differences
     from kconf.operations.declarative.changes import changes_of
     from kconf.operations.declarative.plan import DifferencePlan
-    from kconf.operations.history.point_in_time import ranges
-    from kconf.operations.history.rollback import plan_rollback
     from kconf.operations.history.sources import read_history
+    from kconf.operations.history.wording import gap_note, name_text, unknown_notes
     from kconf.operations.scopes import parse_scopes
     from kconf.operations.state import read_state
 
@@ -57,27 +59,40 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     scopes = parse_scopes(options.selectors, "rollback")
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
     result.notes += history.notes
-    changed = ranges(_entries_after(history, options.to))
+    moment = _moment(options.to)
+    history.check_reaches(revision=moment.revision, time=moment.time)
     state = read_state(cluster, scopes, synonyms=True)
-    rollback = plan_rollback(changed, state)
+    rollback = _plan(history, moment, state)
     refused = ApiError(ErrorCode.INVALID_REQUEST, "it is a secret, and no record has its value: set it anew")
     for each in changes_of(rollback.secrets):
         result.add(refused, **change_item(each, "failed"))
-    result.notes += rollback.notes
+    result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
+    result.notes += unknown_notes(rollback.unknown, moment)
+    result.facts["unknown"] = [name_text(each) for each in rollback.unknown]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
-        result.notes.append("there is nothing to set back")
+        nothing = "there is nothing to set back"
+        result.notes.append(nothing if history.is_complete else f"{nothing}, as far as it is recorded")
         return
     plan = DifferencePlan(history.cluster, rollback.differences, {}, [], state.revision)
     execute_differences(result, options, cluster, plan)
 
 
-def _entries_after(history: RecordedHistory, to: str) -> list[HistoryEntry]:
-    """The entries after a revision, or a time."""
-    from kconf.operations.history.point_in_time import entries_after_revision, entries_between
+def _moment(to: str) -> Moment:
+    """A revision, or a time."""
+    from kconf.operations.history.record import Moment
 
-    if to.isascii() and to.isdigit():
-        return entries_after_revision(history, int(to))
-    return entries_between(history, milliseconds(to), None)
+    return Moment(revision=int(to)) if to.isascii() and to.isdigit() else Moment(milliseconds(to))
+
+
+def _plan(history: RecordedHistory, moment: Moment, state: ClusterState) -> Rollback:
+    from kconf.operations.history.live_values import LiveValues
+    from kconf.operations.history.point_in_time import entries_between, ranges
+    from kconf.operations.history.record import Record
+    from kconf.operations.history.rollback import plan_rollback, plan_rollback_by_record
+
+    if history.is_complete:
+        return plan_rollback(ranges(entries_between(history, moment)), state)
+    return plan_rollback_by_record(Record(history.entries, LiveValues(state)), moment)

@@ -1,0 +1,65 @@
+"""What a cluster has now, in a form that the record can be compared with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from kconf.client.cluster_reader import PARTS
+from kconf.configdef.lookup import known_key
+from kconf.engine.declarative.diff import same
+from kconf.model.entry import ValueType
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import encode_id
+from kconf.operations.history.topic_lives import same_topic
+from kconf.operations.state import ConfigName, set_values
+
+if TYPE_CHECKING:
+    from kconf.model.cluster_state import ClusterState
+
+
+class LiveValues:
+    """The values that are set, by resource and key, and what could not be read."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state, self.values = state, set_values(state)
+        for name, shape in state.topics.items():
+            topic_id = encode_id(shape.id) if shape.id.int else None
+            facts = {"id": topic_id, "partitions": shape.partitions, "replication": shape.replication}
+            self.values[Resource.topic(name), ""] = json.dumps(facts)
+        self._missing = {each.what for each in state.missing}
+
+    def is_secret(self, name: ConfigName) -> bool:
+        """Whether a value is set that the cluster does not show; of a credential it shows only the iterations."""
+        return name in self.values and (self.values[name] is None or name[0].type is ResourceType.SCRAM)
+
+    def topic_id(self, resource: Resource) -> str | None:
+        shape = self.state.topics.get(resource.name)
+        return None if shape is None or not shape.id.int else encode_id(shape.id)
+
+    def is_listed(self, resource: Resource) -> bool:
+        """Whether the cluster lists a topic; anything else is there as long as something is set."""
+        return resource.type is not ResourceType.TOPIC or resource.name in self.state.topics
+
+    def is_readable(self, name: ConfigName) -> bool:
+        """Whether the value, or that there is none, was read. A topic that is not listed counts as read."""
+        resource, key = name
+        part = next((part for part, kind in PARTS.items() if kind is resource.type), None)
+        text = f"user:{resource.name}" if resource.type is ResourceType.SCRAM else str(resource)
+        if part is None or part in self._missing or text in self._missing:
+            return False
+        is_topic = resource.type is ResourceType.TOPIC
+        if resource.type is ResourceType.BROKER or (is_topic and key and resource.name in self.state.topics):
+            return resource in self.state.configs  # a broker that is down is not listed, and not in `missing` either
+        return True
+
+
+def same_value(name: ConfigName, one: str | None, other: str | None) -> bool:
+    """Whether two texts are one value of a key: a broker may write it in another form than it was given."""
+    resource, key = name
+    if one == other or one is None or other is None:
+        return one == other
+    if resource.type is ResourceType.TOPIC and not key:
+        return same_topic(one, other)
+    known = known_key(resource.type, key)
+    return same(known.type if known is not None else ValueType.STRING, one, other)

@@ -1,0 +1,275 @@
+"""The record of a cluster that other tools change too: what it says of each key, and whether the live value fits.
+
+Such a record has gaps. So values of the past come from the record, forward, and never from the live state backward; a
+live value that is not the last recorded one has no known author; and what the record does not reach is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.history.live_values import LiveValues, same_value
+from kconf.operations.history.topic_lives import Life, TopicLives
+
+if TYPE_CHECKING:
+    from kconf.operations.history.sources import HistoryEntry
+    from kconf.operations.state import ConfigName
+
+MAX_LAG: Final = 10_000
+"""Milliseconds in which a broker may still show the value from before a change that the controller has made."""
+
+
+class Fit(StrEnum):
+    """How a live value fits the record."""
+
+    MATCHES = "matches"  # it is what the last recorded change set
+    SEEN = "seen"  # it is what a snapshot showed: nobody recorded who set it
+    CHANGED_OUTSIDE = "changed_outside"  # it is not what the last recorded change set
+    RECREATED_OUTSIDE = "recreated_outside"  # the topic is not the recorded one
+    NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
+    UNKNOWN_OUTCOME = "unknown_outcome"  # a change that was begun may have set it
+    NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
+    UNREADABLE = "unreadable"  # a secret, which cannot be compared
+    UNRECORDED = "unrecorded"  # the record has nothing about it
+
+
+class Attribution(NamedTuple):
+    """Who made a live value: `author` if that is recorded, or someone outside kconf after the time `outside_after`."""
+
+    fit: Fit
+    entry: HistoryEntry | None = None
+    outside_after: int | None = None
+
+    @property
+    def author(self) -> HistoryEntry | None:
+        return self.entry if self.fit in (Fit.MATCHES, Fit.UNREADABLE) else None
+
+
+class Moment(NamedTuple):
+    """A point in the record: a time (milliseconds) or a revision."""
+
+    time: int | None = None
+    revision: int | None = None
+
+    def includes(self, entry: HistoryEntry) -> bool:
+        return entry.revision <= self.revision if self.revision is not None else entry.time <= (self.time or 0)
+
+    def is_after(self, time: int | None) -> bool:
+        """Whether it may be after a time; None: the beginning."""
+        return time is None or self.time is None or self.time > time
+
+
+class Gap(NamedTuple):
+    """When a key was changed without a record: after a time, and up to a time (None: now)."""
+
+    after: int | None
+    until: int | None
+
+
+class PastValue(NamedTuple):
+    """The recorded value at a moment, and the entry that set it if that is before the moment.
+
+    With a `gap` the key was changed around the moment, and it is not known whether before or after it.
+    """
+
+    value: str | None
+    entry: HistoryEntry | None = None
+    gap: Gap | None = None
+
+
+class Record:
+    """The done entries of a history by key and, for topics, by life; and the live values to compare with."""
+
+    def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:
+        self.live = live
+        done: dict[Resource, list[HistoryEntry]] = {}
+        self._begun: dict[ConfigName, list[HistoryEntry]] = {}
+        for each in entries:
+            if each.outcome == "done":
+                done.setdefault(each.change.resource, []).append(each)
+            else:
+                self._begun.setdefault((each.change.resource, each.change.key), []).append(each)
+        self._lives: dict[Resource, list[Life]] = {}
+        self._entries: dict[ConfigName, list[tuple[Life, HistoryEntry]]] = {}
+        for resource, some in done.items():
+            parts = self._split(resource, some)
+            for life, each in parts:
+                self._entries.setdefault((resource, each.change.key), []).append((life, each))
+
+    def _split(self, resource: Resource, entries: list[HistoryEntry]) -> list[tuple[Life, HistoryEntry]]:
+        if resource.type is ResourceType.TOPIC:
+            found = TopicLives(entries)
+            self._lives[resource] = found.lives
+            return found.parts
+        life = Life()
+        self._lives[resource] = [life]
+        return [(life, each) for each in entries]
+
+    def names(self) -> list[ConfigName]:
+        """Everything that the record or the cluster has."""
+        return sorted({*self._entries, *self.live.values})
+
+    def lives(self, resource: Resource) -> list[Life]:
+        return self._lives.setdefault(resource, [Life()])
+
+    def life_at(self, resource: Resource, moment: Moment) -> Life:
+        found, *later = self.lives(resource)
+        for each in later:
+            if each.begin is not None and moment.includes(each.begin):
+                found = each
+        return found
+
+    def entries(self, name: ConfigName, life: Life) -> list[HistoryEntry]:
+        return [each for its, each in self._entries.get(name, ()) if its is life]
+
+    def is_recreated(self, resource: Resource) -> bool:
+        """Whether the live topic is not the last one that the record has."""
+        life, live = self.lives(resource)[-1], self.live.topic_id(resource)
+        if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
+            return False
+        return (life.exists is False and life.begin is not None) or (
+            live is not None and life.topic_id is not None and live != life.topic_id
+        )
+
+    # -- now ---------------------------------------------------------------------------------------------------------
+
+    def attribute(self, name: ConfigName) -> Attribution:
+        """Who made the live value, or removed it."""
+        resource, _ = name
+        life = self.lives(resource)[-1]
+        entries = self.entries(name, life)
+        last = entries[-1] if entries else life.created
+        if not self.live.is_listed(resource):
+            return self._not_listed(resource, life)
+        if self.is_recreated(resource):
+            return self._recreated(name, life)
+        if last is None:
+            return Attribution(Fit.UNRECORDED)
+        return self._compare(name, last, last.change.after if entries else None)
+
+    def _compare(self, name: ConfigName, last: HistoryEntry, recorded: str | None) -> Attribution:
+        value, is_set = self.live.values.get(name), name in self.live.values
+        is_secret = last.change.sensitive or self.live.is_secret(name)
+        if is_secret and is_set and recorded is not None:
+            return Attribution(Fit.UNREADABLE, last)
+        if not is_secret and same_value(name, value, recorded):
+            return self._same(name, last)
+        if not is_set and recorded is None:
+            return Attribution(Fit.MATCHES, last)
+        if any(
+            each.time >= last.time and ((is_set and is_secret) or same_value(name, each.change.after, value))
+            for each in self._begun.get(name, ())
+        ):
+            return Attribution(Fit.UNKNOWN_OUTCOME, last)
+        if self._is_lagging(name, last, value, self.live.state.started):
+            return Attribution(Fit.NOT_YET_VISIBLE, last)
+        return Attribution(Fit.CHANGED_OUTSIDE, last, last.known_at)
+
+    def _same(self, name: ConfigName, last: HistoryEntry) -> Attribution:
+        if not last.is_snapshot:
+            return Attribution(Fit.MATCHES, last)
+        if any(same_value(name, each.change.after, last.change.after) for each in self._begun.get(name, ())):
+            return Attribution(Fit.UNKNOWN_OUTCOME, last)
+        return Attribution(Fit.SEEN, last, last.not_before)
+
+    def _not_listed(self, resource: Resource, life: Life) -> Attribution:
+        if life.exists is False or life.last is None:
+            return Attribution(Fit.MATCHES, life.begin)
+        if any(each.change.after is None for each in self._begun.get((resource, ""), ())):
+            return Attribution(Fit.UNKNOWN_OUTCOME, life.last)
+        if self.live.state.started - life.last.time < MAX_LAG and life.created is not None:
+            return Attribution(Fit.NOT_YET_VISIBLE, life.last)
+        return Attribution(Fit.NOT_LISTED, life.last)
+
+    def _recreated(self, name: ConfigName, life: Life) -> Attribution:
+        """Another topic of that name: a recorded change may be about the one or the other, unless it is older."""
+        resource, key = name
+        shown = life.identified if life.exists is not False else life.begin
+        begun = [each for each in self._begun.get((resource, ""), ()) if shown is None or each.time >= shown.time]
+        if begun:
+            return Attribution(Fit.UNKNOWN_OUTCOME, shown)
+        bound = shown and shown.known_at
+        last = self.entries(name, life)[-1:]
+        is_newer = last and bound is not None and last[0].time > bound
+        is_same = last and same_value(name, last[0].change.after, self.live.values.get(name))
+        unsure = key and is_newer and (is_same or last[0].change.sensitive)
+        return Attribution(Fit.RECREATED_OUTSIDE, shown, None if unsure else bound)
+
+    def _is_lagging(self, name: ConfigName, last: HistoryEntry, seen: str | None, at: int) -> bool:
+        """Whether what was seen at a time may be the value from before an entry. A new topic shows its configs."""
+        created = self.lives(name[0])[-1].created
+        if (
+            last.is_snapshot
+            or last.change.key != name[1]
+            or (created is not None and created.revision == last.revision)
+        ):
+            return False
+        return at - last.time < MAX_LAG and same_value(name, seen, last.change.before)
+
+    # -- then --------------------------------------------------------------------------------------------------------
+
+    def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
+        """What the record says of a key at a moment; None: it does not reach it."""
+        life = self.life_at(name[0], moment)
+        entries = self.entries(name, life)
+        past = [each for each in entries if moment.includes(each)]
+        later = entries[len(past) :]
+        if life.exists is False:
+            return PastValue(None, life.begin, self._gap(name, moment, life, None, life.begin, None))
+        if not past and life.created is None:
+            return self._seen_later(later[0], moment) if later else None
+        last = past[-1] if past else life.created
+        assert last is not None
+        value = past[-1].change.after if past else None
+        return PastValue(value, last, self._gap(name, moment, life, value, last, later[0] if later else None))
+
+    @staticmethod
+    def _seen_later(first: HistoryEntry, moment: Moment) -> PastValue | None:
+        """The value that the first entry after a moment found."""
+        if not first.is_snapshot:
+            return PastValue(first.change.before)
+        if first.not_before is None or first.change.after is None:
+            return None
+        gap = Gap(first.not_before, first.time) if moment.is_after(first.not_before) else None
+        return PastValue(None, None, gap)
+
+    def _gap(
+        self,
+        name: ConfigName,
+        moment: Moment,
+        life: Life,
+        value: str | None,
+        last: HistoryEntry | None,
+        following: HistoryEntry | None,
+    ) -> Gap | None:
+        """The change without a record between the last entry before a moment and what was seen next."""
+        since = last.known_at if last is not None else None
+        if following is not None:
+            return self._gap_before(following, name, moment, value, last)
+        lives = self.lives(name[0])
+        if life is not lives[-1]:
+            begin = lives[lives.index(life) + 1].begin
+            following_life = lives[lives.index(life) + 1]
+            is_recorded = following_life.created is not None and life.exists is False
+            return None if begin is None or is_recorded or begin.change.after is None else Gap(since, begin.time)
+        if last is None or not self.live.is_readable(name):
+            return None
+        fits = self.attribute(name).fit
+        return Gap(since, None) if fits in (Fit.CHANGED_OUTSIDE, Fit.RECREATED_OUTSIDE, Fit.NOT_LISTED) else None
+
+    def _gap_before(
+        self, following: HistoryEntry, name: ConfigName, moment: Moment, value: str | None, last: HistoryEntry | None
+    ) -> Gap | None:
+        since = last.known_at if last is not None else None
+        if following.is_snapshot:
+            begin = max((each for each in (since, following.not_before) if each is not None), default=None)
+            return Gap(begin, following.time) if moment.is_after(following.not_before) else None
+        before = following.change.before
+        if following.change.sensitive or same_value(name, before, value):
+            return None
+        if last is not None and self._is_lagging(name, last, before, following.time):
+            return None
+        return Gap(since, following.time)

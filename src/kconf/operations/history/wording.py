@@ -1,0 +1,85 @@
+"""What is known and what is not, in sentences: who made a value, where a record has gaps, what it does not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, assert_never
+
+from kconf.operations.history.record import Attribution, Fit
+
+if TYPE_CHECKING:
+    from kconf.operations.history.record import Moment, PastValue
+    from kconf.operations.state import ConfigName
+
+_MAX_NOTES: Final = 5
+
+
+def time_text(time: int) -> str:
+    """A time (milliseconds) as tables show it, in UTC."""
+    return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def moment_text(moment: Moment) -> str:
+    return f"revision {moment.revision}" if moment.revision is not None else time_text(moment.time or 0)
+
+
+def name_text(name: ConfigName) -> str:
+    """A resource and a key as a message names them."""
+    from kconf.operations.display_names import display_names
+
+    resource, key = name
+    fields = {"resource": str(resource), "key": key, **display_names(resource, key)}
+    return f"{fields['resource']} {fields['key']}".rstrip()
+
+
+def author_text(attribution: Attribution) -> str:
+    """Why the author is not known; empty if they are."""
+    after = "" if attribution.outside_after is None else f" after {time_text(attribution.outside_after)}"
+    match attribution.fit:
+        case Fit.MATCHES | Fit.UNREADABLE:
+            return ""
+        case Fit.SEEN:
+            return f"changed outside kconf{after}" if after else "unknown: first seen by a snapshot"
+        case Fit.CHANGED_OUTSIDE:
+            return f"changed outside kconf{after}"
+        case Fit.RECREATED_OUTSIDE:
+            return f"topic created anew outside kconf{after}"
+        case Fit.NOT_LISTED:
+            return "topic not listed: deleted outside kconf, or not visible to you"
+        case Fit.UNKNOWN_OUTCOME:
+            return "unknown: a change was begun, and its outcome is not recorded"
+        case Fit.NOT_YET_VISIBLE:
+            return "unknown: the broker may not show the last recorded change yet"
+        case Fit.UNRECORDED:
+            return "unknown: not recorded"
+        case _:
+            assert_never(attribution.fit)
+
+
+def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
+    """What is not known about a value at a moment."""
+    assert value.gap is not None
+    begin, end = value.gap
+    after = "" if begin is None else f" after {time_text(begin)}"
+    before = "" if end is None else f"{' and' if after else ''} before {time_text(end)}"
+    shown = "unset" if value.value is None else "what is shown"
+    return (
+        f"{name_text(name)} was changed outside the record{after}{before}: "
+        f"{shown} is its last recorded value before {moment_text(moment)}, not necessarily the one it had then"
+    )
+
+
+def unknown_notes(names: Sequence[ConfigName], moment: Moment) -> list[str]:
+    """One for each key, or one for all if there are many of them."""
+    if len(names) <= _MAX_NOTES:
+        return [
+            f"no record of {name_text(each)} before {moment_text(moment)}; unknown whether it changed" for each in names
+        ]
+    some = ", ".join(map(name_text, names[:_MAX_NOTES]))
+    more = f"{some} and {len(names) - _MAX_NOTES} more (--output json lists them)"
+    return [f"no record of {len(names)} keys before {moment_text(moment)}; unknown whether they changed: {more}"]
+
+
+def unreadable_note(resource: object) -> str:
+    return f"{resource} cannot be read now, so nothing is said about it"
