@@ -1,4 +1,4 @@
-"""A text against the definition of its key: parsed and validated, refused with Kafka's message, or normalized."""
+"""A text against the definition of its key: parsed and validated, refused with a message in Kafka's form, or normalized."""
 
 from __future__ import annotations
 

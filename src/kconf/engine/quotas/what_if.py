@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kconf.engine.quotas.precedence import Name, QuotaResolver, level
+from kconf.engine.quotas.precedence import PRECEDENCE, Name, QuotaResolver, level
 from kconf.model.quota import ClientQuotaAlteration, QuotaCandidate, QuotaDifference, QuotaSource
 
 
@@ -28,7 +28,7 @@ def what_if(
 
 def _holding(levels: Mapping[QuotaSource, float | None]) -> QuotaCandidate | None:
     """What holds once the wishes are granted: a level is replaced, comes in, or goes."""
-    for source in sorted(levels):
+    for source in sorted(levels, key=PRECEDENCE.index):
         value = levels[source]
         if value is not None:
             return QuotaCandidate(source, value)

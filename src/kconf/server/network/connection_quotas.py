@@ -1,10 +1,11 @@
 """How many connections there may be: `max.connections`, for all and per listener, and `max.connections.per.ip`.
 
-The limits are dynamic configs, so a change acts on the next connection; open connections stay. `full` and `over_limit`
-are asked by the acceptor before the login: they know only address and listener. A limit by principal needs methods of
-its own, called by connection.py once `context.principal` is set (`connection_made`, `_authentication_step`) and in
-`connection_lost`; a client that re-authenticates must not count twice. The rate of connections is limited in
-server/quotas/manager.py.
+These limits are dynamic configs, so a change acts on the next connection; open connections stay. `full` and
+`over_limit` are asked by the acceptor before the login: they know only address and listener. A limit by principal needs
+methods of its own, called by connection.py once the client is authenticated: in `connection_made` if `authenticate`
+returned None, else in `_authentication_step` when the client is authenticated for the first time; `connection_lost`
+uncounts what was counted. Its value is a setting (configdef/server_settings.py), since Kafka has no such key. The rate
+of connections is limited in server/quotas/manager.py.
 """
 
 from __future__ import annotations
