@@ -66,7 +66,7 @@ class QuotaFilter(NamedTuple):
 
 
 class QuotaSource(IntEnum):
-    """The level at which a quota was found, by KIP-248's numbers; engine/quotas/precedence.py has the order of precedence."""
+    """The level at which a quota was found, by KIP-248's numbers. Which one wins: engine/quotas/precedence.py."""
 
     CLIENT_IN_USER = 0
     DEFAULT_CLIENT_IN_USER = 1

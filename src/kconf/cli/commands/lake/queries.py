@@ -286,7 +286,7 @@ def _told(row: Row) -> dict[str, Any]:
 
 
 def _removed(row: Row) -> dict[str, Any]:
-    """Of what is no longer set: when and by whom it ended. The table does not have the address and client id of that."""
+    """Of what is no longer set: when and by whom it ended. The table has no address and client id of that."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
     return {**_told(row), "since": raw(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
