@@ -15,6 +15,7 @@ from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources, run
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import People, a_name, until
+from tests.cli.history.stories import now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +50,7 @@ def test_what_clients_recorded_and_looks_showed_is_one_history(
     with people.admin() as admin:
         until(lambda: admin.describe_configs([topic])[topic]["retention.ms"].value, "3600000")
         assert run(lake, sources, Inputs(), print).number == 1
+        then = now()
         admin.incremental_alter_configs(
             {topic: [AlterConfigOp(OpType.SET, "segment.ms", "700000")]}
         ).raise_for_failures()
@@ -72,3 +74,24 @@ def test_what_clients_recorded_and_looks_showed_is_one_history(
     assert f"User:ANONYMOUS ({getuser()})" in blamed
     (seen,) = [each for each in told if each["origin"] == "snapshot"]
     assert seen["since"] > ended["since"]
+
+    # `rollback` and `blame` have one record of the journal and the lake, and agree with `lake as-of`.
+    as_of = {each["key"]: each["value"] for each in people.items(f"lake as-of {then} topic:{name}")}
+    plan = people.whole(f"rollback topic:{name} --to {then} --dry-run --allow-data-loss")
+    assert as_of == {"(topic)": "partitions=2 replicas=1", "retention.ms": "3600000"}
+    assert plan["source"] == "journal+lake"
+    assert {(each["key"], each["op"], each["new"]) for each in plan["items"]} == {
+        ("retention.ms", "set", "3600000"),
+        ("segment.ms", "delete", None),
+    }
+    assert plan["unknown"] == []
+    assert [each["key"] for each in people.items(f"history topic:{name}")] == [
+        None,
+        "retention.ms",
+        "retention.ms",
+        "segment.ms",
+    ]
+    found = {each["key"]: each for each in people.items(f"blame topic:{name}")}
+    assert (found["retention.ms"]["record"], found["retention.ms"]["reason"]) == ("matches", "ticket 8")
+    assert (found["segment.ms"]["record"], found["segment.ms"]["principal"]) == ("seen", None)
+    assert found["segment.ms"]["changed_outside_after"] < then

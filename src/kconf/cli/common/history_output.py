@@ -24,7 +24,9 @@ def add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker:1, quota, user:NAME, …"
     )
-    parser.add_argument("--source", choices=SOURCES, help="whom to ask (default: the first of these that there is)")
+    parser.add_argument(
+        "--source", choices=SOURCES, help="the only source to read (default: the feed, or else all others)"
+    )
 
 
 def milliseconds(text: str) -> int:

@@ -32,12 +32,15 @@ examples:
   kconf history topic:orders --since 2d
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
 
-On a kconf server its journal is told; elsewhere the `journal:` directory of the context, or its `lake:`.
+On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context.
 """,
     "blame": """\
 examples:
   kconf blame topic:orders
   kconf blame broker --output json
+
+On a Kafka that other tools change too, a value that is not the last recorded one has no author: it was "changed outside
+kconf" after the last recorded change, by another tool or by a kconf that records elsewhere.
 """,
 }
 

@@ -26,7 +26,7 @@ examples:
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
 A number is a revision, all else is a time. Secrets are not set back, since no record has them; topics are neither made
-nor deleted.
+nor deleted. Keys without a record are not set back either; they are listed as unknown.
 """
 
 

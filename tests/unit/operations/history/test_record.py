@@ -1,0 +1,171 @@
+"""A record with gaps, case by case; tests/property/test_record_with_gaps.py plays random histories."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from kconf.errors import ApiError, ErrorCode
+from kconf.model.cluster_state import ClusterState, MissingPart, TopicShape
+from kconf.model.entry import Entry, ValueType, View, own_source
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import CredentialInfo, Mechanism
+from kconf.operations.history.blame import blame, unreadable
+from kconf.operations.history.diff import diff_record
+from kconf.operations.history.live_values import LiveValues
+from kconf.operations.history.record import Attribution, Fit, Gap, Moment, PastValue, Record
+from kconf.operations.history.rollback import plan_rollback_by_record
+from kconf.operations.history.sources import JOURNAL, LAKE, HistoryEntry, RecordedHistory, merged
+from kconf.operations.history.wording import author_text, gap_note, unknown_notes
+
+TOPIC = Resource.topic("t")
+RETENTION = (TOPIC, "retention.ms")
+MINUTE = 60_000
+NOW = 1000 * MINUTE
+
+
+def entry(
+    time: int, name: tuple[Resource, str], before: str | None, after: str | None, *, sensitive: bool = False
+) -> HistoryEntry:
+    change = Change(ChangeKind.CONFIG, *name, before, after, "set", sensitive)
+    return HistoryEntry(time * MINUTE, time * MINUTE, 0, change, RequestContext("User:me"), "client")
+
+
+def cluster(*, taken: int = NOW, **configs: str) -> ClusterState:
+    """A topic and its overrides."""
+    entries = [
+        Entry(key.replace("_", "."), value, own_source(TOPIC), ValueType.STRING) for key, value in configs.items()
+    ]
+    topics = {"t": TopicShape(UUID(int=1), 1, 1)}
+    return ClusterState("c", taken, taken, topics, {TOPIC: View(tuple(entries))})
+
+
+def record(state: ClusterState, *entries: HistoryEntry) -> Record:
+    return Record(entries, LiveValues(state))
+
+
+def test_a_value_in_another_form_is_the_recorded_one() -> None:
+    name = (TOPIC, "cleanup.policy")
+
+    found = record(cluster(cleanup_policy="compact,delete"), entry(1, name, None, "compact, delete")).attribute(name)
+
+    assert found.fit is Fit.MATCHES
+
+
+def test_a_change_of_the_last_seconds_that_a_broker_does_not_show_is_no_foreign_change() -> None:
+    change = entry(1, RETENTION, "100", "200")
+
+    soon = record(cluster(taken=change.time + 1000, retention_ms="100"), change).attribute(RETENTION)
+    later = record(cluster(retention_ms="100"), change).attribute(RETENTION)
+
+    assert (soon.fit, soon.author, soon.outside_after) == (Fit.NOT_YET_VISIBLE, None, None)
+    assert (later.fit, later.author, later.outside_after) == (Fit.CHANGED_OUTSIDE, None, change.time)
+
+
+def test_a_change_whose_outcome_is_unknown_may_have_set_the_value() -> None:
+    begun = entry(2, RETENTION, "100", "200")._replace(outcome="unknown")
+
+    found = record(cluster(retention_ms="200"), entry(1, RETENTION, None, "100"), begun).attribute(RETENTION)
+
+    assert (found.fit, found.author, found.outside_after) == (Fit.UNKNOWN_OUTCOME, None, None)
+
+
+def test_the_past_is_what_was_recorded_last_before_it_or_else_what_the_next_change_found() -> None:
+    found = record(cluster(retention_ms="7"), entry(10, RETENTION, "1", "2"), entry(20, RETENTION, "3", "4"))
+
+    values = {time: found.value_at(RETENTION, Moment(time * MINUTE)) for time in (5, 10, 15, 20, 25)}
+
+    assert [each and each.value for each in values.values()] == ["1", "2", "2", "4", "4"]
+    assert values[5] == PastValue("1")
+    assert values[15] is not None
+    assert values[15].gap == Gap(10 * MINUTE, 20 * MINUTE)
+    assert values[25] is not None
+    assert values[25].gap == Gap(20 * MINUTE, None)
+    assert found.value_at((TOPIC, "segment.ms"), Moment(NOW)) is None
+
+
+def test_a_snapshot_says_nothing_about_the_time_before_the_first_one() -> None:
+    seen = entry(10, RETENTION, None, "1")._replace(origin="snapshot", read_since=9 * MINUTE)
+    later = entry(20, RETENTION, None, "2")._replace(origin="snapshot", not_before=9 * MINUTE, read_since=19 * MINUTE)
+
+    found = record(cluster(retention_ms="2"), seen, later)
+
+    assert found.value_at(RETENTION, Moment(5 * MINUTE)) is None
+    assert found.value_at(RETENTION, Moment(15 * MINUTE)) == PastValue("1", seen, Gap(9 * MINUTE, 20 * MINUTE))
+    assert found.attribute(RETENTION) == Attribution(Fit.SEEN, later, 9 * MINUTE)
+
+
+def test_what_cannot_be_read_now_is_not_said_to_be_gone() -> None:
+    offline = (Resource.broker(3), "log.retention.ms")
+    quota = (Resource(ResourceType.QUOTA, '{"user":"u"}'), "producer_byte_rate")
+    failure = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    state = ClusterState("c", NOW, NOW, missing=[MissingPart("quotas", failure)])
+    entries = [entry(1, offline, None, "1"), entry(2, quota, None, "1")]
+    history = RecordedHistory(JOURNAL, "c", entries, [])
+
+    found = diff_record(record(state, *entries), Moment(NOW - MINUTE), None)
+
+    assert list(blame(state, history)) == []
+    assert sorted(unreadable(state, history)) == sorted([offline[0], quota[0]])
+    assert (found.differences, sorted(found.unread)) == ([], sorted([offline[0], quota[0]]))
+    assert plan_rollback_by_record(record(state, *entries), Moment(0)).differences == []
+
+
+def test_a_topic_that_is_not_listed_may_be_hidden() -> None:
+    history = RecordedHistory(JOURNAL, "c", [entry(1, RETENTION, None, "1")], [])
+
+    (found,) = blame(ClusterState("c", NOW, NOW), history)
+
+    assert (found.change.resource, found.change.key, found.is_set) == (TOPIC, "", False)
+    assert (found.attribution.fit, found.attribution.author) == (Fit.NOT_LISTED, None)
+
+
+def test_a_secret_is_compared_by_its_presence_only() -> None:
+    user = (Resource(ResourceType.SCRAM, "u"), "SCRAM-SHA-256")
+    change = entry(1, user, None, "hmac:1", sensitive=True)
+    there = ClusterState("c", NOW, NOW, users={"u": [CredentialInfo(Mechanism.SCRAM_SHA_256, 4096)]})
+
+    kept = record(there, change).attribute(user)
+    gone = record(ClusterState("c", NOW, NOW), change).attribute(user)
+    unchanged = plan_rollback_by_record(record(there, change), Moment(5 * MINUTE))
+    newer = plan_rollback_by_record(record(there, change), Moment(0))
+
+    assert (kept.fit, gone.fit) == (Fit.UNREADABLE, Fit.CHANGED_OUTSIDE)
+    assert (unchanged.secrets, unchanged.unknown) == ([], [user])
+    assert [each.resource for each in newer.secrets] == [user[0]]
+    (difference,) = diff_record(record(there, change), Moment(0), None).differences
+    assert (difference.change.sensitive, difference.before) == (True, None)
+
+
+def test_a_journal_and_a_lake_that_read_it_have_each_entry_once() -> None:
+    mine, newer = entry(1, RETENTION, None, "1"), entry(30, RETENTION, "2", "3")
+    seen = entry(20, RETENTION, None, "2")._replace(origin="snapshot")
+
+    found = merged(RecordedHistory(JOURNAL, "c", [mine, newer], []), RecordedHistory(LAKE, "c", [mine, seen], ["old"]))
+
+    assert (found.source, found.entries, found.notes) == ("journal+lake", [mine, seen, newer], ["old"])
+    assert not found.is_complete
+
+
+@pytest.mark.parametrize("fit", list(Fit))
+def test_whoever_is_not_known_is_not_named(fit: Fit) -> None:
+    found = Attribution(fit, entry(1, RETENTION, None, "1"), 0)
+
+    assert (found.author is None) == bool(author_text(found))
+
+
+def test_notes_name_the_key_and_the_times() -> None:
+    gap = PastValue("1", None, Gap(0, MINUTE))
+    many = [(TOPIC, f"key.{number}") for number in range(9)]
+
+    assert gap_note(RETENTION, gap, Moment(1000)).startswith(
+        "topic:t retention.ms was changed outside the record after 1970-01-01 00:00:00 and before 1970-01-01 00:01:00"
+    )
+    assert unknown_notes([RETENTION], Moment(revision=7)) == [
+        "no record of topic:t retention.ms before revision 7; unknown whether it changed"
+    ]
+    (note,) = unknown_notes(many, Moment(0))
+    assert note.startswith("no record of 9 keys before")
+    assert "and 4 more" in note
