@@ -73,7 +73,7 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
     plan = plan_files(options.file, cluster, options.prune)
     print_plan(result, cluster, plan)
     check_deletes(plan.differences, options.max_deletes)
-    if plan.differences:
+    if plan.differences or plan.undeclared:
         result.status = DIFFERENT
     else:
         result.notes.append(f"{cluster.name} is what the files say")
@@ -101,7 +101,8 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
     result.facts.update(context=cluster.name, cluster=plan.cluster)
     result.notes += plan.notes
     if not plan.differences:
-        result.notes.append(f"{cluster.name} is what the files say")
+        if not plan.undeclared:
+            result.notes.append(f"{cluster.name} is what the files say")
         return
     execute_differences(result, options, cluster, plan)
 

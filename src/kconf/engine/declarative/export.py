@@ -69,7 +69,7 @@ def _values(
     own = own_source(resource)
     view = reading.configs.get(resource)
     for entry in () if view is None else view.entries:
-        if entry.source == own and not declared.ignores_key(entry.name):
+        if entry.source == own and not declared.leaves_key(resource, entry.name):
             yield entry.name, _value(entry, show)
 
 
