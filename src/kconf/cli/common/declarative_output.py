@@ -33,7 +33,15 @@ def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> N
         result.add(failure, **change_item(each, "failed" if failure else each.op))
     for each in changes_of(plan.undeclared):
         result.add(**change_item(each, each.op))
+    add_unread(result, plan)
     result.notes += plan.notes
+
+
+def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
+    """What could not be read, as failed items: whether it differs is unknown."""
+    nothing = dict.fromkeys(("old", "new", "source", "data_loss"))
+    for each in plan.unread:
+        result.add(each.failure, resource=each.what, key=None, op="read", **nothing, outcome="unknown")
 
 
 def execute_differences(

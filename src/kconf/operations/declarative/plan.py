@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.client.cluster_reader import PARTS, read_cluster
@@ -16,7 +16,7 @@ from kconf.operations.errors import Aborted
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Declared
-    from kconf.model.cluster_state import ClusterState
+    from kconf.model.cluster_state import ClusterState, MissingPart
     from kconf.operations.target import Target
 
 _PARTS: Final = {kind: part for part, kind in PARTS.items()}
@@ -26,7 +26,8 @@ _READ_TO_PRUNE: Final = {ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.AC
 class DifferencePlan(NamedTuple):
     """What would be changed on a cluster, and what is unknown of it; `revision` is that of a kconf server.
 
-    `undeclared` is set on the cluster and named by no file: drift that applying the plan does not change.
+    `undeclared` is set on the cluster and named by no file: drift that applying the plan does not change. `unread`
+    could not be read, so whether it differs is unknown.
     """
 
     cluster: str
@@ -35,6 +36,7 @@ class DifferencePlan(NamedTuple):
     notes: list[str]
     revision: int | None = None
     undeclared: Sequence[Difference] = ()
+    unread: Sequence[MissingPart] = ()
 
 
 def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | None:
@@ -66,7 +68,8 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     drift = [each for each in undeclared(declared, state, keys_for) if (each.resource, each.key) not in gone]
     if drift:
         notes = [*notes, _undeclared_note(len(drift))]
-    return DifferencePlan(state.cluster, found, _failures(state, found), notes, state.revision, drift)
+    failures = _failures(state, found)
+    return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, _unread(state, failures))
 
 
 def _undeclared_note(count: int) -> str:
@@ -119,6 +122,12 @@ def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource
         if failure is not None:
             failures[resource] = failure
     return failures
+
+
+def _unread(state: ClusterState, failures: Mapping[Resource, ApiError]) -> list[MissingPart]:
+    """What could not be read and is not among the failures."""
+    known = {name for resource in failures for name in (str(resource), _PARTS[resource.type])}
+    return [each for each in state.missing if not each.is_absent and each.what not in known]
 
 
 def _own_users(target: Target) -> list[str]:
