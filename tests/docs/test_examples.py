@@ -92,3 +92,7 @@ def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(
     assert "The cluster is what the files say." in in_ci(0)
     run(*kconf, "set", "topic:orders.placed", "retention.ms=20d")
     assert "topic:orders.placed" in in_ci(3)
+    run(*kconf, "apply", str(tmp_path / "kconf.plan"), "--yes", "--allow-data-loss")
+    assert "The cluster is what the files say." in in_ci(0)
+    run(*kconf, "set", "topic:orders.placed", "segment.ms=1d")
+    assert "undeclared" in in_ci(3)

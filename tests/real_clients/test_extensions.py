@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
+from kconf.protocol.messages.create_topics import CreatableTopic
+from kconf.protocol.messages.delete_topics import DeleteTopicState
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from kconf.protocol.messages.describe_configs_at import ResourceAt
 from kconf.protocol.messages.incremental_alter_configs import (
@@ -85,6 +88,28 @@ def test_a_reason_stands_in_the_journal(admin: Admin, topic: str) -> None:
         "IncrementalAlterConfigs",
     )
     assert [(each.op, each.key, each.before, each.after) for each in last.changes] == [("set", "segment.ms", None, "5")]
+
+
+def test_a_reason_of_a_created_grown_or_deleted_topic_is_in_the_journal(admin: Admin, topic: str) -> None:
+    """Tag 40002 of CreateTopics v5, CreatePartitions v2 and DeleteTopics v4."""
+    admin.ask("CreateTopics", 7, topics=[CreatableTopic(topic, 1, 1, [], [])], reason="first")
+    admin.ask("CreatePartitions", 3, topics=[CreatePartitionsTopic(topic, 2)], reason="second")
+    admin.ask("DeleteTopics", 6, topics=[DeleteTopicState(topic)], reason="third")
+
+    assert [(each.api, each.reason) for each in changes(admin, topic)] == [
+        ("CreateTopics", "first"),
+        ("CreatePartitions", "second"),
+        ("DeleteTopics", "third"),
+    ]
+
+
+def test_a_topic_with_too_long_a_reason_is_not_created(admin: Admin, topic: str) -> None:
+    wish = CreatableTopic(topic, 1, 1, [], [])
+
+    answer = admin.ask("CreateTopics", 7, topics=[wish], reason="x" * 4097)
+
+    assert [(each.name, each.error_code) for each in answer.topics] == [(topic, 42)]
+    assert changes(admin, topic) == []
 
 
 def test_a_reader_of_changes_goes_on_where_it_was(admin: Admin, topic: str) -> None:

@@ -154,21 +154,32 @@ class SyncAdminClient(BaseAdminClient):
     # Topics and the cluster
 
     def create_topics(
-        self, topics: Iterable[NewTopic | str], *, validate_only: bool = False, timeout: float | None = None
+        self,
+        topics: Iterable[NewTopic | str],
+        *,
+        validate_only: bool = False,
+        reason: str | None = None,
+        timeout: float | None = None,
     ) -> Results[str, CreatedTopic]:
-        """Create topics; each result has the topic as it was created (KIP-525)."""
+        """Create topics; each result has the topic as it was created (KIP-525). A `reason` is for kconf servers."""
         from kconf.client.calls.topics import CreateTopics
 
         call = CreateTopics(
-            topics, timeout_ms=self._settings.timeouts.request_limit_ms(timeout), validate_only=validate_only
+            topics,
+            timeout_ms=self._settings.timeouts.request_limit_ms(timeout),
+            validate_only=validate_only,
+            reason=reason,
         )
         return self._send(call, timeout)
 
-    def delete_topics(self, topics: Iterable[str | UUID], *, timeout: float | None = None) -> Results[str | UUID, None]:
-        """Delete topics, by name or by id."""
+    def delete_topics(
+        self, topics: Iterable[str | UUID], *, reason: str | None = None, timeout: float | None = None
+    ) -> Results[str | UUID, None]:
+        """Delete topics, by name or by id. A `reason` is for kconf servers."""
         from kconf.client.calls.topics import DeleteTopics
 
-        return self._send(DeleteTopics(topics, timeout_ms=self._settings.timeouts.request_limit_ms(timeout)), timeout)
+        limit = self._settings.timeouts.request_limit_ms(timeout)
+        return self._send(DeleteTopics(topics, timeout_ms=limit, reason=reason), timeout)
 
     def create_partitions(
         self,
@@ -176,9 +187,13 @@ class SyncAdminClient(BaseAdminClient):
         *,
         assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
         validate_only: bool = False,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Increase topics to these partition counts; `assignments` has the brokers of each new partition."""
+        """Increase topics to these partition counts; `assignments` has the brokers of each new partition.
+
+        A `reason` is for kconf servers.
+        """
         from kconf.client.calls.topics import CreatePartitions
 
         call = CreatePartitions(
@@ -186,6 +201,7 @@ class SyncAdminClient(BaseAdminClient):
             timeout_ms=self._settings.timeouts.request_limit_ms(timeout),
             assignments=assignments,
             validate_only=validate_only,
+            reason=reason,
         )
         return self._send(call, timeout)
 

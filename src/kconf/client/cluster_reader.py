@@ -16,8 +16,10 @@ from kconf.errors import (
     BrokerNotAvailable,
     ConnectionFailed,
     KafkaError,
+    NotAuthorized,
     RequestTimedOut,
 )
+from kconf.model.acl import Operation
 from kconf.model.cluster_state import ClusterState, MissingPart, TopicShape
 from kconf.model.resource import Resource, ResourceType
 
@@ -58,7 +60,8 @@ async def read_cluster(
     """
     reader = _ClusterReader(admin, wanted, list(named), keys or {}, synonyms)
     started = _now()
-    cluster = await admin.describe_cluster()
+    cluster = await admin.describe_cluster(authorized_operations=True)
+    reader.operations = cluster.authorized_operations
     readers = reader.parts(sorted(cluster.nodes))
     await asyncio.gather(*(readers[part]() for part in dict.fromkeys(parts)))
     return ClusterState(
@@ -96,6 +99,7 @@ class _ClusterReader:
         self.acls: Sequence[AclBinding] = ()
         self.missing: list[MissingPart] = []
         self.revisions: list[int] = []
+        self.operations: frozenset[Operation] | None = None
 
     def parts(self, nodes: Sequence[int]) -> dict[str, Callable[[], Awaitable[None]]]:
         brokers = [Resource.brokers(), *map(Resource.broker, nodes)]
@@ -123,6 +127,10 @@ class _ClusterReader:
         self.quotas = await self._try("quotas", self._admin.describe_client_quotas()) or self.quotas
 
     async def _read_users(self) -> None:
+        if self.operations is not None and Operation.DESCRIBE not in self.operations:
+            # A broker (4.3.1) never responds to a request for all users from a principal without the right.
+            self._note({"users": NotAuthorized().failure()})
+            return
         found = await self._try("users", self._admin.describe_user_scram_credentials())
         if found is not None:
             self.users = {user: found[user] for user in found if user not in found.failures}

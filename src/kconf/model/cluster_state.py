@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from kconf.errors import ApiError
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import AclBinding
 from kconf.model.entry import View
 from kconf.model.quota import QuotaEntity
@@ -32,6 +32,11 @@ class MissingPart(NamedTuple):
 
     what: str
     failure: ApiError
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the cluster does not have it at all, so that there is nothing to be read."""
+        return self.failure.code in (ErrorCode.SECURITY_DISABLED, ErrorCode.UNSUPPORTED_VERSION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,14 @@ def replication_factor(topic: TopicDescription) -> int:
 
 
 def create_request(
-    admin: SyncAdminClient, topics: Mapping[str, NewTopic], policy: str | None, *, confirm: bool
+    admin: SyncAdminClient, topics: Mapping[str, NewTopic], policy: str | None, *, reason: str | None, confirm: bool
 ) -> ChangeRequest:
     return ChangeRequest(
         command="topic create",
         plan=_creation_plan(admin, topics, policy),
-        send=_by_name(lambda names, trial: admin.create_topics([topics[e] for e in names], validate_only=trial)),
+        send=_by_name(
+            lambda names, trial: admin.create_topics([topics[e] for e in names], validate_only=trial, reason=reason)
+        ),
         summary=f"create {_count(list(topics))}",
         confirm=confirm,
     )
@@ -76,7 +78,7 @@ def _creation(topic: NewTopic, partitions: int, replicas: int) -> PlannedChange:
 # -- delete ----------------------------------------------------------------------------------------------------------
 
 
-def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector]) -> ChangeRequest:
+def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector], reason: str | None) -> ChangeRequest:
     resources = resolve(admin, selectors)
     described = admin.describe_topics([each.name for each in resources])
     failures = {Resource.topic(str(name)): failure for name, failure in described.failures.items()}
@@ -87,7 +89,7 @@ def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector]) -> Cha
     return ChangeRequest(
         command="topic delete",
         plan=ChangePlan(changes, failures),
-        send=_by_name(lambda names, _: admin.delete_topics(names)),
+        send=_by_name(lambda names, _: admin.delete_topics(names, reason=reason)),
         summary=f"delete {_count([each.name for each in resources])}",
         confirm=not is_one_resource(selectors),
         validates=False,
@@ -112,7 +114,11 @@ def _journal_text(topic: TopicDescription) -> str:
 
 
 def grow_request(
-    admin: SyncAdminClient, selectors: Sequence[Selector], count: Callable[[int], int], policy: str | None
+    admin: SyncAdminClient,
+    selectors: Sequence[Selector],
+    count: Callable[[int], int],
+    policy: str | None,
+    reason: str | None,
 ) -> ChangeRequest:
     """`count` is the new number of partitions for the present one."""
     resources = resolve(admin, selectors)
@@ -131,7 +137,7 @@ def grow_request(
         plan=plan,
         send=_by_name(
             lambda names, trial: admin.create_partitions(
-                {name: counts[Resource.topic(name)] for name in names}, validate_only=trial
+                {name: counts[Resource.topic(name)] for name in names}, validate_only=trial, reason=reason
             )
         ),
         summary=f"grow {_count([each.name for each in counts])}",

@@ -168,6 +168,39 @@ def a_plan_is_refused_once_anything_has_moved(people: People) -> None:
     until(lambda: people.overrides(f"topic:{furnished.topic}")["retention.ms"], "2592000000")
 
 
+def an_override_that_somebody_adds_is_drift(people: People) -> None:
+    """It is listed with or without --prune, which decides whether apply removes it, unless it is unmanaged."""
+    furnished = Furnished(people)
+    furnished.export()
+    topic, files = furnished.topic, furnished.files
+    people(f"set topic:{topic} segment.ms=1d max.message.bytes=3MB")
+    until(lambda: people.overrides(f"topic:{topic}").get("segment.ms"), "86400000")
+
+    found = people.items(f"plan -f {files}", status=3)
+    assert sorted((each["resource"], each["key"], each["old"], each["new"], each["outcome"]) for each in found) == [
+        (f"topic:{topic}", "max.message.bytes", "3000000", "3000000", "undeclared"),
+        (f"topic:{topic}", "segment.ms", "86400000", "86400000", "undeclared"),
+    ]
+    assert len(people.items(f"diff -f {files}", status=3)) == 2
+    applied = people.whole(f"apply -f {files} --yes")
+    assert applied["items"] == []
+    assert "2 values are set that no file declares" in applied["notes"][0]
+    assert people.overrides(f"topic:{topic}")["segment.ms"] == "86400000"
+
+    furnished.edit("topics.yaml", "    configs:", "    unmanaged: [segment.*]\n    configs:")
+    assert [each["key"] for each in people.items(f"plan -f {files}", status=3)] == ["max.message.bytes"]
+    furnished.write("unmanaged.yaml", "unmanaged: max.message.bytes\n")
+    assert people.items(f"plan -f {files}") == []
+    assert people.items(f"plan -f {files} --prune") == []
+    (files / "unmanaged.yaml").unlink()
+
+    (planned,) = people.items(f"plan -f {files} --prune", status=3)
+    assert (planned["key"], planned["new"], planned["outcome"]) == ("max.message.bytes", "1048588", "delete")
+    people(f"apply -f {files} --prune --yes")
+    until(lambda: _differing(files), 0)
+    assert people.overrides(f"topic:{topic}")["segment.ms"] == "86400000"
+
+
 def pruning_stays_inside_the_selector(people: People) -> None:
     """Overrides by --prune alone, graver things by their word, at most so many, and never what is outside."""
     furnished = Furnished(people)
@@ -181,7 +214,10 @@ def pruning_stays_inside_the_selector(people: People) -> None:
     furnished.write("more.yaml", f"selector: ['acl:User:{furnished.user}', quota:{furnished.user}]")
     files = furnished.files
 
-    assert people.items(f"plan -f {files}") == []
+    assert sorted((each["key"], each["old"], each["new"]) for each in people.items(f"plan -f {files}", status=3)) == [
+        ("cleanup.policy", "compact,delete", "compact,delete"),
+        ("max.message.bytes", "2000000", "2000000"),
+    ]
     overrides = [
         (f"topic:{furnished.name}.extra", "max.message.bytes", "1048588"),
         (f"topic:{furnished.topic}", "cleanup.policy", "delete"),
@@ -227,9 +263,11 @@ def throttles_and_operators_are_left_alone(people: People) -> None:
     furnished.write(
         "own.yaml", f"topics: {{{furnished.topic}: {{configs: {{leader.replication.throttled.replicas: '*'}}}}}}"
     )
-    assert differing(people, f"plan -f {furnished.files}") == [
-        (f"topic:{furnished.topic}", "leader.replication.throttled.replicas", "*")
-    ]
+    assert [
+        (each["key"], each["new"])
+        for each in people.items(f"plan -f {furnished.files}", status=3)
+        if each["outcome"] != "undeclared"
+    ] == [("leader.replication.throttled.replicas", "*")]
 
 
 def a_mistake_names_its_place_and_nothing_is_sent(people: People) -> None:
@@ -258,7 +296,7 @@ def what_cannot_be_done_is_told_with_its_place(people: People) -> None:
 
     whole = people.whole(f"plan -f {furnished.files} --out {people.directory}/p", status=1)
 
-    assert [each["message"] for each in whole["items"]] == [
+    assert [each["message"] for each in whole["items"] if each["outcome"] != "undeclared"] == [
         f"{furnished.files}/a.yaml:2:3: a topic's partitions cannot be taken away: it has 3",
         f"{furnished.files}/a.yaml:5:19: the file has no passwordFrom for this credential",
     ]
@@ -327,7 +365,8 @@ def rules_of_the_context_judge_a_plan(people: People) -> None:
     )
 
     planned = people.items(f"plan -f {furnished.files} -C ruled", status=1)
-    assert [(each["resource"].rpartition(".")[2], each["error"]) for each in planned] == [
+    judged = [each for each in planned if each["outcome"] != "undeclared"]
+    assert [(each["resource"].rpartition(".")[2], each["error"]) for each in judged] == [
         ("many", "POLICY_VIOLATION"),
         ("short", "POLICY_VIOLATION"),
         ("good", None),
@@ -348,6 +387,7 @@ STORIES = (
     an_export_leaves_nothing_to_plan,
     files_are_planned_and_applied,
     a_plan_is_refused_once_anything_has_moved,
+    an_override_that_somebody_adds_is_drift,
     pruning_stays_inside_the_selector,
     throttles_and_operators_are_left_alone,
     a_mistake_names_its_place_and_nothing_is_sent,

@@ -341,6 +341,17 @@ def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
         assert (sent.reason, sent.resources[0].expected_revision) == ("because", 3)
 
 
+def test_the_reason_of_a_new_topic_is_sent_to_kconf_alone(kind: str) -> None:
+    def created(asked: Any, version: int) -> CreateTopicsResponse:
+        return CreateTopicsResponse(0, [CreatableTopicResult("orders")])
+
+    for versions, sent in ((KAFKA_43, None), (KAFKA_43 | {30000: (0, 0)}, "because")):
+        with FakeBroker(versions) as broker, driver(kind, broker.address) as admin:
+            broker.handlers["CreateTopics"] = created
+            admin.create_topics(["orders"], reason="because").raise_for_failures()
+            assert [each.reason for each in broker.requests if hasattr(each, "reason")] == [sent]
+
+
 def test_a_describe_tells_the_revision_that_kconf_told(kind: str, broker: FakeBroker) -> None:
     def at(asked: Any, version: int) -> DescribeConfigsResponse:
         body = described(asked, version)

@@ -8,7 +8,7 @@ from typing import Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_target, target
-from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 
 EXAMPLES: Final = """\
 examples:
@@ -17,7 +17,8 @@ examples:
   kconf export topic:orders
 
 Without --to the files are printed. Secrets and passwords are in none of them; `kconf plan -f` of what was exported
-finds nothing to change.
+finds nothing to change. What you may not read is left out and marked, so that `--prune` leaves it alone; the exit
+code is 1 then.
 """
 
 
@@ -44,8 +45,15 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     files, state = export_files(cluster, parse_scopes(options.selectors, "export"))
     result.facts.update(context=cluster.name, cluster=state.cluster)
     result.columns = [ResultColumn("file"), ResultColumn("lines")]
+    unread = [each for each in state.missing if not each.is_absent]
     for each in state.missing:
-        result.notes.append(f"{each.what} is left out: {each.failure.message or each.failure.code.name}")
+        if each.is_absent or options.output == "table":
+            result.notes.append(f"{each.what} is left out: {each.failure.message or each.failure.code.name}")
+    if unread:
+        result.status = FAILED
+        result.columns.append(ResultColumn("resource"))
+        result.hidden = frozenset(["resource"])
+        result.notes.append("what could not be read is marked in the files; `--prune` leaves it alone")
     if options.to is None and options.output == "table":
         first, *others = files.values() or [""]
         sys.stdout.write(first + "".join(each.partition("\n")[2] for each in others))  # one document, one version
@@ -56,3 +64,6 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     for name, text in files.items():
         more = {"text": text} if options.to is None else {}
         result.add(file=name if options.to is None else f"{options.to}/{name}", lines=text.count("\n"), **more)
+    if options.output != "table":
+        for each in unread:
+            result.add(each.failure, file=None, lines=None, resource=each.what)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.declarative_options import add_files, add_prune
-from kconf.cli.common.declarative_output import execute_differences, print_plan
+from kconf.cli.common.declarative_output import add_unread, execute_differences, print_plan
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.result import DIFFERENT, CommandResult
@@ -73,9 +73,9 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
     plan = plan_files(options.file, cluster, options.prune)
     print_plan(result, cluster, plan)
     check_deletes(plan.differences, options.max_deletes)
-    if plan.differences:
+    if plan.differences or plan.undeclared:
         result.status = DIFFERENT
-    else:
+    elif not plan.unread:
         result.notes.append(f"{cluster.name} is what the files say")
     if options.out is not None:
         if result.failed:
@@ -100,8 +100,12 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
     check_deletes(plan.differences, options.max_deletes)
     result.facts.update(context=cluster.name, cluster=plan.cluster)
     result.notes += plan.notes
+    if plan.unread:
+        result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
+        add_unread(result, plan)
     if not plan.differences:
-        result.notes.append(f"{cluster.name} is what the files say")
+        if not plan.undeclared and not plan.unread:
+            result.notes.append(f"{cluster.name} is what the files say")
         return
     execute_differences(result, options, cluster, plan)
 

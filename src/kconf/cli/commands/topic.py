@@ -151,7 +151,9 @@ def create(options: argparse.Namespace, result: CommandResult) -> None:
     configs = tuple((each.key, each.value) for each in ops)
     topics = {name: NewTopic(name, options.partitions, options.replication_factor, (), configs) for name in names}
     with cluster.open() as admin:
-        request = create_request(admin, topics, cluster.context.policy, confirm=not is_one_resource(selectors))
+        request = create_request(
+            admin, topics, cluster.context.policy, reason=options.reason, confirm=not is_one_resource(selectors)
+        )
         execute(result, options, cluster, admin, request, plan_columns(keys=False))
 
 
@@ -162,7 +164,8 @@ def delete(options: argparse.Namespace, result: CommandResult) -> None:
     cluster.check_writable()
     selectors = topic_selectors(options.names, read_stdin)
     with cluster.open() as admin:
-        execute(result, options, cluster, admin, delete_request(admin, selectors), plan_columns(keys=False))
+        request = delete_request(admin, selectors, options.reason)
+        execute(result, options, cluster, admin, request, plan_columns(keys=False))
 
 
 def grow(options: argparse.Namespace, result: CommandResult) -> None:
@@ -176,6 +179,6 @@ def grow(options: argparse.Namespace, result: CommandResult) -> None:
     cluster.check_writable()
     selectors = topic_selectors(options.names, read_stdin)
     with cluster.open() as admin:
-        request = grow_request(admin, selectors, count, cluster.context.policy)
+        request = grow_request(admin, selectors, count, cluster.context.policy, options.reason)
         result.notes.append("records with keys go to other partitions once a topic has grown")
         execute(result, options, cluster, admin, request, plan_columns(keys=False))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> None:
     """The differences as items, checked by the policy of the context. Nothing is changed."""
-    from kconf.operations.declarative.changes import plan_of
+    from kconf.operations.declarative.changes import changes_of, plan_of
     from kconf.operations.declarative.topics import check_topics
     from kconf.operations.policy.check import check_policy
 
@@ -31,7 +31,17 @@ def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> N
     for each in checked.changes:
         failure = checked.failures.get(each.resource)
         result.add(failure, **change_item(each, "failed" if failure else each.op))
+    for each in changes_of(plan.undeclared):
+        result.add(**change_item(each, each.op))
+    add_unread(result, plan)
     result.notes += plan.notes
+
+
+def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
+    """What could not be read, as failed items: whether it differs is unknown."""
+    nothing = dict.fromkeys(("old", "new", "source", "data_loss"))
+    for each in plan.unread:
+        result.add(each.failure, resource=each.what, key=None, op="read", **nothing, outcome="unknown")
 
 
 def execute_differences(

@@ -22,10 +22,17 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
     route = CONTROLLER
     repeatable = False
 
-    def __init__(self, topics: Iterable[NewTopic | str], *, timeout_ms: int, validate_only: bool = False) -> None:
+    def __init__(
+        self,
+        topics: Iterable[NewTopic | str],
+        *,
+        timeout_ms: int,
+        validate_only: bool = False,
+        reason: str | None = None,
+    ) -> None:
         given = [NewTopic(each) if isinstance(each, str) else each for each in topics]
         super().__init__(distinct((each.name for each in given), "a topic"))
-        self.topics = {each.name: each for each in given}
+        self.topics, self.reason = {each.name: each for each in given}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
         if any(not each.assignment and -1 in (each.partitions, each.replication_factor) for each in given):
@@ -52,7 +59,8 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
             )
             for topic in (self.topics[name] for name in items)
         ]
-        return CreateTopicsRequest(topics, self._timeout_ms, self.validate_only)
+        reason = self.reason if node.is_kconf and version >= 5 else None
+        return CreateTopicsRequest(topics, self._timeout_ms, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)
@@ -91,9 +99,9 @@ class DeleteTopics(PerItemCall[TopicName, None]):
     route = CONTROLLER
     repeatable = False
 
-    def __init__(self, topics: Iterable[TopicName], *, timeout_ms: int) -> None:
+    def __init__(self, topics: Iterable[TopicName], *, timeout_ms: int, reason: str | None = None) -> None:
         super().__init__(distinct(topics, "a topic"))
-        self._timeout_ms = timeout_ms
+        self._timeout_ms, self.reason = timeout_ms, reason
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 6
             self.hint = "topics can be deleted by id from Kafka 2.8 on"
@@ -107,7 +115,9 @@ class DeleteTopics(PerItemCall[TopicName, None]):
         states = [
             DeleteTopicState(None, each.bytes) if isinstance(each, UUID) else DeleteTopicState(each) for each in items
         ]
-        return DeleteTopicsRequest(states, [each for each in items if isinstance(each, str)], self._timeout_ms)
+        names = [each for each in items if isinstance(each, str)]
+        reason = self.reason if node.is_kconf and version >= 4 else None
+        return DeleteTopicsRequest(states, names, self._timeout_ms, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[TopicName]) -> CallResult:
         body = self.body(version, frame, start)
@@ -133,9 +143,10 @@ class CreatePartitions(PerItemCall[str, None]):
         timeout_ms: int,
         assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
         validate_only: bool = False,
+        reason: str | None = None,
     ) -> None:
         super().__init__(counts)
-        self.counts, self._assignments = counts, assignments or {}
+        self.counts, self._assignments, self.reason = counts, assignments or {}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
 
@@ -151,7 +162,8 @@ class CreatePartitions(PerItemCall[str, None]):
             given = self._assignments.get(name)
             rows = None if given is None else [CreatePartitionsAssignment(list(ids)) for ids in given]
             topics.append(CreatePartitionsTopic(name, self.counts[name], rows))
-        return CreatePartitionsRequest(topics, self._timeout_ms, self.validate_only)
+        reason = self.reason if node.is_kconf and version >= 2 else None
+        return CreatePartitionsRequest(topics, self._timeout_ms, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)

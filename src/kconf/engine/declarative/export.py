@@ -1,18 +1,20 @@
 """A cluster as files that declare it: what an export writes, and in which a plan then finds nothing to change.
 
-A sensitive value is written as set, without its value; a password is not written at all.
+A sensitive value is written as set, without its value; a password is not written at all. What could not be read is
+marked so that pruning leaves it alone: a topic as `unmanaged: ["*"]`, anything else as `ignore` in a file of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from kconf.engine.declarative.diff import quota_value
 from kconf.engine.declarative.model import Declared, is_operators
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, PatternType, Permission
-from kconf.model.cluster_state import ClusterState
+from kconf.model.cluster_state import ClusterState, MissingPart
 from kconf.model.entry import Entry, own_source
 from kconf.model.quota import USER
 from kconf.model.resource import Resource, ResourceType
@@ -21,6 +23,16 @@ from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
 
 Show = Callable[[str, str], str]
 """How the value of a key is written: with its unit, for example."""
+
+_SCOPE_OF_PART: Final = {
+    "topics": "topic",
+    "brokers": "broker",
+    "groups": "group",
+    "quotas": "quota",
+    "users": "user",
+    "acls": "acl",
+}
+"""The scope that covers a part which could not be read at all."""
 
 SECTIONS: Final = {
     "brokers": ResourceType.BROKER,
@@ -38,10 +50,36 @@ def declared_files(reading: ClusterState, declared: Declared, show: Show) -> dic
         "users": dict(_users(reading, declared)),
         "acls": list(_acls(reading, declared)),
     }
-    return {f"{name}.yaml": to_yaml({"version": 1, name: section}) for name, section in sections.items() if section}
+    files = {f"{name}.yaml": to_yaml({"version": 1, name: section}) for name, section in sections.items() if section}
+    unread = [each for each in reading.missing if not each.is_absent]
+    return {**files, "unread.yaml": _unread_file(unread)} if unread else files
+
+
+def _unread_file(unread: Sequence[MissingPart]) -> str:
+    """What could not be read, and why, as comments; `ignore` has what no other file marks."""
+    scopes = [each for each in map(_scope, unread) if each]
+    document: dict[str, YamlValue] = {"version": 1, **({"ignore": scopes} if scopes else {})}
+    reasons = [f"# {' '.join(each.what.split())}: {each.failure.code.name}\n" for each in unread]
+    head, _, rest = to_yaml(document).partition("\n")
+    return "".join([f"{head}\n", "# Could not be read by this export, and is left alone by --prune:\n", *reasons, rest])
+
+
+def _scope(unread: MissingPart) -> str:
+    """The scope that covers what could not be read; none for a topic, which is marked where it is declared."""
+    word, colon, name = unread.what.partition(":")
+    if not colon:
+        return _SCOPE_OF_PART.get(word, word)
+    return "" if word == "topic" else f"{word}:{_literal(name)}"
+
+
+def _literal(name: str) -> str:
+    """A pattern that matches a name alone."""
+    escaped = re.sub(r"([*?[])", r"[\1]", name)
+    return f"[/]{escaped[1:]}" if escaped.startswith("/") else escaped
 
 
 def _topics(reading: ClusterState, declared: Declared, show: Show) -> Iterator[tuple[str, YamlValue]]:
+    unread = {each.what for each in reading.missing if not each.is_absent}
     for name, shape in sorted(reading.topics.items()):
         resource = Resource(ResourceType.TOPIC, name)
         if shape.internal or not declared.includes(resource):
@@ -50,6 +88,8 @@ def _topics(reading: ClusterState, declared: Declared, show: Show) -> Iterator[t
         configs = dict(_values(resource, reading, declared, show))
         if configs:
             topic["configs"] = configs
+        if unread & {"topics", str(resource)}:
+            topic["unmanaged"] = Flow(["*"])
         yield name, topic
 
 
@@ -69,7 +109,7 @@ def _values(
     own = own_source(resource)
     view = reading.configs.get(resource)
     for entry in () if view is None else view.entries:
-        if entry.source == own and not declared.ignores_key(entry.name):
+        if entry.source == own and not declared.leaves_key(resource, entry.name):
             yield entry.name, _value(entry, show)
 
 

@@ -129,6 +129,7 @@ class Declared:
     acls: Mapping[AclBinding, SourceLocation] = field(default_factory=dict)
     selectors: tuple[Scope, ...] = ()
     ignored: tuple[Scope, ...] = ()
+    unmanaged: Mapping[Resource, Names] = field(default_factory=dict)
 
     @cached_property
     def _ignored_keys(self) -> tuple[Names, ...]:
@@ -138,12 +139,26 @@ class Declared:
         """Whether a key that no file names is to be left alone."""
         return key in THROTTLES or any(names.matches(key) for names in self._ignored_keys)
 
+    def leaves_key(self, resource: Resource, key: str) -> bool:
+        """Whether others manage a key of a resource that no file names: `ignore`, or `unmanaged`."""
+        unmanaged = self.unmanaged.get(resource)
+        return self.ignores_key(key) or (unmanaged is not None and unmanaged.matches(key))
+
+    def leaves_all_keys(self, resource: Resource) -> bool:
+        """Whether others manage every key of a resource that no file names."""
+        unmanaged = self.unmanaged.get(resource)
+        return unmanaged is not None and any(each.text == "*" for each in unmanaged.patterns)
+
     def ignores(self, resource: Resource, *names: str) -> bool:
         return any(scope.covers(resource, names or (resource.name,)) for scope in self.ignored)
 
     def names(self, resource: Resource) -> bool:
         """Whether a file has a word for it, of topics, brokers, groups and client metrics."""
         return resource in self.configs or (resource.type is ResourceType.TOPIC and resource.name in self.topics)
+
+    def claims(self, resource: Resource, is_named: bool, *names: str) -> bool:
+        """Whether a key that is set there and that no file names is drift: a file names the resource, or owns it."""
+        return self.owns(resource, *names) or (is_named and not self.ignores(resource, *names))
 
     def includes(self, resource: Resource, *names: str) -> bool:
         """Whether it is meant at all: inside a selector, or there is none, and not ignored."""

@@ -16,13 +16,14 @@ from kconf.configdef.java.parsing import InvalidValue, render
 from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount
 from kconf.engine.declarative.access import AccessReader
-from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic
+from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic, Scope
 from kconf.engine.declarative.reader import Gathered
+from kconf.engine.policy.rules import Names
 from kconf.model.resource import Resource, ResourceType
 from kconf.util.yaml_reader import InvalidNode, ParseError, ParseErrors, YamlNode
 
 VERSION: Final = "1"
-TOPIC_FIELDS: Final = ("partitions", "replication", "configs")
+TOPIC_FIELDS: Final = ("partitions", "replication", "configs", "unmanaged")
 SECRET_FIELDS: Final = ("valueFrom", "sensitive")
 
 KeysOf = Callable[[ResourceType], ConfigDef]
@@ -48,6 +49,7 @@ def read_declared(files: Iterable[tuple[str, str]], keys: KeysOf) -> Declared:
         gathered.acls,
         tuple(dict.fromkeys(gathered.selectors)),
         tuple(dict.fromkeys(gathered.ignored)),
+        gathered.unmanaged,
     )
 
 
@@ -66,6 +68,7 @@ class _Reader(AccessReader):
             "version": self.version,
             "selector": lambda node: self.gathered.selectors.extend(self.scopes(node, "selector")),
             "ignore": lambda node: self.gathered.ignored.extend(self.scopes(node, "ignore", keys=True)),
+            "unmanaged": self.unmanaged,
             "topics": self.topics,
             "brokers": self.brokers,
             "groups": partial(self.named, ResourceType.GROUP),
@@ -82,6 +85,11 @@ class _Reader(AccessReader):
         if self.text(node, "version") != VERSION:
             self.report(node, "this kconf knows version 1 of the language only")
 
+    def unmanaged(self, node: YamlNode) -> None:
+        """Keys that others manage, on any resource: the same as `ignore: [key:…]`."""
+        patterns = self.key_patterns(node, "unmanaged")
+        self.gathered.ignored.extend(Scope("key", Names((each,))) for each in patterns)
+
     def topics(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "topics"):
             resource = Resource(ResourceType.TOPIC, name)
@@ -97,6 +105,9 @@ class _Reader(AccessReader):
         self.gathered.topics[resource.name] = DesiredTopic(self.place(key), partitions, replication)
         if "configs" in fields:
             self.configs(resource, fields["configs"])
+        patterns = self.key_patterns(fields["unmanaged"], "unmanaged") if "unmanaged" in fields else ()
+        if patterns:
+            self.gathered.unmanaged[resource] = Names(patterns)
 
     def brokers(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "brokers"):

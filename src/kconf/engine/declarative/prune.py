@@ -1,4 +1,7 @@
-"""What pruning removes: what is there, inside the selectors, and named by no file.
+"""What is there and named by no file: which of it is drift, and what pruning removes of it.
+
+An override or a quota limit that no file names is drift where a file names the resource or a selector covers it, unless
+the key is ignored or unmanaged. Pruning removes it inside the selectors.
 
 Overrides go without further ado; topics, users, ACLs and the quotas of whole entities only by a word for each. Kafka's
 own topics never go, nor do secrets that no file names, nor a value that would be inherited all the same. Replication
@@ -7,10 +10,11 @@ throttles and the operators' own users are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kconf.configdef.sensitive import HIDDEN
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.diff import (
     Difference,
@@ -31,8 +35,15 @@ from kconf.model.quota import USER
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 
+UNDECLARED: Final = "undeclared"
+"""The `op` of a difference that is drift and that applying the files leaves as it is."""
+
 PRUNABLE: Final = ("topics", "users", "acls", "quotas")
 """What is removed only where it is asked for by this word; overrides need none."""
+
+
+Claims = Callable[..., bool]
+"""Called with a resource, whether a file names it, and the names that selectors match it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +69,75 @@ def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune
     return Differences([each for part in parts for each in part], pruning.notes)
 
 
-class _Pruning:
-    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> None:
-        self.declared, self.reading, self.keys, self.prune = declared, reading, keys, prune
-        self.notes: list[str] = []
+def undeclared(declared: Declared, reading: ClusterState, keys: KeysOf) -> list[Difference]:
+    """The drift that no file names: it stays as it is unless it is pruned. The views must tell synonyms."""
+    surplus = _Surplus(declared, reading, keys)
+    found = [*surplus.overrides(declared.claims), *surplus.limits(declared.claims, whole=False)]
+    return [each._replace(op=UNDECLARED, after=each.before, new=each.old, pruned=False) for each in found]
 
-    def overrides(self) -> Iterator[Difference]:
+
+class _Surplus:
+    """Overrides and quota limits that no file names, where `claims` covers the resource."""
+
+    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf) -> None:
+        self.declared, self.reading, self.keys = declared, reading, keys
+
+    def overrides(self, claims: Claims) -> Iterator[Difference]:
         for resource, view in self.reading.configs.items():
-            if not self._inside(resource, self.declared.names(resource)) or self._is_internal(resource):
+            if not claims(resource, self.declared.names(resource)) or self._is_internal(resource):
                 continue
             own = own_source(resource)
             wanted = self.declared.configs.get(resource, {})
             for entry in view.entries:
-                if entry.source == own and entry.name not in wanted and not self.declared.ignores_key(entry.name):
-                    yield from self._override(resource, own, entry)
+                if entry.source != own or entry.name in wanted or self.declared.leaves_key(resource, entry.name):
+                    continue
+                found = self._override(resource, own, entry)
+                if found is not None:
+                    yield found
 
-    def _override(self, resource: Resource, own: Source, entry: Entry) -> Iterable[Difference]:
-        if entry.sensitive:
-            self.notes.append(f"{resource} {entry.name}: a secret that no file names; it is left alone")
-            return ()
+    def _override(self, resource: Resource, own: Source, entry: Entry) -> Difference | None:
         rest = next((each for each in entry.synonyms if each.source != own), None)
-        if rest is not None and same(type_of(resource, entry, self.keys), entry.value, rest.value):
-            return ()
         value, new = entry.value, None if rest is None else rest.value
+        if entry.sensitive:
+            value, new = HIDDEN, None
+        elif rest is not None and same(type_of(resource, entry, self.keys), value, new):
+            return None
         made = Difference(ChangeKind.CONFIG, resource, "delete", entry.name, value, None, value, new, own)
-        return (made._replace(pruned=True),)
+        return made._replace(pruned=True, sensitive=entry.sensitive)
 
-    def limits(self, *, whole: bool) -> Iterator[Difference]:
+    def limits(self, claims: Claims, *, whole: bool, operators: Collection[str] = ()) -> Iterator[Difference]:
         """Quotas that no file names: of declared entities, or of the others."""
         for entity, limits in self.reading.quotas.items():
             wanted = self.declared.quotas.get(entity)
             names = [name or "" for _, name in entity.parts]
-            if (wanted is None) != whole or not self._inside(entity.resource, wanted is not None, *names):
+            if (wanted is None) != whole or not claims(entity.resource, wanted is not None, *names):
                 continue
-            if wanted is None and self._is_operators(dict(entity.parts).get(USER) or ""):
+            if wanted is None and is_operators(dict(entity.parts).get(USER) or "", operators):
                 continue
             for key, value in limits.items():
                 if key not in (wanted or {}) and not self.declared.ignores_key(key):
                     yield _gone(entity.resource, key, quota_value(key, value))
+
+    def _is_internal(self, resource: Resource) -> bool:
+        shape = self.reading.topics.get(resource.name) if resource.type is ResourceType.TOPIC else None
+        return shape is not None and shape.internal
+
+
+class _Pruning:
+    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> None:
+        self.declared, self.reading, self.prune = declared, reading, prune
+        self._surplus = _Surplus(declared, reading, keys)
+        self.notes: list[str] = []
+
+    def overrides(self) -> Iterator[Difference]:
+        for each in self._surplus.overrides(self._inside):
+            if each.sensitive:
+                self.notes.append(f"{each.resource} {each.key}: a secret that no file names; it is left alone")
+            else:
+                yield each
+
+    def limits(self, *, whole: bool) -> Iterator[Difference]:
+        return self._surplus.limits(self._inside, whole=whole, operators=self.prune.operators)
 
     def credentials(self) -> Iterator[Difference]:
         for user, infos in self.reading.users.items():
@@ -127,10 +169,6 @@ class _Pruning:
         if self.declared.selectors:
             return self.declared.owns(resource, *names)
         return is_declared and not self.declared.ignores(resource, *names)
-
-    def _is_internal(self, resource: Resource) -> bool:
-        shape = self.reading.topics.get(resource.name) if resource.type is ResourceType.TOPIC else None
-        return shape is not None and shape.internal
 
     def _is_operators(self, user: str) -> bool:
         return is_operators(user, self.prune.operators)

@@ -37,6 +37,7 @@ class Gathered:
         self.acls: dict[AclBinding, SourceLocation] = {}
         self.selectors: list[Scope] = []
         self.ignored: list[Scope] = []
+        self.unmanaged: dict[Resource, Names] = {}
         self.places: dict[object, SourceLocation] = {}
 
 
@@ -97,6 +98,18 @@ class DeclarationReader(YamlReader):
         def one(item: YamlNode) -> Scope:
             try:
                 return read_scope(self.text(item, what), what, keys=keys)
+            except ValueError as error:
+                raise self.invalid(item, str(error)) from None
+
+        return self.read_each(self.listed(node), one)
+
+    def key_patterns(self, node: YamlNode, what: str) -> tuple[NamePattern, ...]:
+        """Keys by name, glob or /regular expression/."""
+
+        def one(item: YamlNode) -> NamePattern:
+            text = self.text(item, what)
+            try:
+                return _pattern(text, text)
             except ValueError as error:
                 raise self.invalid(item, str(error)) from None
 

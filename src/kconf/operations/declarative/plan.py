@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.client.cluster_reader import PARTS, read_cluster
 from kconf.engine.declarative.diff import Difference, differences
 from kconf.engine.declarative.model import SCOPES
-from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
+from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.errors import Aborted
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Declared
-    from kconf.model.cluster_state import ClusterState
+    from kconf.model.cluster_state import ClusterState, MissingPart
     from kconf.operations.target import Target
 
 _PARTS: Final = {kind: part for part, kind in PARTS.items()}
+_READ_TO_PRUNE: Final = {ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.ACL}
 
 
 class DifferencePlan(NamedTuple):
-    """What would be changed on a cluster, and what is unknown of it; `revision` is that of a kconf server."""
+    """What would be changed on a cluster, and what is unknown of it; `revision` is that of a kconf server.
+
+    `undeclared` is set on the cluster and named by no file: drift that applying the plan does not change. `unread`
+    could not be read, so whether it differs is unknown.
+    """
 
     cluster: str
     differences: list[Difference]
     failures: dict[Resource, ApiError]
     notes: list[str]
     revision: int | None = None
+    undeclared: Sequence[Difference] = ()
+    unread: Sequence[MissingPart] = ()
 
 
 def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | None:
@@ -57,7 +64,17 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     if prune is not None:
         removed, more = pruned(declared, state, keys_for, prune)
         found, notes = found + removed, notes + more
-    return DifferencePlan(state.cluster, found, _failures(state, found), notes, state.revision)
+    gone = {(each.resource, each.key) for each in found if each.pruned}
+    drift = [each for each in undeclared(declared, state, keys_for) if (each.resource, each.key) not in gone]
+    if drift:
+        notes = [*notes, _undeclared_note(len(drift))]
+    failures = _failures(state, found)
+    return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, _unread(state, failures))
+
+
+def _undeclared_note(count: int) -> str:
+    what = "1 value is" if count == 1 else f"{count} values are"
+    return f"{what} set that no file declares; `apply --prune` removes overrides, `unmanaged:` leaves keys to others"
 
 
 def check_deletes(found: Iterable[Difference], limit: int) -> None:
@@ -68,18 +85,22 @@ def check_deletes(found: Iterable[Difference], limit: int) -> None:
 
 
 async def _read(target: Target, declared: Declared, prune: Prune | None) -> ClusterState:
-    """Read only what the files are about: without pruning, the keys that they name."""
-    owned = {SCOPES[each.word] for each in declared.selectors} if prune is not None else set()
+    """Read what the files name or own. Users and ACLs that no file names are read only to be pruned."""
+    owned = {SCOPES[each.word] for each in declared.selectors}
+    if prune is None:
+        owned -= _READ_TO_PRUNE
     kinds = {each.type for each in declared.configs} | owned
     kinds |= {ResourceType.TOPIC} if declared.topics else set()
     kinds |= {ResourceType.QUOTA} if declared.quotas else set()
     kinds |= {ResourceType.SCRAM} if declared.users else set()
     kinds |= {ResourceType.ACL} if declared.acls else set()
     configs = declared.configs
-    everything = prune is not None
+
+    def every_key(resource: Resource) -> bool:
+        return declared.claims(resource, declared.names(resource)) and not declared.leaves_all_keys(resource)
 
     def wanted(resource: Resource) -> bool:
-        return bool(configs.get(resource)) or (everything and (declared.names(resource) or declared.owns(resource)))
+        return bool(configs.get(resource)) or every_key(resource)
 
     async with target.open_async() as admin:
         return await read_cluster(
@@ -87,8 +108,8 @@ async def _read(target: Target, declared: Declared, prune: Prune | None) -> Clus
             [part for part, kind in PARTS.items() if kind in kinds],
             wanted=wanted,
             named=[each for each in configs if each.type is not ResourceType.TOPIC],
-            keys=None if everything else {each: list(values) for each, values in configs.items()},
-            synonyms=everything,
+            keys={each: list(values) for each, values in configs.items() if not every_key(each)},
+            synonyms=True,
         )
 
 
@@ -101,6 +122,12 @@ def _failures(state: ClusterState, found: Sequence[Difference]) -> dict[Resource
         if failure is not None:
             failures[resource] = failure
     return failures
+
+
+def _unread(state: ClusterState, failures: Mapping[Resource, ApiError]) -> list[MissingPart]:
+    """What could not be read and is not among the failures."""
+    known = {name for resource in failures for name in (str(resource), _PARTS[resource.type])}
+    return [each for each in state.missing if not each.is_absent and each.what not in known]
 
 
 def _own_users(target: Target) -> list[str]:

@@ -91,12 +91,13 @@ class DifferenceSender:
         }
         gone = [each.resource.name for each in found if each.op == "delete"]
         failures: dict[Any, ApiError] = {}
+        why = self._reason
         if topics:
-            failures.update(self._admin.create_topics(topics, validate_only=validate_only).failures)
+            failures.update(self._admin.create_topics(topics, validate_only=validate_only, reason=why).failures)
         if counts:
-            failures.update(self._admin.create_partitions(counts, validate_only=validate_only).failures)
+            failures.update(self._admin.create_partitions(counts, validate_only=validate_only, reason=why).failures)
         if gone and not validate_only:
-            failures.update(self._admin.delete_topics(gone).failures)
+            failures.update(self._admin.delete_topics(gone, reason=why).failures)
         outcomes.update({_name(each): failures.get(each.resource.name) for each in found})
         return outcomes
 

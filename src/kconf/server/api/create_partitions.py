@@ -13,7 +13,14 @@ from kconf.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from kconf.server.api.topic_mutations import audit, mutation_quota, needs_time, submit, throttle_time_ms
+from kconf.server.api.topic_mutations import (
+    audit,
+    mutation_quota,
+    needs_time,
+    submit,
+    throttle_time_ms,
+    with_reason,
+)
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 
@@ -37,6 +44,7 @@ async def handle(
 
     results: Iterable[tuple[str, ApiError | None]]
     try:
+        call = with_reason(call, request.reason)
         if request.timeout_ms <= 0 and needs_time(growth.name for growth in growths):
             raise RequestTimedOut
         results = (await submit(context, plan, call, validate_only=request.validate_only)).items()

@@ -21,7 +21,14 @@ from kconf.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kconf.server.api.topic_mutations import audit, mutation_quota, needs_time, submit, throttle_time_ms
+from kconf.server.api.topic_mutations import (
+    audit,
+    mutation_quota,
+    needs_time,
+    submit,
+    throttle_time_ms,
+    with_reason,
+)
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 
@@ -46,6 +53,7 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
         return plan_create_topics(state.snapshot, topics, cluster, authorize=call.authorize, gate=hooks, charge=charge)
 
     try:
+        call = with_reason(call, request.reason)
         if request.timeout_ms <= 0 and needs_time((topic.name for topic in topics), except_for={METADATA_TOPIC}):
             raise RequestTimedOut
         outcomes = await submit(context, plan, call, validate_only=request.validate_only)

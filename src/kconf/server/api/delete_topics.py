@@ -10,7 +10,7 @@ from kconf.errors import ApiError, ErrorCode, KafkaError, RequestTimedOut
 from kconf.model.plan import Plan
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
-from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms
+from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms, with_reason
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 
@@ -30,6 +30,7 @@ async def handle(context: ServerContext, request: DeleteTopicsRequest, call: Api
         results = [Deleted(each.name, each.id, ApiError(code)) for each in deletions]
     else:
         try:
+            call = with_reason(call, request.reason)
             if request.timeout_ms <= 0 and any(well_formed(deletions)):
                 raise RequestTimedOut
             results = await submit(context, plan, call)

@@ -10,8 +10,9 @@ from kconf.engine.declarative.export import declared_files
 from kconf.engine.declarative.model import Declared
 from kconf.engine.declarative.parser import read_declared
 from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
-from kconf.model.cluster_state import ClusterState
+from kconf.model.cluster_state import ClusterState, MissingPart
 from kconf.model.entry import View
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
@@ -109,3 +110,38 @@ acls:
   operations: [READ, WRITE]
 """,
     }
+
+
+def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
+    """Of names that are patterns too, only the names themselves."""
+    refused = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    group, other = Resource.group("/a*/"), Resource.group("/ab/")
+    shapes = {"orders": shape(), "other": shape()}
+    seen = {Resource.topic("other"): view(Resource.topic("other"), {})}
+    what = ("topic:orders", "brokers", "group:/a*/", "users", "quotas", "acls")
+    reading = ClusterState(topics=shapes, configs=seen, missing=[MissingPart(each, refused) for each in what])
+
+    files = declared_files(reading, Declared(), plain)
+
+    assert files["unread.yaml"].splitlines()[:3] == [
+        "version: 1",
+        "# Could not be read by this export, and is left alone by --prune:",
+        "# topic:orders: TOPIC_AUTHORIZATION_FAILED",
+    ]
+    whole = read_declared([*files.items(), ("own", "selector: [topic, broker, group, quota, user, acl]")], keys)
+    full = ClusterState(
+        topics=shapes,
+        configs={each: view(each, {"tags": "x"}) for each in (ORDERS, BROKER, group, other)},
+        quotas={QuotaEntity.of({"user": "u"}): {"producer_byte_rate": 1.0}},
+        users={"u": (CredentialInfo(Mechanism.SCRAM_SHA_256, 4096),)},
+        acls=[AclBinding(AclType.TOPIC, "orders", "User:u", Operation.READ)],
+    )
+    assert differences(whole, full, keys).found == []
+    removed = pruned(whole, full, keys, Prune(PRUNABLE)).found
+    assert [(each.resource, each.key) for each in removed] == [(other, "tags")]
+
+
+def test_what_a_cluster_does_not_have_is_not_marked() -> None:
+    disabled = ApiError(ErrorCode.SECURITY_DISABLED)
+
+    assert declared_files(ClusterState(missing=[MissingPart("acls", disabled)]), Declared(), plain) == {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
+from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
 from kconf.model.acl import AclBinding, AclType, Operation
 from kconf.model.cluster_state import ClusterState
-from kconf.model.entry import View
+from kconf.model.entry import Entry, View, own_source
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import CredentialInfo, Mechanism
@@ -102,3 +102,57 @@ def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
 
     assert removed.found == []
     assert removed.notes == ["broker:1 ssl.key.password: a secret that no file names; it is left alone"]
+
+
+def drifting(text: str, reading: ClusterState = READING) -> list[tuple[str, str]]:
+    found = undeclared(declared(text), reading, keys)
+    assert all(each.op == "undeclared" and not each.pruned and each.new == each.old for each in found)
+    return [(str(each.resource), each.key) for each in found]
+
+
+def test_what_is_set_and_named_by_no_file_is_drift_on_declared_resources() -> None:
+    assert drifting(NAMED) == [("topic:orders", "tags"), ('quota:{"user":"alice"}', "consumer_byte_rate")]
+
+
+def test_a_declared_resource_outside_the_selector_drifts_too() -> None:
+    assert drifting("selector: [topic:other]\n" + NAMED) == [
+        ("topic:orders", "tags"),
+        ("topic:other", "tags"),
+        ('quota:{"user":"alice"}', "consumer_byte_rate"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unmanaged: [tags]",
+        "unmanaged: t*",
+        "ignore: [key:tags]",
+        "ignore: [topic:orders]",
+        "topics: {orders: {unmanaged: [/^tag/]}}",
+        "topics: {orders: {unmanaged: ['*']}}",
+    ],
+)
+def test_keys_that_others_manage_neither_drift_nor_go(text: str) -> None:
+    whole = text if text.startswith("topics") else f"{text}\ntopics: {{orders: }}"
+
+    assert drifting(whole) == []
+    assert gone(whole) == []
+
+
+def test_unmanaged_keys_of_one_topic_drift_on_another() -> None:
+    assert drifting("topics: {orders: {unmanaged: tags}, other: }") == [("topic:other", "tags")]
+
+
+def test_an_empty_list_of_unmanaged_keys_spares_nothing() -> None:
+    assert drifting("topics: {orders: {unmanaged: []}}\nunmanaged: ") == [("topic:orders", "tags")]
+
+
+def test_a_secret_that_no_file_names_drifts_without_its_value() -> None:
+    broker = Resource.broker(1)
+    own = own_source(broker)
+    reading = ClusterState(configs={broker: View((Entry("some.password", None, own, sensitive=True),))})
+
+    (found,) = undeclared(declared("brokers: {1: {message.max.bytes: 1}}"), reading, keys)
+
+    assert (found.key, found.old, found.sensitive) == ("some.password", "[hidden]", True)

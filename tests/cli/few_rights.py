@@ -1,0 +1,95 @@
+"""What somebody with few rights sees: tests/cli/test_few_rights.py runs it on kconf, tests/conformance on a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from tests.cli.commands.stories import People, a_name, until
+
+ALICE: Final = "alice"
+
+
+class Pair:
+    """Root, who may do everything, and alice, who may do little. Each is the one whom the next command is run by."""
+
+    def __init__(self, root: People, alice: People, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._root, self._alice, self._monkeypatch = root, alice, monkeypatch
+        monkeypatch.delenv("KCONF_CONTEXT", raising=False)
+
+    @property
+    def root(self) -> People:
+        self._monkeypatch.setenv("KCONF_CONFIG", str(self._root.config))
+        return self._root
+
+    @property
+    def alice(self) -> People:
+        self._monkeypatch.setenv("KCONF_CONFIG", str(self._alice.config))
+        return self._alice
+
+    def topic(self, *operations: str) -> str:
+        """A topic with overrides, on which alice may do these operations."""
+        name = a_name("rights")
+        root = self.root
+        root.topics(name, configs=[("retention.ms", "864000000"), ("segment.ms", "3600000")])
+        root(f"acl add --principal User:{ALICE} --operation {','.join(operations)} --on topic:{name}")
+        until(lambda: [each["topic"] for each in self.alice.items("topic list") if each["topic"] == name], [name])
+        return name
+
+
+def an_export_marks_what_may_not_be_read(pair: Pair) -> None:
+    """Its exit code is 1, JSON lists it, and pruning with these files leaves it alone."""
+    topic = pair.topic("describe")
+    files = pair.alice.directory / "files"
+
+    exported = pair.alice.whole(f"export topic:{topic} --to {files}", status=1)
+
+    assert [(each["resource"], each["error"]) for each in exported["items"] if each["error"]] == [
+        (f"topic:{topic}", "TOPIC_AUTHORIZATION_FAILED")
+    ]
+    text = (files / "topics.yaml").read_text()
+    assert "configs" not in text
+    assert 'unmanaged: ["*"]' in text.replace("'", '"')
+    assert f"# topic:{topic}: TOPIC_AUTHORIZATION_FAILED" in (files / "unread.yaml").read_text()
+    (files / "own.yaml").write_text(f"selector: [topic:{topic}]")
+    assert pair.root.items(f"plan -f {files} --prune=topics") == []
+    assert pair.alice.items(f"plan -f {files}") == []
+    printed = pair.alice(f"export topic:{topic}", status=1)
+    assert printed.out.startswith("version: 1\ntopics:")
+    assert "is left out" in printed.err
+
+
+def an_export_of_everything_prunes_nothing_that_was_hidden(pair: Pair) -> None:
+    topic = pair.topic("describe")
+    pair.root(f"quota set --user {topic} producer_byte_rate=1MiB")
+    files = pair.alice.directory / "everything"
+
+    exported = pair.alice.whole(f"export --to {files} --force", status=1)
+
+    failed = {each["resource"] for each in exported["items"] if each["error"]}
+    assert failed >= {f"topic:{topic}", "quotas", "users", "acls"}
+    (files / "own.yaml").write_text(f"selector: [topic:{topic}, broker, group, client-metrics, quota, user, acl]")
+    found = pair.root.items(f"plan -f {files} --prune=topics,users,acls,quotas --max-deletes 1000")
+    assert found == []
+
+
+def a_plan_does_not_claim_what_it_could_not_read(pair: Pair) -> None:
+    topic = pair.topic("describe")
+    files = pair.alice.directory / "plan.yaml"
+    files.write_text(f"topics: {{{topic}: {{partitions: 1}}}}")
+
+    for command in ("plan", "diff", "apply --yes"):
+        told = pair.alice.whole(f"{command} -f {files}", status=1)
+        assert [(each["resource"], each["outcome"], each["error"]) for each in told["items"]] == [
+            (f"topic:{topic}", "unknown", "TOPIC_AUTHORIZATION_FAILED")
+        ]
+        assert not any("what the files say" in each for each in told["notes"])
+
+
+STORIES: tuple[Callable[[Pair], None], ...] = (
+    an_export_marks_what_may_not_be_read,
+    an_export_of_everything_prunes_nothing_that_was_hidden,
+    a_plan_does_not_claim_what_it_could_not_read,
+)

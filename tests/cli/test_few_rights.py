@@ -1,0 +1,29 @@
+"""Somebody with few rights, on a kconf process; on a real broker: tests/conformance/test_few_rights.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands.stories import People
+from tests.cli.few_rights import STORIES, Pair
+from tests.security.conftest import certificates, secured  # noqa: F401 – fixtures
+from tests.security.sasl_server import ALICE, ROOT, Secured, User
+
+
+@pytest.fixture
+def pair(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:  # noqa: F811
+    def someone(user: User) -> People:
+        directory = tmp_path / user.name
+        directory.mkdir()
+        properties = secured.java("SASL_PLAINTEXT", "PLAIN", user)
+        return People(directory, secured.server.address("SASL_PLAINTEXT"), properties)
+
+    return Pair(someone(ROOT), someone(ALICE), monkeypatch)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
+def test_a_story(pair: Pair, story: Callable[[Pair], None]) -> None:
+    story(pair)
