@@ -222,7 +222,7 @@ class Service:
             try:
                 remote = await self._call_store(self.store.poll_remote)
             except StoreError as error:
-                log.error("cannot read what other servers have committed: %s", error)
+                log.error("the changes of other servers cannot be read: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._after(self.state, self.state.snapshot)
