@@ -301,6 +301,9 @@ def test_a_recorded_value_is_the_true_one_unless_a_foreign_change_came_between(
         known = [each for each in world.entries if each.outcome == "done" and each.change.key in (key, "")]
         past = [each for each in known if each.time <= time]
         later = [each for each in known if each.time > time]
+        if found is not None and found.gap is not None:
+            until = world.time if found.gap.until is None else found.gap.until
+            assert not is_untouched(world, key, found.gap.after or 0, until)
         begin = max([0, *(each.known_at or 0 for each in past)])
         end = later[0].time if later else world.time
         if found is None:

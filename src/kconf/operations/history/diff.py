@@ -48,17 +48,21 @@ class RecordedDifference(NamedTuple):
 
 
 class RecordDiff(NamedTuple):
-    """What differs by a record, its `gaps` around the times, what it does not reach, and what could not be read."""
+    """What differs by a record, its `gaps` around the times, what it does not reach, and what could not be read.
+
+    `unreadable` are secrets of which it is unknown whether they changed.
+    """
 
     differences: list[RecordedDifference]
     gaps: list[tuple[ConfigName, PastValue, Moment]]
     unknown: list[ConfigName]
     unread: list[Resource]
+    unreadable: list[ConfigName]
 
 
 def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff:
     """The recorded values at two moments or, without an end, at a moment and the live ones."""
-    found = RecordDiff([], [], [], [])
+    found = RecordDiff([], [], [], [], [])
     unread: set[Resource] = set()
     for name in record.names():
         if end is None and not record.live.is_readable(name):
@@ -84,7 +88,7 @@ def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | 
         attribution, later = _secret(record, name, earlier, later)
     if (earlier.value == later.value) if is_secret else same_value(name, earlier.value, later.value):
         if is_secret and end is None and earlier.value is not None:
-            found.unknown.append(name)
+            found.unreadable.append(name)
         return
     change = change_of(*name, None if is_secret else later.value or earlier.value or "")
     found.differences.append(RecordedDifference(change, earlier.value, later.value, attribution))

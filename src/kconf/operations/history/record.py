@@ -216,7 +216,7 @@ class Record:
         life = self.life_at(name[0], moment)
         entries = self.entries(name, life)
         past = [each for each in entries if moment.includes(each)]
-        later = entries[len(past) :]
+        later = [each for each in entries if not moment.includes(each)]
         if life.exists is False:
             return PastValue(None, life.begin, self._gap(name, moment, life, None, life.begin, None))
         if not past and life.created is None:
@@ -251,10 +251,9 @@ class Record:
             return self._gap_before(following, name, moment, value, last)
         lives = self.lives(name[0])
         if life is not lives[-1]:
-            begin = lives[lives.index(life) + 1].begin
-            following_life = lives[lives.index(life) + 1]
-            is_recorded = following_life.created is not None and life.exists is False
-            return None if begin is None or is_recorded or begin.change.after is None else Gap(since, begin.time)
+            after = lives[lives.index(life) + 1]
+            is_recorded = after.exists is False or (after.created is not None and life.exists is False)
+            return None if is_recorded or after.begin is None else Gap(since, after.begin.time)
         if last is None or not self.live.is_readable(name):
             return None
         fits = self.attribute(name).fit

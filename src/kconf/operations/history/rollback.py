@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 class Rollback(NamedTuple):
     """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot.
 
-    By a record with gaps: `gaps` around the earlier time, and keys whose earlier value is `unknown`.
+    By a record with gaps: `gaps` around the earlier time, keys whose earlier value is `unknown`, and secrets that
+    cannot be compared (`unreadable`).
     """
 
     differences: list[Difference]
@@ -35,6 +36,7 @@ class Rollback(NamedTuple):
     notes: list[str]
     gaps: Sequence[tuple[ConfigName, PastValue]] = ()
     unknown: Sequence[ConfigName] = ()
+    unreadable: Sequence[ConfigName] = ()
 
 
 def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> Rollback:
@@ -49,7 +51,8 @@ def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
     planner = _RecordPlanner(record, moment)
     for name in record.names():
         planner.add(name)
-    return Rollback(planner.differences, planner.secrets, planner.notes, planner.gaps, planner.unknown)
+    listed = planner.gaps, planner.unknown, planner.unreadable
+    return Rollback(planner.differences, planner.secrets, planner.notes, *listed)
 
 
 class _ConfigDifferences:
@@ -112,6 +115,7 @@ class _RecordPlanner:
         self.notes: list[str] = []
         self.gaps: list[tuple[ConfigName, PastValue]] = []
         self.unknown: list[ConfigName] = []
+        self.unreadable: list[ConfigName] = []
 
     def add(self, name: ConfigName) -> None:
         resource, key = name
@@ -177,7 +181,7 @@ class _RecordPlanner:
         if (earlier.value is not None) != is_set or (last is not None and last.change.after != earlier.value):
             self.secrets.append(_secret(name))
         elif is_set:
-            self.unknown.append(name)
+            self.unreadable.append(name)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

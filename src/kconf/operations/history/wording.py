@@ -81,5 +81,9 @@ def unknown_notes(names: Sequence[ConfigName], moment: Moment) -> list[str]:
     return [f"no record of {len(names)} keys before {moment_text(moment)}; unknown whether they changed: {more}"]
 
 
+def secret_notes(names: Sequence[ConfigName]) -> list[str]:
+    return [f"{name_text(each)} is a secret and cannot be compared; unknown whether it changed" for each in names]
+
+
 def unreadable_note(resource: object) -> str:
     return f"{resource} cannot be read now, so nothing is said about it"

@@ -133,7 +133,7 @@ def test_a_secret_is_compared_by_its_presence_only() -> None:
     newer = plan_rollback_by_record(record(there, change), Moment(0))
 
     assert (kept.fit, gone.fit) == (Fit.UNREADABLE, Fit.CHANGED_OUTSIDE)
-    assert (unchanged.secrets, unchanged.unknown) == ([], [user])
+    assert (unchanged.secrets, unchanged.unknown, unchanged.unreadable) == ([], [], [user])
     assert [each.resource for each in newer.secrets] == [user[0]]
     (difference,) = diff_record(record(there, change), Moment(0), None).differences
     assert (difference.change.sensitive, difference.before) == (True, None)

@@ -118,7 +118,7 @@ def _by_record(
     from kconf.operations.history.diff import diff_record
     from kconf.operations.history.live_values import LiveValues
     from kconf.operations.history.record import Record
-    from kconf.operations.history.wording import gap_note, name_text, unknown_notes, unreadable_note
+    from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes, unreadable_note
     from kconf.operations.state import read_state
 
     state = read_state(target(options), parse_scopes(options.selectors, "diff"))
@@ -128,8 +128,8 @@ def _by_record(
         result.add(**_recorded_item(each))
     result.notes += dict.fromkeys(gap_note(*each) for each in found.gaps)
     result.notes += [unreadable_note(each) for each in found.unread]
-    result.notes += unknown_notes(found.unknown, begin)
-    result.facts["unknown"] = [name_text(each) for each in found.unknown]
+    result.notes += [*unknown_notes(found.unknown, begin), *secret_notes(found.unreadable)]
+    result.facts["unknown"] = [name_text(each) for each in (*found.unknown, *found.unreadable)]
 
 
 def _recorded_item(difference: RecordedDifference) -> Item:

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.changes import changes_of
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.history.sources import read_history
-    from kconf.operations.history.wording import gap_note, name_text, unknown_notes
+    from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes
     from kconf.operations.scopes import parse_scopes
     from kconf.operations.state import read_state
 
@@ -69,8 +69,8 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     for each in changes_of(rollback.secrets):
         result.add(refused, **change_item(each, "failed"))
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
-    result.notes += unknown_notes(rollback.unknown, moment)
-    result.facts["unknown"] = [name_text(each) for each in rollback.unknown]
+    result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]
+    result.facts["unknown"] = [name_text(each) for each in (*rollback.unknown, *rollback.unreadable)]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
         nothing = "there is nothing to set back"
