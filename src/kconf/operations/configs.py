@@ -13,7 +13,7 @@ from kconf.model.resource import Resource
 from kconf.operations.data_loss import flag_data_loss
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.inheritance import Inheritance
-from kconf.operations.planned_change import SOURCES, ChangePlan, PlannedChange
+from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange
 from kconf.operations.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def alter_request(
         confirm=not is_one_resource(selectors),
         assignments=repr([tuple(each) for each in ops]),
     )
+
+
+def not_described(plan: ChangePlan) -> list[Resource]:
+    """The resources that may be altered but not described."""
+    return list(dict.fromkeys(each.resource for each in plan.changes if each.old_unknown))
 
 
 def keys_not_set(plan: ChangePlan) -> list[str]:
@@ -96,7 +101,7 @@ def _count(resources: Sequence[Resource]) -> str:
 
 def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan:
     """Compare assignments with the configuration of a cluster."""
-    views, failures = _views(admin, assignments)
+    views, failures, unseen = _views(admin, assignments)
     inheritance = Inheritance(admin)
     changes = []
     for resource, ops in assignments.items():
@@ -104,14 +109,27 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
             continue
         entries = {entry.name: entry for entry in views[resource].entries}
         try:
-            changes += [flag_data_loss(_change(resource, each, entries.get(each.key), inheritance)) for each in ops]
+            planned = [_change(resource, each, entries.get(each.key), inheritance) for each in ops]
+            changes += [flag_data_loss(_unseen(each) if resource in unseen else each) for each in planned]
         except KafkaError as error:
             failures[resource] = error.failure()
     return ChangePlan(changes, failures)
 
 
-def _views(admin: SyncAdminClient, assignments: Assignments) -> tuple[dict[Resource, View], dict[Resource, ApiError]]:
-    """The keys in question. A principal that may alter but not describe gets a plan without the old values."""
+def _unseen(change: PlannedChange) -> PlannedChange:
+    """A change of a resource that may not be described: what it replaces is unknown, so it is never `unchanged`."""
+    if change.after is not None:
+        return change._replace(old_unknown=True)
+    return change._replace(before=UNKNOWN, old_unknown=True)
+
+
+def _views(
+    admin: SyncAdminClient, assignments: Assignments
+) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource]]:
+    """The keys in question. A principal that may alter but not describe gets a plan without the old values.
+
+    The last are the resources that may not be described.
+    """
     from kconf.model.entry import View
 
     keys = {resource: [each.key for each in ops] for resource, ops in assignments.items()}
@@ -120,7 +138,7 @@ def _views(admin: SyncAdminClient, assignments: Assignments) -> tuple[dict[Resou
     unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
     views = {each: described[each] for each in assignments if each not in failures}
     views.update(dict.fromkeys(unseen, View(())))
-    return views, {each: failure for each, failure in failures.items() if each not in unseen}
+    return views, {each: failure for each, failure in failures.items() if each not in unseen}, unseen
 
 
 def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None, inheritance: Inheritance) -> PlannedChange:
