@@ -10,6 +10,7 @@ import pytest
 from tests.cli.commands.stories import People, a_name, until
 
 ALICE: Final = "alice"
+DENIED: Final = "TOPIC_AUTHORIZATION_FAILED"
 
 
 class Pair:
@@ -88,8 +89,40 @@ def a_plan_does_not_claim_what_it_could_not_read(pair: Pair) -> None:
         assert not any("what the files say" in each for each in told["notes"])
 
 
+def a_value_that_may_not_be_read_is_shown_as_unknown(pair: Pair) -> None:
+    topic = pair.topic("describe", "alter-configs")
+    root = pair.root
+    root(f"acl add --principal User:{ALICE} --operation describe-configs --on topic:{topic} --deny")
+    until(lambda: pair.alice.whole(f"describe topic:{topic}", status=1)["items"][0]["error"], DENIED)
+    why = f"you may not describe topic:{topic}"
+
+    blind = pair.alice(f"set topic:{topic} segment.ms=2h")
+    refused = pair.alice(f"set topic:{topic} retention.ms=1h", status=2)
+    (item,) = pair.alice.items(f"set topic:{topic} retention.ms=1h --dry-run")
+    (unset,) = pair.alice.items(f"unset topic:{topic} segment.ms")
+
+    assert "(unknown)" in blind.out
+    assert why in blind.err
+    assert "(unset)" not in blind.out + refused.out
+    assert f"{why}, so its old value is unknown" in refused.err
+    assert (item["old"], item["old_unknown"], item["data_loss"]) == (None, True, f"{why}, so its old value is unknown")
+    assert (unset["old_unknown"], unset["outcome"]) == (True, "done")
+    until(lambda: pair.root.overrides(f"topic:{topic}"), {"retention.ms": "864000000"})
+
+
+def a_key_that_a_topic_does_not_have_is_no_question_of_data(pair: Pair) -> None:
+    topic = pair.topic("describe")
+
+    told = pair.root.whole(f"set topic:{topic} log.retention.ms=1h", status=1)
+
+    assert [(each["error"], each["data_loss"]) for each in told["items"]] == [("INVALID_CONFIG", None)]
+    assert "log.retention.ms: did you mean retention.ms?" in told["notes"]
+
+
 STORIES: tuple[Callable[[Pair], None], ...] = (
     an_export_marks_what_may_not_be_read,
     an_export_of_everything_prunes_nothing_that_was_hidden,
     a_plan_does_not_claim_what_it_could_not_read,
+    a_value_that_may_not_be_read_is_shown_as_unknown,
+    a_key_that_a_topic_does_not_have_is_no_question_of_data,
 )

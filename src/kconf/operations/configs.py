@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
 from kconf.errors import ApiError, ErrorCode, InvalidConfig, KafkaError
 from kconf.model.alteration import AlterConfigOp, OpType
-from kconf.model.entry import Entry, Source, ValueType, own_source
+from kconf.model.entry import Entry, ValueType, own_source
 from kconf.model.resource import Resource
 from kconf.operations.data_loss import flag_data_loss
 from kconf.operations.execute import ChangeRequest
-from kconf.operations.planned_change import SOURCES, ChangePlan, PlannedChange
+from kconf.operations.inheritance import Inheritance
+from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange
 from kconf.operations.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ def alter_request(
         confirm=not is_one_resource(selectors),
         assignments=repr([tuple(each) for each in ops]),
     )
+
+
+def not_described(plan: ChangePlan) -> list[Resource]:
+    """The resources that may be altered but not described."""
+    return list(dict.fromkeys(each.resource for each in plan.changes if each.old_unknown))
 
 
 def keys_not_set(plan: ChangePlan) -> list[str]:
@@ -95,21 +101,35 @@ def _count(resources: Sequence[Resource]) -> str:
 
 def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan:
     """Compare assignments with the configuration of a cluster."""
-    views, failures = _views(admin, assignments)
+    views, failures, unseen = _views(admin, assignments)
+    inheritance = Inheritance(admin)
     changes = []
     for resource, ops in assignments.items():
         if resource not in views:
             continue
         entries = {entry.name: entry for entry in views[resource].entries}
         try:
-            changes += [flag_data_loss(_change(resource, each, entries.get(each.key))) for each in ops]
+            planned = [_change(resource, each, entries.get(each.key), inheritance) for each in ops]
+            changes += [flag_data_loss(_unseen(each) if resource in unseen else each) for each in planned]
         except KafkaError as error:
             failures[resource] = error.failure()
     return ChangePlan(changes, failures)
 
 
-def _views(admin: SyncAdminClient, assignments: Assignments) -> tuple[dict[Resource, View], dict[Resource, ApiError]]:
-    """The keys in question. A principal that may alter but not describe gets a plan without the old values."""
+def _unseen(change: PlannedChange) -> PlannedChange:
+    """A change of a resource that may not be described: what it replaces is unknown, so it is never `unchanged`."""
+    if change.after is not None:
+        return change._replace(old_unknown=True)
+    return change._replace(before=UNKNOWN, old_unknown=True)
+
+
+def _views(
+    admin: SyncAdminClient, assignments: Assignments
+) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource]]:
+    """The keys in question. A principal that may alter but not describe gets a plan without the old values.
+
+    The last are the resources that may not be described.
+    """
     from kconf.model.entry import View
 
     keys = {resource: [each.key for each in ops] for resource, ops in assignments.items()}
@@ -118,10 +138,10 @@ def _views(admin: SyncAdminClient, assignments: Assignments) -> tuple[dict[Resou
     unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
     views = {each: described[each] for each in assignments if each not in failures}
     views.update(dict.fromkeys(unseen, View(())))
-    return views, {each: failure for each, failure in failures.items() if each not in unseen}
+    return views, {each: failure for each, failure in failures.items() if each not in unseen}, unseen
 
 
-def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None) -> PlannedChange:
+def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None, inheritance: Inheritance) -> PlannedChange:
     from kconf.configdef.lookup import known_key
 
     key = known_key(resource.type, op.key)
@@ -134,8 +154,8 @@ def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None) -> Plann
         return PlannedChange(resource, op.key, before, after, word, before, after, _source(entry), True)
     before = entry.value if entry is not None and is_own else None
     after = _after(op, key, entry, before)
-    old = entry.value if entry is not None else None
-    new = after if after is not None else inherited(entry, own, key)
+    old = inheritance.effective(resource, entry, key)
+    new = after if after is not None else inheritance.below(resource, entry, key)
     return PlannedChange(resource, op.key, before, after, word, old, new, _source(entry))
 
 
@@ -152,24 +172,6 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     if key is None:
         raise InvalidConfig(f"{op.key} is no key that kconf knows here, so it is for set and unset only")
     return combined(op.op, key, op.key, before, op.value or "")
-
-
-def inherited(entry: Entry | None, own: Source, key: ConfigKey | None = None) -> str | None:
-    """The effective value without the resource's own, as far as it is known from the cluster and the catalog.
-
-    A synonym in another unit (log.retention.hours for retention.ms) is converted.
-    """
-    if entry is None:
-        return None
-    if entry.source != own:
-        return entry.value
-    below = next((each for each in entry.synonyms if each.source != own), None)
-    if below is None:
-        return key.default if key is not None and entry.synonyms else None
-    factor = next((each.factor for each in key.fallbacks if each.name == below.name), 1) if key is not None else 1
-    if factor == 1 or below.value is None:
-        return below.value
-    return str(int(below.value) * factor) if int(below.value) > 0 else below.value
 
 
 def is_sensitive(resource: Resource, name: str, key: ConfigKey | None, entry: Entry | None) -> bool:

@@ -22,8 +22,20 @@ _SWITCHES: Final = {
 
 def flag_data_loss(change: PlannedChange) -> PlannedChange:
     """The change, with the reason why data may be lost, if there is one."""
-    reason = "" if change.unchanged or change.old == change.new else _reason(change.key, change.old, change.new)
-    return change._replace(loss=reason) if reason else change
+    same = change.unchanged or (change.old == change.new and not change.old_unknown)
+    reason = "" if same else _reason(change.key, change.old, change.new)
+    if not reason or _is_unknown_key(change):
+        return change
+    if change.old_unknown:
+        reason = f"you may not describe {change.resource}, so its old value is unknown"
+    return change._replace(loss=reason)
+
+
+def _is_unknown_key(change: PlannedChange) -> bool:
+    """Whether the resource has no such key, as a topic has no log.retention.ms: the cluster refuses it anyway."""
+    from kconf.configdef.lookup import known_key
+
+    return known_key(change.resource.type, change.key) is None
 
 
 def check_data_loss(changes: Sequence[PlannedChange], *, allowed: bool) -> None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 CONFIG: Final = "config"
 TOPIC: Final = "topic"
 
+UNKNOWN: Final = "(unknown)"
+"""What is shown for a value that may not be read."""
+
 SOURCES: Final = {
     Source.UNKNOWN: "unknown",
     Source.TOPIC: "topic",
@@ -38,6 +41,7 @@ class PlannedChange(NamedTuple):
     `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `loss` is the
     reason why data may be lost for good, or empty. The `after` of a topic that would be created or get partitions is a
     display text, as it has no journal entry yet. `shown` has fields that replace or extend those of the result.
+    `old_unknown`: the resource may not be described, so nothing is known of what it has.
     """
 
     resource: Resource
@@ -52,6 +56,7 @@ class PlannedChange(NamedTuple):
     loss: str = ""
     kind: str = CONFIG
     shown: Mapping[str, Any] = {}
+    old_unknown: bool = False
 
     @property
     def unchanged(self) -> bool:

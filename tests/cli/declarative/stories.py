@@ -201,6 +201,38 @@ def an_override_that_somebody_adds_is_drift(people: People) -> None:
     assert people.overrides(f"topic:{topic}")["segment.ms"] == "86400000"
 
 
+def only_shorter_retention_may_delete_data(people: People) -> None:
+    """Unset, pruned or set for all brokers: compared with a default that is counted in hours."""
+    week, topic = str(7 * 86_400_000), a_name()
+    people.topics(topic, configs=[("retention.ms", "3600000")])
+    files = people.directory / "retention.yaml"
+    files.write_text(f"topics: {{{topic}: }}")
+
+    (pruned,) = people.items(f"plan -f {files} --prune", status=3)
+    (unset,) = people.items(f"unset topic:{topic} retention.ms --dry-run")
+    assert [(each["old"], each["new"], each["data_loss"]) for each in (pruned, unset)] == [("3600000", week, None)] * 2
+    people(f"apply -f {files} --prune --yes")
+    until(lambda: people.overrides(f"topic:{topic}"), {})
+
+    people(f"set topic:{topic} retention.ms=30d")
+    until(lambda: people.overrides(f"topic:{topic}").get("retention.ms"), "2592000000")
+    (shorter,) = people.items(f"plan -f {files} --prune", status=3)
+    assert (shorter["new"], shorter["data_loss"]) == (week, "retention gets shorter")
+    people(f"unset topic:{topic} retention.ms", status=2)
+    people(f"set topic:{topic} retention.ms=7d --allow-data-loss")
+    until(lambda: people.overrides(f"topic:{topic}").get("retention.ms"), week)
+    assert people.items(f"plan -f {files} --prune") == [], "it would be inherited all the same"
+
+    (longer,) = people.items("set broker:default log.retention.ms=30d --dry-run")
+    (less,) = people.items("set broker:default log.retention.ms=1h --dry-run")
+    (size,) = people.items("set broker:default log.retention.bytes=1GiB --dry-run")
+    assert [(each["old"], each["data_loss"]) for each in (longer, less, size)] == [
+        (week, None),
+        (week, "retention gets shorter"),
+        ("-1", "retention gets shorter"),
+    ]
+
+
 def pruning_stays_inside_the_selector(people: People) -> None:
     """Overrides by --prune alone, graver things by their word, at most so many, and never what is outside."""
     furnished = Furnished(people)
@@ -388,6 +420,7 @@ STORIES = (
     files_are_planned_and_applied,
     a_plan_is_refused_once_anything_has_moved,
     an_override_that_somebody_adds_is_drift,
+    only_shorter_retention_may_delete_data,
     pruning_stays_inside_the_selector,
     throttles_and_operators_are_left_alone,
     a_mistake_names_its_place_and_nothing_is_sent,

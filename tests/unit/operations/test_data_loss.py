@@ -34,9 +34,22 @@ from kconf.operations.planned_change import PlannedChange
     ],
 )
 def test_a_change_is_marked(key: str, old: str | None, new: str | None, is_marked: bool) -> None:
-    edit = flag_data_loss(PlannedChange(Resource.topic("t"), key, old, new, "set", old, new))
+    resource = Resource.broker(1) if key.startswith("log.") else Resource.topic("t")
+    edit = flag_data_loss(PlannedChange(resource, key, old, new, "set", old, new))
     assert bool(edit.loss) is is_marked
 
 
 def test_what_stays_as_it_is_loses_nothing() -> None:
     assert flag_data_loss(PlannedChange(Resource.topic("t"), "retention.ms", "1", "1", "set", "1", "1")).loss == ""
+
+
+def test_a_key_that_the_resource_does_not_have_is_not_marked() -> None:
+    change = PlannedChange(Resource.topic("t"), "log.retention.ms", None, "1", "set", None, "1")
+    assert flag_data_loss(change).loss == ""
+
+
+@pytest.mark.parametrize(("key", "is_marked"), [("retention.ms", True), ("segment.ms", False)])
+def test_an_unknown_old_value_is_said_to_be_unknown(key: str, is_marked: bool) -> None:
+    change = PlannedChange(Resource.topic("t"), key, None, "1", "set", None, "1", old_unknown=True)
+    reason = "you may not describe topic:t, so its old value is unknown"
+    assert flag_data_loss(change).loss == (reason if is_marked else "")

@@ -85,8 +85,12 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
     cluster.check_writable()
     ops = parse_assignments(options.op, kinds.pop(), rest, prompt_secret)
     with cluster.open() as admin:
-        from kconf.operations.configs import alter_request, keys_not_set
+        from kconf.operations.configs import alter_request, keys_not_set, not_described
 
         request = alter_request(result.command, admin, selectors, ops, options.reason)
         result.notes += [f"{key} is set nowhere there; nothing is removed" for key in keys_not_set(request.plan)]
+        hidden = not_described(request.plan)
+        if hidden:
+            more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+            result.notes.append(f"you may not describe {hidden[0]}{more}: the old values are unknown")
         execute(result, options, cluster, admin, request)

@@ -54,14 +54,16 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _for_key(word: str, key: str) -> Iterator[str]:
-    """A key with a similar name, if the key is unknown."""
+    """If the key is unknown: the key that inherits from it, as a topic's does, or one with a similar name."""
     from kconf.configdef.lookup import keys_for, known_key
     from kconf.operations.selectors import BROKERS, TYPES
 
     kind = TYPES.get("broker" if word == BROKERS else word)
     if kind is None or known_key(kind, key) is not None:
         return
-    near = get_close_matches(key, keys_for(kind), 1, 0.8)
+    keys = keys_for(kind)
+    inheriting = [name for name, each in keys.items() if any(one.name == key for one in each.fallbacks)]
+    near = inheriting or get_close_matches(key, keys, 1, 0.8)
     if near:
         yield f"{key}: did you mean {near[0]}?"
 

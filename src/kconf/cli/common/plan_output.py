@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import ResultColumn
 from kconf.operations.data_loss import MARK
+from kconf.operations.planned_change import UNKNOWN
 
 if TYPE_CHECKING:
     from kconf.cli.output.result import Item
@@ -33,6 +34,8 @@ def plan_columns(*, keys: bool = True) -> list[ResultColumn]:
 def _value(item: Item, name: str) -> str:
     from kconf.configdef.units import shown_value
 
+    if name == "old" and item.get("old_unknown"):
+        return UNKNOWN
     if item[name] is None or not item.get("configs"):
         return value_cell(item, name)
     text: str = item[name]
@@ -54,6 +57,7 @@ def change_item(change: PlannedChange, outcome: str) -> dict[str, Any]:
         "old": change.old,
         "new": change.new,
         "source": change.source or None,
+        **({"old_unknown": True} if change.old_unknown else {}),
         **change.shown,
         "data_loss": change.loss or None,
         "outcome": outcome,

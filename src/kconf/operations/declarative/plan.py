@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.client.cluster_reader import PARTS, read_cluster
-from kconf.engine.declarative.diff import Difference, differences
+from kconf.engine.declarative.diff import Difference, differences, same
 from kconf.engine.declarative.model import SCOPES
 from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.errors import Aborted
+from kconf.operations.inheritance import with_inherited
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Declared
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kconf.operations.target import Target
 
 _PARTS: Final = {kind: part for part, kind in PARTS.items()}
+_CONFIGURED: Final = {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS}
 _READ_TO_PRUNE: Final = {ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.ACL}
 
 
@@ -64,12 +66,35 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     if prune is not None:
         removed, more = pruned(declared, state, keys_for, prune)
         found, notes = found + removed, notes + more
+    found, drift = _without_inherited(target, found, undeclared(declared, state, keys_for))
     gone = {(each.resource, each.key) for each in found if each.pruned}
-    drift = [each for each in undeclared(declared, state, keys_for) if (each.resource, each.key) not in gone]
+    drift = [each for each in drift if (each.resource, each.key) not in gone]
     if drift:
         notes = [*notes, _undeclared_note(len(drift))]
     failures = _failures(state, found)
     return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, _unread(state, failures))
+
+
+def _without_inherited(
+    target: Target, found: Sequence[Difference], drift: Sequence[Difference]
+) -> tuple[list[Difference], list[Difference]]:
+    """Both with the values that are inherited; an override that would be inherited all the same is no difference."""
+    if not found and not drift:
+        return [], []
+    with target.open() as admin:
+        resolved = with_inherited(admin, found)
+        unset = with_inherited(admin, [each._replace(op="delete", new=None) for each in drift])
+    return (
+        [each for each in resolved if not (each.pruned and _is_inherited(each))],
+        [each for each, one in zip(drift, unset, strict=True) if not _is_inherited(one)],
+    )
+
+
+def _is_inherited(each: Difference) -> bool:
+    from kconf.configdef.lookup import known_key
+
+    key = known_key(each.resource.type, each.key) if each.resource.type in _CONFIGURED else None
+    return key is not None and each.new is not None and same(key.type, each.before, each.new)
 
 
 def _undeclared_note(count: int) -> str:

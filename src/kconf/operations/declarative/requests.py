@@ -18,6 +18,7 @@ from kconf.operations.declarative.changes import plan_of
 from kconf.operations.declarative.files import read_secret
 from kconf.operations.declarative.topics import check_topics, new_topics
 from kconf.operations.execute import ChangeRequest
+from kconf.operations.inheritance import with_inherited
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -33,6 +34,7 @@ def differences_request(
     command: str, target: Target, admin: SyncAdminClient, plan: DifferencePlan, reason: str | None
 ) -> ChangeRequest:
     """A plan from files, or of a rollback, as a request that can be executed; it is always confirmed."""
+    plan = plan._replace(differences=with_inherited(admin, plan.differences))
     checked = check_topics(target.context.policy, admin, plan_of(plan), plan.differences)
     doable = [each for each in plan.differences if each.resource not in checked.failures]
     count = len(checked.resources)

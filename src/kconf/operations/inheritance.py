@@ -1,0 +1,162 @@
+"""The value that a resource inherits, in the unit of its key: one resolver for OLD, NEW and the data-loss checks.
+
+The synonyms of a describe are not enough. A key that falls back on several broker keys (retention.ms on
+log.retention.ms, log.retention.minutes, log.retention.hours) has no synonym for the weaker ones unless the first is
+set, and the cluster default has none at all. Then the brokers are asked. What they do not show, or do not agree on, is
+unknown: None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kconf.configdef.key import BrokerFallback
+from kconf.configdef.lookup import known_key
+from kconf.errors import KafkaError
+from kconf.model.entry import Entry, Source, own_source
+from kconf.model.journal import ChangeKind
+from kconf.model.resource import Resource, ResourceType
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.configdef.key import ConfigKey
+    from kconf.engine.declarative.diff import Difference
+    from kconf.model.entry import View
+
+_FROM_FILE: Final = (Source.STATIC, Source.DEFAULT)
+_LEVELS: Final = (Source.BROKER, Source.DEFAULT_BROKER, *_FROM_FILE)
+
+
+class Inheritance:
+    """Resolves inherited values. Brokers are asked once per key, and only if the synonyms do not tell."""
+
+    def __init__(self, admin: SyncAdminClient) -> None:
+        self._admin = admin
+        self._nodes: list[int] | None = None
+        self._views: dict[str, dict[int, View] | None] = {}
+
+    def below(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
+        """The effective value without the resource's own."""
+        own = own_source(resource)
+        if entry is not None and entry.source != own and entry.value is not None:
+            return entry.value
+        synonyms = entry.synonyms if entry is not None else ()
+        synonym = next((each for each in synonyms if each.source != own and each.value is not None), None)
+        if synonym is not None:
+            return _converted(synonym.value, synonym.name, key)
+        match resource.type:
+            case ResourceType.BROKER:
+                return None if key is None else self._at_brokers(resource, key)
+            case ResourceType.TOPIC | ResourceType.GROUP if key is not None and key.fallbacks:
+                return self._at_brokers(resource, key) if entry is not None else None
+            case _:
+                return key.default if key is not None and synonyms else None
+
+    def effective(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
+        """The value that holds at a resource."""
+        return entry.value if entry is not None and entry.value is not None else self.below(resource, entry, key)
+
+    def _at_brokers(self, resource: Resource, key: ConfigKey) -> str | None:
+        """The value that all brokers have, or the one that is named, at the levels below the resource's own."""
+        levels: Sequence[Source] = _LEVELS
+        only = ""
+        if resource.type is ResourceType.BROKER:
+            only = resource.name
+            levels = (Source.DEFAULT_BROKER, *_FROM_FILE) if only else _FROM_FILE
+        found = self._described(key)
+        if found is None:
+            return None
+        views = [view for node, view in found.items() if not only or str(node) == only]
+        values = {_value_at(view, key, levels) for view in views}
+        return values.pop() if len(values) == 1 else None
+
+    def _described(self, key: ConfigKey) -> dict[int, View] | None:
+        if key.name not in self._views:
+            self._views[key.name] = self._describe([each.name for each in _aliases(key)])
+        return self._views[key.name]
+
+    def _describe(self, names: Sequence[str]) -> dict[int, View] | None:
+        try:
+            if self._nodes is None:
+                self._nodes = sorted(self._admin.describe_cluster().nodes)
+            brokers = {node: Resource.broker(node) for node in self._nodes}
+            described = self._admin.describe_configs(
+                brokers.values(), keys=dict.fromkeys(brokers.values(), names), synonyms=True
+            )
+        except KafkaError:
+            return None
+        return None if described.failures else {node: described[each] for node, each in brokers.items()}
+
+
+def with_inherited(admin: SyncAdminClient, found: Sequence[Difference]) -> list[Difference]:
+    """The differences with the effective values that a describe alone does not tell: what holds after a key is unset,
+    and what held before one is set on brokers."""
+    unclear = [each for each in found if _is_unclear(each)]
+    if not unclear:
+        return list(found)
+    keys: dict[Resource, list[str]] = {}
+    for each in unclear:
+        keys.setdefault(each.resource, []).append(each.key)
+    described = admin.describe_configs(keys, keys=keys, synonyms=True)
+    entries = {
+        (resource, entry.name): entry
+        for resource in keys
+        if resource not in described.failures
+        for entry in described[resource].entries
+    }
+    inheritance = Inheritance(admin)
+
+    def resolved(each: Difference) -> Difference:
+        entry, key = entries.get((each.resource, each.key)), known_key(each.resource.type, each.key)
+        if each.op == "delete":
+            return each._replace(new=inheritance.below(each.resource, entry, key))
+        return each._replace(old=inheritance.effective(each.resource, entry, key))
+
+    return [resolved(each) if _is_unclear(each) else each for each in found]
+
+
+def _is_unclear(each: Difference) -> bool:
+    if each.kind is not ChangeKind.CONFIG or each.sensitive:
+        return False
+    if each.resource.type is ResourceType.BROKER:
+        return (each.new if each.op == "delete" else each.old) is None or has_aliases(each.resource, each.key)
+    return each.op == "delete" and has_aliases(each.resource, each.key)
+
+
+def has_aliases(resource: Resource, name: str) -> bool:
+    """Whether a key has a weaker one in another unit."""
+    key = known_key(resource.type, name)
+    return key is not None and len(key.fallbacks) > 1
+
+
+def _aliases(key: ConfigKey) -> Iterable[BrokerFallback]:
+    return key.fallbacks or (BrokerFallback(key.name),)
+
+
+def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> str | None:
+    """The value at the strongest of the levels that a broker shows; the aliases are in the order of precedence."""
+    entries = {entry.name: entry for entry in view.entries}
+    for alias in _aliases(key):
+        entry = entries.get(alias.name)
+        if entry is None:
+            continue
+        told = [each.value for each in entry.synonyms if each.source in levels and each.name == alias.name]
+        if not entry.synonyms and entry.source in levels:
+            told = [entry.value]
+        value = next((each for each in told if each is not None), None)
+        if value is not None:
+            return _converted(value, alias.name, key)
+    return None
+
+
+def _converted(value: str | None, name: str, key: ConfigKey | None) -> str | None:
+    """A value of an alias in the unit of the key; -1 is unlimited in any unit."""
+    factor = next((each.factor for each in _aliases(key) if each.name == name), 1) if key is not None else 1
+    if factor == 1 or value is None:
+        return value
+    try:
+        number = int(value)
+    except ValueError:
+        return None
+    return str(number * factor) if number > 0 else value

@@ -1,0 +1,118 @@
+"""What a resource inherits, and what is not known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.configs import DescribedConfigs
+from kconf.configdef.lookup import known_key
+from kconf.engine.declarative.diff import Difference
+from kconf.errors import ApiError, ErrorCode
+from kconf.model.entry import Entry, Source, Synonym, View
+from kconf.model.journal import ChangeKind
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.data_loss import flag_data_loss
+from kconf.operations.inheritance import Inheritance, with_inherited
+from kconf.operations.planned_change import PlannedChange
+
+HOUR = 3_600_000
+ORDERS = Resource.topic("orders")
+RETENTION = known_key(ResourceType.TOPIC, "retention.ms")
+LOG_RETENTION = known_key(ResourceType.BROKER, "log.retention.ms")
+OWN = Entry("retention.ms", "5", Source.TOPIC, synonyms=(Synonym("retention.ms", "5", Source.TOPIC),))
+
+
+class Brokers:
+    """The brokers of a cluster, each with values by level; `orders` sets retention.ms=5."""
+
+    def __init__(self, *brokers: Mapping[Source, Mapping[str, str]], refused: bool = False) -> None:
+        self._brokers, self._refused = brokers, refused
+        self.asked = 0
+
+    def describe_cluster(self) -> Any:
+        return SimpleNamespace(nodes=range(1, len(self._brokers) + 1))
+
+    def describe_configs(
+        self, resources: Iterable[Resource], *, keys: Mapping[Resource, Sequence[str]], synonyms: bool
+    ) -> DescribedConfigs:
+        self.asked += 1
+        return DescribedConfigs({each: self._view(each, keys[each]) for each in resources})
+
+    def _view(self, resource: Resource, names: Sequence[str]) -> View | ApiError:
+        if resource.type is ResourceType.TOPIC:
+            return View((OWN,))
+        if self._refused:
+            return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if not resource.name:
+            return View(())
+        levels = {**self._brokers[int(resource.name) - 1], Source.DEFAULT: {"log.retention.hours": "168"}}
+        entries = []
+        for name in names:
+            told = tuple(Synonym(name, levels[each][name], each) for each in levels if name in levels[each])
+            value, source = (told[0].value, told[0].source) if told else (None, Source.DEFAULT)
+            entries.append(Entry(name, value, source, synonyms=told))
+        return View(tuple(entries))
+
+    @property
+    def admin(self) -> SyncAdminClient:
+        return cast(SyncAdminClient, self)
+
+
+MINUTES: Mapping[Source, Mapping[str, str]] = {Source.STATIC: {"log.retention.minutes": "90"}}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "value"),
+    [
+        (Brokers({}), 168 * HOUR),
+        (Brokers(MINUTES), 90 * 60_000),
+        (
+            Brokers({Source.STATIC: {"log.retention.hours": "24"}}, {Source.STATIC: {"log.retention.hours": "24"}}),
+            24 * HOUR,
+        ),
+        (Brokers({Source.STATIC: {"log.retention.hours": "-1"}}), -1),
+        (Brokers({Source.DEFAULT_BROKER: {"log.retention.ms": "7"}}), 7),
+        (Brokers({}, MINUTES), None),
+        (Brokers({}, refused=True), None),
+    ],
+)
+def test_a_topic_inherits_what_all_brokers_have(brokers: Brokers, value: int | None) -> None:
+    found = Inheritance(brokers.admin).below(ORDERS, OWN, RETENTION)
+
+    assert found == (None if value is None else str(value))
+
+
+def test_a_synonym_answers_without_asking_the_brokers() -> None:
+    brokers = Brokers({})
+    told = (*OWN.synonyms, Synonym("log.retention.hours", "2", Source.STATIC))
+    entry = Entry("retention.ms", "5", Source.TOPIC, synonyms=told)
+
+    assert Inheritance(brokers.admin).below(ORDERS, entry, RETENTION) == str(2 * HOUR)
+    assert brokers.asked == 0
+
+
+def test_the_cluster_default_is_above_the_file_and_below_a_broker() -> None:
+    levels = {Source.BROKER: {"log.retention.ms": "1"}, Source.DEFAULT_BROKER: {"log.retention.ms": "2"}, **MINUTES}
+    inheritance = Inheritance(Brokers(levels).admin)
+
+    assert inheritance.below(Resource.brokers(), None, LOG_RETENTION) == str(90 * 60_000)
+    assert inheritance.below(Resource.broker(1), None, LOG_RETENTION) == "2"
+
+
+def test_an_undo_that_lengthens_loses_nothing_and_one_that_shortens_does() -> None:
+    undo = Difference(ChangeKind.CONFIG, ORDERS, "delete", "retention.ms", "5", None, "5", None, Source.TOPIC)
+    (longer,) = with_inherited(Brokers({}).admin, [undo])
+    (shorter,) = with_inherited(Brokers({Source.DEFAULT_BROKER: {"log.retention.ms": "4"}}).admin, [undo])
+    (unknown,) = with_inherited(Brokers({}, refused=True).admin, [undo])
+
+    def loss(each: Difference) -> str:
+        return flag_data_loss(PlannedChange(*each[1:2], each.key, each.before, None, "delete", each.old, each.new)).loss
+
+    assert (longer.new, loss(longer)) == (str(168 * HOUR), "")
+    assert (shorter.new, loss(shorter)) == ("4", "retention gets shorter")
+    assert (unknown.new, loss(unknown)) == (None, "retention gets shorter")
