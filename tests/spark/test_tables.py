@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient
+from kconf.configdef.lookup import keys_for
+from kconf.engine.declarative.parser import read_declared
 from kconf.engine.policy.rules import Subject
 from kconf.engine.quotas.precedence import StoredQuotas
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
-from kconf.spark.delta_tables import Lake
+from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources, run
+from kconf.spark.transforms import drift
+from kconf.spark.transforms.values import KEYS, keys
 from tests.archive.reading import archiving, lines
 from tests.support.process import free_port
 from tests.support.secrets import assert_nowhere
@@ -237,6 +241,23 @@ def test_drift_is_one_of_meaning(world: World) -> None:
     assert told['{"user":"alice"}', "producer_byte_rate"]["actual"] == "1024"
     assert told["ledger", "cleanup.policy"]["kind"] == "undeclared"
     assert ("orders", "cleanup.policy") not in told, "the inherited value is the one declared"
+    assert ("ledger", "retention.ms") not in told, "it is set for all brokers, not at the topic"
+
+
+def test_an_override_on_a_declared_topic_drifts_without_a_selector_unless_it_is_unmanaged(world: World) -> None:
+    def drifting(text: str) -> set[tuple[str, str]]:
+        declared = read_declared([("declared", text)], keys_for)
+        lake = world.lake
+        rows = local(lake.spark, drift.declared_rows(declared, None), TABLES["declared"].ddl)
+        current = lake.read(TABLES["history"]).where("open")
+        there = drift.actual(lake.read(TABLES["effective_config"]), current, lake.read(TABLES["topics"]))
+        clusters, known = current.select("cluster").distinct(), local(lake.spark, keys(world.inputs.catalog), KEYS)
+        found = drift.drift(rows, there, current, clusters, known, drift.owned(declared))
+        return {(row["resource_name"], row["key"]) for row in found.where("kind = 'undeclared'").collect()}
+
+    assert drifting("topics: {payments: }") == {("payments", "segment.bytes")}
+    assert drifting("topics: {payments: {unmanaged: [segment.*]}}") == set()
+    assert drifting("unmanaged: segment.*\ntopics: {payments: }") == set()
 
 
 def test_activity_counts_changes_refusals_and_flapping_keys(world: World) -> None:

@@ -12,10 +12,13 @@ from kconf.configdef.broker import BROKER
 from kconf.configdef.dynamic import base_name
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.model import SCOPES, THROTTLES, Declared, Scope
+from kconf.engine.policy.rules import Names
 from kconf.model.resource import Resource, ResourceType
+from kconf.spark.transforms.effective import OWN
 from kconf.spark.transforms.values import matches_pattern, normalised
 
 _KEY: Final = ("resource_type", "resource_name", "key")
+_NAMED: Final = ("topic", "broker", "group", "client-metrics", "quota")
 PARTITIONS: Final = "partitions"
 REPLICATION: Final = "replication_factor"
 
@@ -90,7 +93,7 @@ def drift(
     is_there = F.col("a.cluster").isNotNull()
     holds = F.col("a.value").eqNullSafe(meant) | (F.col("w.type").isNull() & F.coalesce(numbers, F.lit(False)))
     holds = holds | (F.col("w.sensitive") & is_there) | (~is_there & F.col("w.default").eqNullSafe(meant))
-    own = F.col("a.source").isNull() | ~F.col("a.source").isin("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
+    own = F.col("a.source").isNull() | (F.col("a.source") == _own_level("a"))
     nobodys = F.col("w.cluster").isNull() & own & ~F.col("a.value").eqNullSafe(F.col("a.below"))
     kind = (
         F.when(F.col("w.cluster").isNull(), F.when(nobodys, "undeclared"))
@@ -103,24 +106,53 @@ def drift(
         *(F.col("what").alias("kind"), meant.alias("declared"), F.col("a.source").alias("source"), "place"),
         F.when(~F.coalesce(F.col("a.sensitive"), F.lit(False)), F.col("a.value")).alias("actual"),
     )
-    rows = rows.where((F.col("kind") != "undeclared") | owned)
+    named = wanted.where(F.col("resource_type").isin(*_NAMED)).select("cluster", *_KEY[:2]).distinct()
+    rows = rows.join(named.withColumn("named", F.lit(True)), ["cluster", *_KEY[:2]], "left")
+    rows = rows.where((F.col("kind") != "undeclared") | owned).drop("named")
     who = current.select("cluster", *_KEY, "since", "principal", "reason")
     return rows.join(who, ["cluster", *_KEY], "left")
 
 
 def owned(declared: Declared) -> Column:
-    """Whether the files claim a row: inside a selector, not ignored, and no throttle of a move of partitions."""
+    """Whether the files claim a row: inside a selector, or of a resource that they name (the column `named`).
+
+    What is ignored or unmanaged is not claimed, and no throttle of a move of partitions.
+    """
     ignored_keys = [each for scope in declared.ignored if scope.word == "key" for each in scope.names.patterns]
     key_ignored = _any([matches_pattern(F.col("key"), each) for each in ignored_keys])
     inside = _any([_covers(each) for each in declared.selectors])
     outside = _any([_covers(each) for each in declared.ignored if each.word != "key"])
     return (
-        inside
+        (inside | F.coalesce(F.col("named"), F.lit(False)))
         & ~outside
+        & ~_unmanaged(declared)
         & ~key_ignored
         & ~F.col("key").isin(*THROTTLES)
         & ~F.col("key").isin("", PARTITIONS, REPLICATION)
     )
+
+
+def _unmanaged(declared: Declared) -> Column:
+    """Keys of single topics that others manage; topics with the same patterns are one condition."""
+    topics: dict[Names, list[str]] = {}
+    for resource, patterns in declared.unmanaged.items():
+        topics.setdefault(patterns, []).append(resource.name)
+    return _any(
+        [
+            (F.col("resource_type") == "topic")
+            & F.col("resource_name").isin(*names)
+            & _any([matches_pattern(F.col("key"), each) for each in patterns.patterns])
+            for patterns, names in topics.items()
+        ]
+    )
+
+
+def _own_level(side: str) -> Column:
+    """The source of a value that is set at the resource itself."""
+    kind, name = F.col(f"{side}.resource_type"), F.col(f"{side}.resource_name")
+    broker = F.when(name == "", "DYNAMIC_DEFAULT_BROKER_CONFIG").otherwise("DYNAMIC_BROKER_CONFIG")
+    levels = [F.when(kind == word, F.lit(level)) for word, level in OWN.items()]
+    return F.coalesce(F.when(kind == "broker", broker), *levels)
 
 
 def _covers(scope: Scope) -> Column:
