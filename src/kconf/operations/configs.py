@@ -10,10 +10,10 @@ from kconf.errors import ApiError, ErrorCode, InvalidConfig, KafkaError
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import Entry, ValueType, own_source
 from kconf.model.resource import Resource
-from kconf.operations.data_loss import flag_data_loss
 from kconf.operations.execute import ChangeRequest
-from kconf.operations.inheritance import Inheritance
 from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange
+from kconf.operations.risks.data_loss import flag_data_loss
+from kconf.operations.risks.inheritance import Inheritance
 from kconf.operations.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kconf.errors import ApiError, ErrorCode, KafkaError, KconfError
 from kconf.operations.bulk import Progress, no_progress
-from kconf.operations.data_loss import check_data_loss
 from kconf.operations.planned_change import ChangePlan, PlannedChange
+from kconf.operations.risks.data_loss import check_data_loss
 
 if TYPE_CHECKING:
     from kconf.model.resource import Resource

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.plan_output import plan_lines
 from kconf.errors import ConfigurationError
-from kconf.operations.data_loss import MARK
 from kconf.operations.errors import Aborted
+from kconf.operations.risks.data_loss import MARK
 
 if TYPE_CHECKING:
     from kconf.cli.output.result import ResultColumn

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import ResultColumn
-from kconf.operations.data_loss import MARK
 from kconf.operations.planned_change import UNKNOWN
+from kconf.operations.risks.data_loss import MARK
 
 if TYPE_CHECKING:
     from kconf.cli.output.result import Item

@@ -11,9 +11,9 @@ from kconf.engine.declarative.diff import Difference
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.data_loss import flag_data_loss
 from kconf.operations.display_names import display_names
 from kconf.operations.planned_change import SOURCES, TOPIC, ChangePlan, PlannedChange
+from kconf.operations.risks.data_loss import flag_data_loss
 
 if TYPE_CHECKING:
     from kconf.operations.declarative.plan import DifferencePlan

@@ -13,7 +13,7 @@ from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.errors import Aborted
-from kconf.operations.inheritance import with_inherited
+from kconf.operations.risks.inheritance import with_inherited
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Declared

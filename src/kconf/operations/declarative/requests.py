@@ -18,7 +18,7 @@ from kconf.operations.declarative.changes import plan_of
 from kconf.operations.declarative.files import read_secret
 from kconf.operations.declarative.topics import check_topics, new_topics
 from kconf.operations.execute import ChangeRequest
-from kconf.operations.inheritance import with_inherited
+from kconf.operations.risks.inheritance import with_inherited
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kconf.model.resource import Resource
-from kconf.operations.data_loss import flag_data_loss
 from kconf.operations.planned_change import PlannedChange
+from kconf.operations.risks.data_loss import flag_data_loss
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from kconf.errors import ApiError, ErrorCode
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.data_loss import flag_data_loss
-from kconf.operations.inheritance import Inheritance, with_inherited
 from kconf.operations.planned_change import PlannedChange
+from kconf.operations.risks.data_loss import flag_data_loss
+from kconf.operations.risks.inheritance import Inheritance, with_inherited
 
 HOUR = 3_600_000
 ORDERS = Resource.topic("orders")
