@@ -128,7 +128,7 @@ class _ClusterReader:
 
     async def _read_users(self) -> None:
         if self.operations is not None and Operation.DESCRIBE not in self.operations:
-            # A broker (4.3.1) never responds to a request for all users from a principal without the right.
+            # A 4.3.1 broker was seen not to respond to a request for all users from a principal without the right.
             self._note({"users": NotAuthorized().failure()})
             return
         found = await self._try("users", self._admin.describe_user_scram_credentials())
