@@ -19,8 +19,8 @@ from tests.spark.test_command import kconf
 MAKE = """
 import sys
 from pathlib import Path
-from kconf.spark import preparing, session
-preparing.make(session.archive(session.check_java()), Path(sys.argv[1]), print, lambda *_: None)
+from kconf.spark import session, warmup
+warmup.make(session.archive(session.check_java()), Path(sys.argv[1]), print, lambda *_: None)
 """
 START = """
 import sys

@@ -17,8 +17,7 @@ from deltalake import DeltaTable
 from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
-from kconf.spark import runner
-from kconf.spark import warmup as preparing
+from kconf.spark import runner, warmup
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources
@@ -204,7 +203,7 @@ def kconf(*words: object) -> subprocess.CompletedProcess[str]:
 
 def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
     """Else classes that real runs load would be missing in the archive of them."""
-    preparing.rehearse(tmp_path, spark, lambda _: None)
+    warmup.rehearse(tmp_path, spark, lambda _: None)
 
     lake = Lake(str(tmp_path / "lake"), spark)
     assert {name for name, table in TABLES.items() if lake.read(table).isEmpty()} <= {"uneven", "integrity"}
