@@ -81,7 +81,7 @@ def test_a_value_that_another_tool_set_is_not_attributed_to_the_last_recorded_au
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert [(each["key"], each["op"], each["old"], each["new"]) for each in plan["items"]] == [
         ("retention.ms", "set", "3600000", "432000000"),
-        ("segment.ms", "delete", "700000", None),
+        ("segment.ms", "delete", "700000", "604800000"),
     ]
     assert any("retention.ms was changed outside the record" in each for each in plan["notes"]), plan["notes"]
     people(f"rollback topic:{name} --to {then} --yes")

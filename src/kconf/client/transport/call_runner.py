@@ -58,6 +58,7 @@ class _CallRunner(Generic[K, V, T]):
         self.errors: dict[K, KafkaError] = {}
         self.attempts = 0
         self.throttle = 0.0
+        self.may_be_done = False  # a request was sent and not answered: it may have been carried out
 
     def run(self) -> CallSteps[T]:
         if self.call.route == EVERY:
@@ -163,6 +164,7 @@ class _CallRunner(Generic[K, V, T]):
             raise reply
         if isinstance(reply, ConnectionFailed | RequestTimedOut):
             self.cluster.mark_failed(request.address)
+            self.may_be_done = self.may_be_done or reply.sent
             if self.call.repeatable or not reply.sent:
                 self.errors.update(dict.fromkeys(request.items, reply))
                 return
@@ -216,6 +218,8 @@ class _CallRunner(Generic[K, V, T]):
 
     def _error(self) -> KafkaError:
         error = next(iter(self.errors.values()))
+        if isinstance(error, ConnectionFailed | RequestTimedOut):
+            error.sent = error.sent or self.may_be_done  # also if the last attempt was not sent
         if self.pending and self.cluster.reached and not isinstance(error, RequestTimedOut):
             seconds = self.clock() - self.started
             timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; last error: {error}")

@@ -239,6 +239,21 @@ def test_what_was_never_sent_is_sent_again() -> None:
     assert world.run(CreateTopics(["t"], timeout_ms=1))["t"] == "done"
 
 
+def test_a_lost_response_is_not_forgotten_when_a_later_attempt_is_not_sent() -> None:
+    def lost(request: NodeRequest) -> Reply:
+        error = RequestTimedOut("no response")
+        error.sent = True
+        return error
+
+    world = World(in_turn(lost, not_sent_in_time))
+    call = IncrementalAlterConfigs({ORDERS: [AlterConfigOp(OpType.SET, "retention.ms", "1")]})
+
+    with pytest.raises(RequestTimedOut) as raised:
+        world.run(call, timeout=0.3)
+
+    assert raised.value.sent, "the first request may have been carried out"
+
+
 def test_what_was_not_sent_before_the_deadline_is_no_lost_response() -> None:
     world = World(not_sent_in_time)
 
