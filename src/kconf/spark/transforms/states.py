@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.rules import PARTITIONS, Rules
-from kconf.spark.transforms import broker_levels as ladder
+from kconf.spark.transforms import broker_levels
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE, partitions_of
 from kconf.spark.transforms.rules import fields, keys_of_rules
@@ -39,12 +39,12 @@ def states(
     """The states of all resources that rules may be about, or of some of them."""
     names = keys_of_rules(rules)
     kinds = sorted({kind.word for rule in rules.rules for kind in rule.types})
-    brokers = _small(ladder.brokers(history, snapshot))
-    levels = _small(_relevant(ladder.levels(history, snapshot, brokers), brokers, keys, names, kinds))
-    versions = ladder.versions(levels)
+    brokers = _small(broker_levels.brokers(history, snapshot))
+    levels = _small(_relevant(broker_levels.levels(history, snapshot, brokers), brokers, keys, names, kinds))
+    versions = broker_levels.versions(levels)
     wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
     clusters = history.select("cluster").union(snapshot.select("cluster")).distinct()
-    inherited = _small(ladder.by_version(clusters, levels, versions, brokers, wanted, names))
+    inherited = _small(broker_levels.by_version(clusters, levels, versions, brokers, wanted, names))
 
     own = changes(some(history) if some else history, wanted, rules, kinds)
     if "broker" in kinds:
@@ -113,7 +113,7 @@ def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -
         F.lit("").alias("key"),
         F.inline(F.when(F.col("now"), F.array(seen)).otherwise(F.array(seen, gone))),
     )
-    places = ladder.placed(rows.select("cluster", "time").distinct(), history)
+    places = broker_levels.placed(rows.select("cluster", "time").distinct(), history)
     return (
         rows.join(F.broadcast(places), ["cluster", "time"])
         .select("*", "place.*", F.lit(0).alias("line"), F.lit("snapshot").alias("origin"))
@@ -207,7 +207,7 @@ def _with_values(rows: DataFrame, inherited: DataFrame, names: list[str]) -> Dat
         overrides.append(is_set.alias(key))
         at_once = F.coalesce(F.col(f"at_{number}") == F.col("at"), F.lit(False))
         touched.append((F.col("altered") & at_once).alias(key))
-        weak = F.coalesce(below["source"].isin(ladder.STATIC, ladder.BUILT_IN), F.lit(False))
+        weak = F.coalesce(below["source"].isin(broker_levels.STATIC, broker_levels.BUILT_IN), F.lit(False))
         assumed.append((unseen & ~here & weak).alias(key))
     touched.append((F.col("altered") & F.col("reshaped")).alias(PARTITIONS.name))
     return rows.select(

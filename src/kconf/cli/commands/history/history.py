@@ -86,7 +86,7 @@ def run_history(options: argparse.Namespace, result: CommandResult) -> None:
     for each in entries[-options.last :] if options.last else entries:
         result.add(**history_item(each))
     if not result.items:
-        result.notes.append("nothing is told of it")
+        result.notes.append("no changes are recorded")
 
 
 def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
@@ -123,7 +123,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         if any(each["record"] == "unreadable" for each in result.items):
             result.notes.append("secrets cannot be compared: shown is who set them last by the record")
     elif any(each["time"] is None for each in result.items):
-        result.notes.append("of what has no time nothing is told: it was set before the record begins, or elsewhere")
+        result.notes.append("rows without a time have no record: they were set before the record begins, or elsewhere")
 
 
 def _recorded_author(item: Item) -> str:
