@@ -14,8 +14,7 @@ VERSIONS = [(key, version) for key, row in RECORD_TYPES.items() for version in r
 
 
 def kafka_record(release: str, key: int) -> dict[str, Any] | None:
-    (found,) = [each for each in record_schemas(release).values() if each["apiKey"] == key] or [None]
-    return found
+    return next((each for each in record_schemas(release).values() if each["apiKey"] == key), None)
 
 
 @pytest.mark.parametrize(("key", "version"), VERSIONS)

@@ -53,4 +53,3 @@ class Checkpoint(NamedTuple):
             return cls(str(facts["cluster"]), int(facts["offset"]), int(facts["epoch"]), image)
         except (KeyError, TypeError, ValueError):
             raise StoreMismatch("the checkpoint is damaged") from None
-

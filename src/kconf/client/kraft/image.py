@@ -154,7 +154,7 @@ class MetadataImage:
 
     def _topic(self, record: records.TopicRecord, at: _Position) -> None:
         resource = Resource(ResourceType.TOPIC, record.name)
-        self.configs.pop(resource, None)  # configs of a topic that is gone: Kafka may keep them, they are not this one's
+        self.configs.pop(resource, None)  # left by a topic that is gone
         self._by_id[record.topic_id] = _TopicState(record.name, record.topic_id)
         self._changed_topics[record.topic_id] = at
 

@@ -40,7 +40,7 @@ class RecordBatch(NamedTuple):
     leader_epoch: int
     is_control: bool
     timestamp: int
-    count: int
+    size: int
     data: bytes
     start: int
     end: int
@@ -49,7 +49,7 @@ class RecordBatch(NamedTuple):
         """The records. Raises RemoteProtocolError if they are not what the header says."""
         data, position = self.data, self.start
         try:
-            for _ in range(self.count):
+            for _ in range(self.size):
                 size, position = _varint(data, position)
                 end = position + size
                 if not position < end <= self.end:
@@ -113,5 +113,3 @@ def _bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     if position + size > end:
         raise Malformed("is cut off")
     return data[position : position + size], position + size
-
-
