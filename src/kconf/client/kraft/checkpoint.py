@@ -25,6 +25,11 @@ class Checkpoint(NamedTuple):
     epoch: int
     image: MetadataImage
 
+    @classmethod
+    def empty(cls, cluster: str) -> Checkpoint:
+        """The beginning of a log."""
+        return cls(cluster, 0, 0, MetadataImage())
+
     def to_json(self) -> dict[str, Any]:
         image = self.image
         return {

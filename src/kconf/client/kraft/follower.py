@@ -225,7 +225,7 @@ class LogFollower:
             self._asked_for_history = True
             self._offset, self._last_epoch = 1, self._leader_epoch
             return []
-        if not can_skip:
+        if not can_skip and not self._is_resumed:
             raise JournalTrimmed(position.end)
         self._snapshot = PartialSnapshot(position)
         return []
@@ -248,7 +248,7 @@ class LogFollower:
         self._checkpoint = end, epoch
         self._pending = []
         self.high_watermark = max(self.high_watermark, end)
-        if not begin:
+        if not begin and not self._is_resumed:
             return []
         return [LogGap(begin, end, epoch, time, tuple(difference(old, image)))]
 
