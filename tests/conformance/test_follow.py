@@ -81,7 +81,7 @@ def test_every_change_by_any_tool_is_seen(release: str, request: pytest.FixtureR
 def test_records_are_decoded_as_kafkas_own_tool_does(kafka_431: KafkaBroker, tools: ToolServer) -> None:
     segment = kafka_431.directory / "data" / "__cluster_metadata-0" / f"{0:020}.log"
     with SyncAdminClient(kafka_431.bootstrap) as admin:
-        topics = [NewTopic(f"dump-{uuid4().hex[:8]}", 5, 1, configs={RETENTION: "7"}) for _ in range(5)]
+        topics = [NewTopic(f"dump-{uuid4().hex[:8]}", 5, 1, configs=[(RETENTION, "7")]) for _ in range(5)]
         admin.create_topics(topics).raise_for_failures()
         admin.delete_topics([topics[0].name]).raise_for_failures()
         entity = QuotaEntity.of({"user": "dump", "client-id": None})

@@ -25,7 +25,7 @@ from kconf.client.kraft.revisions import gap_revision
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import Revision
 from kconf.model.journal_json import change_lines, to_json
-from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory, replace_file
+from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
 
 _CHECKPOINT: Final = ".follow.json"
 _LOCK: Final = ".follow"
@@ -131,7 +131,9 @@ class LogArchive:
             self._pending = [each for each in self._pending if each[1].number >= end]
             self._begin = self.archived = end
         try:
-            replace_file(self.directory / _CHECKPOINT, to_json(checkpoint.to_json()).encode())
+            with PartialFile(self.directory, _HIDDEN) as file:
+                file.write(to_json(checkpoint.to_json()).encode())
+                file.publish(_CHECKPOINT)
         except OSError as error:
             raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
 

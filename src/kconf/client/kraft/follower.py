@@ -114,7 +114,7 @@ class LogFollower:
         if isinstance(after, Checkpoint):
             self.image, self._cluster = after.image, after.cluster or cluster
             self._offset = self._applied = self._report_from = after.offset
-            self._last_epoch = self._applied_epoch = after.epoch
+            self._last_epoch = self._applied_epoch = self._leader_epoch = after.epoch
             self._checkpoint = after.offset, after.epoch
         self._is_ready = False
         self._asked_for_history = False
