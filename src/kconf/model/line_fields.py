@@ -56,9 +56,10 @@ _RESOURCE: Final = (
 CLIENT_ONLY: Final = (
     _optional("os_user", "string", "in a client's journal: the user of the operating system"),
     _optional("outcome", "string", "in a client's journal: `done`, `refused`, or `unknown`"),
-    _optional("answered", "bigint", "in a client's journal: when the response came"),
 )
 """What a client that records its own changes adds to a line."""
+
+ANSWERED: Final = _optional("answered", "bigint", "in a client's journal: when the response came")
 
 CHANGE_LINE: Final = (
     _FORMAT,
@@ -98,6 +99,7 @@ CHANGE_LINE: Final = (
     _optional("after", "string", "the value after; null: not set"),
     LineField("sensitive", "boolean", "then before and after are keyed hashes"),
     *CLIENT_ONLY,
+    ANSWERED,
 )
 """A line about one change."""
 

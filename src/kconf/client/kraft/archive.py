@@ -90,6 +90,9 @@ class LogArchive:
         except OSError as error:
             self.close()
             raise StoreUnavailable(f"the archive in {self.directory} cannot be used: {error.strerror}") from None
+        except BaseException:
+            self.close()
+            raise
         self._begin = max(self.archived, checkpoint.offset)
         return checkpoint
 
