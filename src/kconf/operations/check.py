@@ -76,7 +76,11 @@ def check_cluster(target: Target) -> CheckResult:
         after = _configs(log.follower.image)
     settled = {key: value for key, value in before.items() if after.get(key) == value}
     touched = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-    found = [*_against_log(state, settled, touched, log.follower.image), *_uneven(state), *_unknown(state)]
+    found = [
+        *_against_log(state, settled, touched, log.follower.image, target.context.bootstrap),
+        *_uneven(state),
+        *_unknown(state),
+    ]
     return CheckResult(found, _missing(state))
 
 
@@ -102,6 +106,7 @@ def _against_log(
     settled: Mapping[tuple[Resource, str], str],
     touched: set[tuple[Resource, str]],
     image: MetadataImage,
+    bootstrap: str,
 ) -> Iterator[Finding]:
     sensitive = set(image.sensitive)
     shown: set[tuple[Resource, str]] = set()
@@ -116,7 +121,7 @@ def _against_log(
                 continue
             logged = settled.get(name)
             if logged is None:
-                yield _ghost(resource, entry.name, entry.value)
+                yield _ghost(resource, entry.name, entry.value, bootstrap)
             elif logged != entry.value:
                 detail = f"the log says {logged}, the cluster shows {entry.value}"
                 yield Finding(GHOST, resource, entry.name, detail, f"kconf set {resource} {entry.name}={logged}")
@@ -127,9 +132,11 @@ def _against_log(
             yield Finding(MISSING, resource, key, detail, "restart the brokers one by one, and check again")
 
 
-def _ghost(resource: Resource, key: str, value: str | None) -> Finding:
+def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> Finding:
     detail = f"the cluster shows {value}, the log has no such value: it is of a deleted {resource.type.word}"
-    return Finding(GHOST, resource, key, detail, f"kconf set {resource} {key}={value} && kconf unset {resource} {key}")
+    tool = f"kafka-configs --bootstrap-server {bootstrap} --alter --{resource.type.word} {resource.name}"
+    # Both must be sent: kconf set would send nothing, since the cluster shows this value already.
+    return Finding(GHOST, resource, key, detail, f"{tool} --add-config {key}={value} && {tool} --delete-config {key}")
 
 
 def _uneven(state: ClusterState) -> Iterator[Finding]:

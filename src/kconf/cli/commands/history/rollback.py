@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     scopes = parse_scopes(options.selectors, "rollback")
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     moment = _moment(options.to)
     history.check_reaches(revision=moment.revision, time=moment.time)
@@ -71,6 +71,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
     result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*rollback.unknown, *rollback.unreadable)]
+    result.facts["uncertain"] = [name_text(each) for each in rollback.uncertain]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
         nothing = "there is nothing to set back"
