@@ -354,6 +354,31 @@ STORIES: Sequence[Callable[[People], None]] = (
 )
 
 
+def _who_can_is_answered_from_all_acls_that_match(people: People, user: str, topic: str) -> None:
+    """Of a name: literal, prefixed and wildcard ACLs."""
+    other, denied = f"User:{a_name('u')}", f"User:{a_name('u')}"
+    people(f"acl add --principal {other} --operation read --on 'topic:*'")
+    people(f"acl add --principal {other} --operation all --on topic:{topic} --host 10.0.0.1 --deny")
+    people(f"acl add --principal {denied} --operation read --on topic:{topic}")
+    people(f"acl add --principal {denied} --operation read --on 'topic:*' --deny")
+    named = {user, other, denied}
+    until(lambda: len([e for e in people.items(f"acl list --on topic:{topic}") if e["principal"] in named]), 7)
+    assert {e["principal"] for e in people.items(f"acl list --on topic:{topic}-eu")} & named == named
+
+    answer = people.whole(f"acl who-can READ topic:{topic}")
+    found = {e["principal"]: (e["host"], e["except"], e["through"]) for e in answer["items"] if e["principal"] in named}
+    assert found == {
+        user: ("*", [], [f"read on topic:{topic}"]),
+        other: ("*", ["10.0.0.1"], ["read on topic:*"]),
+    }
+    assert (answer["operation"], answer["super_users"]) == ("read", None)
+    assert "super users may do it too" in answer["notes"][-1]
+    assert "is a pattern" in people.whole("acl who-can read 'topic:a*'", status=2)["message"]
+    assert "not an operation of a topic" in people.whole("acl who-can all topic:a", status=2)["message"]
+    for each in (other, denied):
+        people(f"acl delete --principal {each} --yes")
+
+
 def rights_are_added_listed_and_deleted(people: People) -> None:
     """On a cluster with an authorizer."""
     user, topic = f"User:{a_name('u')}", a_name()
@@ -373,6 +398,7 @@ def rights_are_added_listed_and_deleted(people: People) -> None:
             (f"topic:{topic}*", "prefixed", "describe-configs", "deny", "10.0.0.1"),
         ],
     )
+    _who_can_is_answered_from_all_acls_that_match(people, user, topic)
     (again,) = people.items(f"acl add --principal {user} --operation read --on topic:{topic}")
     assert again["outcome"] == "unchanged"
     people(f"acl delete --principal {user} --operation write")
