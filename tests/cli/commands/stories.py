@@ -337,6 +337,44 @@ def loggers_are_told_and_set(people: People) -> None:
     assert people.items("set broker-logger:1 no.such.logger=INFO", status=1)[0]["error"] == "INVALID_CONFIG"
 
 
+def topics_are_found_by_value(people: People) -> None:
+    """Effective values, with units; all conditions must hold; a misspelled key is not an empty result."""
+    one = a_name()
+    people.topics(f"{one}.short", configs=[("retention.ms", "3600000")])
+    people.topics(f"{one}.long", configs=[("retention.ms", "3456000000"), ("cleanup.policy", "compact,delete")])
+    people.topics(f"{one}.forever", configs=[("retention.ms", "-1")], partitions=3)
+    people.topics(f"{one}.plain")
+    until(lambda: len(people.items(f"describe 'topic:{one}.*' --key retention.ms")), 4)
+
+    def found(*conditions: str, status: int = 0) -> list[str]:
+        where = " ".join(f"--where '{each}'" for each in conditions)
+        return [e["topic"].rpartition(".")[2] for e in people.items(f"topic list '{one}.*' {where}", status=status)]
+
+    assert found("retention.ms>30d") == ["forever", "long"]
+    assert found("retention.ms <= 7d") == ["plain", "short"]
+    assert found("retention.ms=unlimited") == ["forever"]
+    assert found("retention.ms>30d", "partitions<3") == ["long"]
+    assert found("cleanup.policy=delete,compact") == ["long"]
+    assert found("cleanup.policy!=delete") == ["long"]
+    assert found("replication-factor>1") == []
+    table = people(f"topic list '{one}.*' --where 'retention.ms>30d'").lines
+    assert [line.split() for line in table] == [
+        ["TOPIC", "PARTITIONS", "retention.ms", "INTERNAL"],
+        [f"{one}.forever", "3", "unlimited"],
+        [f"{one}.long", "1", "40d"],
+    ]
+    described = people.items(f"describe 'topic:{one}.*' --where 'retention.ms<=7d'")
+    assert [(e["resource"].rpartition(".")[2], e["key"], e["source"]) for e in described] == [
+        ("plain", "retention.ms", "default"),
+        ("short", "retention.ms", "topic"),
+    ]
+    typo = people.whole(f"topic list '{one}.*' --where 'log.retention.ms>1d'", status=2)
+    assert typo["message"] == "--where: log.retention.ms is not a key of a topic; did you mean retention.ms?"
+    wrong = people.whole(f"describe 'topic:{one}.*' --key retention.mss --key segment.ms", status=1)
+    assert [e["error"] for e in wrong["items"]] == ["INVALID_CONFIG", None, None, None, None]
+    assert wrong["notes"] == ["retention.mss: did you mean retention.ms?"]
+
+
 STORIES: Sequence[Callable[[People], None]] = (
     one_topic_is_changed_at_once,
     a_dry_run_changes_nothing,
@@ -351,6 +389,7 @@ STORIES: Sequence[Callable[[People], None]] = (
     many_topics_in_one_command,
     groups_and_client_metrics_are_changed_too,
     loggers_are_told_and_set,
+    topics_are_found_by_value,
 )
 
 
