@@ -233,8 +233,22 @@ def credentials_are_set_listed_and_deleted(people: People) -> None:
         lambda: [(each["mechanism"], each["iterations"]) for each in people.items(f"scram list --user {user}")],
         [("SCRAM-SHA-256", 8192), ("SCRAM-SHA-512", 4096)],
     )
-    people(f"scram delete --user {user} --mechanism SCRAM-SHA-256")
+    again = people.whole(f"scram set --user {user} --password-command 'echo third'")
+    assert [(each["key"], each["new"]) for each in again["items"]] == [
+        ("SCRAM-SHA-256", "[hidden], iterations=8192"),
+        ("SCRAM-SHA-512", "[hidden], iterations=4096"),
+    ]
+    only = people.whole(f"scram set --user {user} --mechanism SCRAM-SHA-256 --password-command 'echo fourth'")
+    assert only["notes"] == [f"{user} can still log in with SCRAM-SHA-512 and the password of before"]
+    few = people.whole(f"scram set --user {user} --iterations 0 --password-command 'echo x'", status=2)
+    assert few["message"] == "--iterations takes 4096 to 16384, not 0"
+    people(f"scram delete --user {user} --mechanism SCRAM-SHA-512")
     until(lambda: len(people.items(f"scram list --user {user}")), 1)
+    people(f"scram set --user {user} --password-command 'echo fifth'")
+    until(
+        lambda: [(each["mechanism"], each["iterations"]) for each in people.items(f"scram list --user {user}")],
+        [("SCRAM-SHA-256", 8192)],
+    )
     people(f"scram delete --user {user}")
     until(lambda: people(f"scram list --user {user} --output json", status=1).status, 1)
     assert people.items(f"scram delete --user {user}", status=1)[0]["error"] == "RESOURCE_NOT_FOUND"
