@@ -50,6 +50,7 @@ LINES = {
     "context-test": ("context test here", 0),
     "context-use": ("context use here", 0),
     "context-add": ("context add other -b localhost:9092 --replace", 0),
+    "context-remove": ("context remove other", 0),
 }
 _VARYING = ("context", "contexts", "bootstrap", "file", "message", "detail", "topic_id")
 

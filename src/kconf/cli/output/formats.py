@@ -24,6 +24,7 @@ JSON_VERSION: Final = 1
 def print_result(result: CommandResult) -> None:
     """Items to stdout; notes, errors and hints to stderr, but in JSON with the items."""
     FORMATS[result.output](result)
+    sys.stdout.flush()
     if result.output == "json":
         return
     for note in result.notes:

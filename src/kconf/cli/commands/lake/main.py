@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import Command, command
-from kconf.cli.common.target import add_output
+from kconf.cli.common.target import add_context, add_output
 from kconf.cli.output.result import CommandResult
 from kconf.cli.output.timestamps import TIME_HELP
 
@@ -140,9 +140,7 @@ def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
 def _add_lake(parser: argparse.ArgumentParser, *, one: bool) -> None:
     group = parser.add_argument_group("lake and output")
     group.add_argument("--lake", metavar="URI", help="where the tables are; without it that of the context")
-    group.add_argument(
-        "-C", "--context", metavar="NAME", help="a context; without it $KCONF_CONTEXT or the current one"
-    )
+    add_context(group)
     if one:
         group.add_argument(
             "--cluster", metavar="ID", action="append", default=[], help="only this cluster: its id or how it begins"
