@@ -18,12 +18,20 @@ from kconf.errors import (
     ConnectionFailed,
     KafkaError,
     KconfError,
+    MismatchedEndpointType,
     RequestTimedOut,
 )
 from kconf.operations.errors import Aborted, PlanRejected
 
 DONE, FAILED, USAGE, DIFFERENT, UNREACHABLE = range(5)
 INTERRUPTED: Final = 130
+_UNREACHABLE: Final = (
+    ConnectionFailed,
+    AuthenticationFailed,
+    BrokerNotAvailable,
+    MismatchedEndpointType,
+    RequestTimedOut,
+)
 
 Item = dict[str, Any]
 """Fields by name; the last two are `error` and `message`."""
@@ -105,6 +113,6 @@ def status_of(error: KconfError) -> int:
         return FAILED
     if isinstance(error, ConfigurationError | Aborted):
         return USAGE
-    if isinstance(error, ConnectionFailed | AuthenticationFailed | BrokerNotAvailable | RequestTimedOut):
+    if isinstance(error, _UNREACHABLE):
         return UNREACHABLE
     return FAILED
