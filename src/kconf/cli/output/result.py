@@ -33,6 +33,8 @@ _UNREACHABLE: Final = (
     RequestTimedOut,
 )
 
+_WHOLE: Final = frozenset({"key", "field", "time", "since", "until", "first", "last"})
+
 Item = dict[str, Any]
 """Fields by name; the last two are `error` and `message`."""
 
@@ -43,6 +45,11 @@ class ResultColumn(NamedTuple):
     name: str
     title: str = ""
     show: Callable[[Item], str] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its cells are keys or times, which no table breaks."""
+        return self.name in _WHOLE
 
     @property
     def heading(self) -> str:
