@@ -50,7 +50,8 @@ _SPECIAL = {
     "kconf lake backtest": "0 no `error` rule was broken; 1 something failed; 2 asked for wrongly, or the rules have "
     "mistakes; 3 one was broken",
     "kconf lake violations": "0 no `error` rule is broken; 1 something failed; 2 asked for wrongly; 3 one is, or was",
-    "kconf policy test": "0 nothing is refused; 1 something is; 2 asked for wrongly, or the rules have mistakes",
+    "kconf policy test": "0 nothing is refused; 1 something is; 2 asked for wrongly, or the rules have mistakes; "
+    "4 unreachable, or login refused",
     "kconf watch": "0 done; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
     "kconf check": "0 nothing found; 1 something failed; 2 asked for wrongly; 3 something was found; 4 unreachable, or "
     "login refused",

@@ -83,7 +83,8 @@ class AsyncNodeConnection(asyncio.Protocol):
         """Exchange versions and log in."""
         assert self._transport is not None
         assert self._handshake is not None
-        steps = handshake(self._settings.client_id, self._address, login)
+        controllers = self._settings.bootstrap.controllers
+        steps = handshake(self._settings.client_id, self._address, login, controllers=controllers)
         frame = next(steps)
         while True:
             self._transport.write(frame)
@@ -100,8 +101,8 @@ class AsyncNodeConnection(asyncio.Protocol):
         self._expires_at = session.expires_at(asyncio.get_running_loop().time())
 
     def _handshake_error(self) -> Exception:
-        if isinstance(self._error, ProtocolError):
-            return self._error
+        if isinstance(self._error, ProtocolError):  # not Kafka, or Kafka in another protocol
+            return ConnectionFailed(f"{self._address}: {self._error}")
         if isinstance(self._error, OSError) and is_tls_error(self._error):
             # With TLS 1.3 a missing client certificate is reported after the handshake.
             return AuthenticationFailed(f"no TLS with {self._address}: {reason(self._error)}")

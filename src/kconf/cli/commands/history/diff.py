@@ -19,6 +19,7 @@ from kconf.cli.common.history_output import (
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import TIME_HELP
 from kconf.errors import ConfigurationError
 from kconf.operations.history.sources import FEED
 from kconf.operations.scopes import parse_scopes
@@ -47,7 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_history(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")
-    parser.add_argument("--from", dest="begin", metavar="TIME", help="the time to compare with")
+    parser.add_argument("--from", dest="begin", metavar="TIME", help=f"compare with this time: {TIME_HELP}")
     parser.add_argument("--to", dest="end", metavar="TIME", help="up to then (default: now)")
     add_files(parser, required=False)
     add_target(parser)

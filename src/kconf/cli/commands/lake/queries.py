@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.quota_entity import quota_entity
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import format_time, parse_time, raw
+from kconf.cli.output.timestamps import format_time, parse_time
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.selectors import parse_selector
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +44,7 @@ def open_lake(options: argparse.Namespace) -> LakeTables:
 def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
     """The lake, and in the answer which run of it is told."""
     tables = open_lake(options)
-    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
+    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=iso_time(tables.run["finished"]))
     return tables
 
 
@@ -133,7 +134,7 @@ def blame(options: argparse.Namespace, answer: CommandResult) -> None:
 def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | None) -> None:
     tables = begin(options, answer)
     if at is not None:
-        answer.facts["time"] = raw(at)
+        answer.facts["time"] = iso_time(at)
     answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for row in tables.state(about(options, tables), at):
@@ -144,7 +145,7 @@ def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | No
 def diff(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     before, after = parse_time(options.before), parse_time(options.after)
-    answer.facts.update(before=raw(before), after=raw(after))
+    answer.facts.update(before=iso_time(before), after=iso_time(after))
     answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for one, other in tables.diff(about(options, tables), before, after):
@@ -174,7 +175,7 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
         DRIFT, about(options, tables).conditions(), order="cluster, resource_type, resource_name, key"
     ):
         values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
-        answer.add(**_place(row), since=raw(row["since"]), **values)
+        answer.add(**_place(row), since=iso_time(row["since"]), **values)
     answer.status = DIFFERENT if answer.items else answer.status
     _end(answer, "nothing differs from what is declared")
 
@@ -282,19 +283,19 @@ def _value(row: Row | None) -> str | None:
 
 def _told(row: Row) -> dict[str, Any]:
     who = {name: row[name] for name in ("principal", "client_id", "host", "op", "reason", "origin", "revision")}
-    return {"value": _value(row), "since": raw(row["since"]), **who}
+    return {"value": _value(row), "since": iso_time(row["since"]), **who}
 
 
 def _removed(row: Row) -> dict[str, Any]:
     """Of what is no longer set: when and by whom it ended. The table has no address and client id of that."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
-    return {**_told(row), "since": raw(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
+    return {**_told(row), "since": iso_time(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
 
 
 def _ending(row: Row) -> dict[str, Any]:
     told_of = {name: row[name] for name in ("ended", "until_principal", "until_reason")}
-    return {"until": raw(row["until"]), **told_of}
+    return {"until": iso_time(row["until"]), **told_of}
 
 
 def _wish(resource: str, assignment: str) -> tuple[str, str]:
