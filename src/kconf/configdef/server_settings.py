@@ -23,6 +23,7 @@ ARCHIVE_INTERVAL: Final = "archive.interval.ms"
 ARCHIVE_SEGMENT: Final = "archive.segment.bytes"
 CHANGE_FEED_MAX_WAIT: Final = "change.feed.max.wait.ms"
 RETENTION_MS: Final = "journal.retention.ms"
+NOTIFICATION_RETENTION: Final = "zookeeper.notification.retention.ms"
 RETENTION_REVISIONS: Final = "journal.retention.revisions"
 POLICY_FILE: Final = "policy.file"
 POLICY_TIMEOUT: Final = "policy.timeout.ms"
@@ -88,6 +89,7 @@ _ROWS: Final = (
     ServerSetting(_key(POLICY_TIMEOUT, INT, "1000", between(1, 600_000), LOW, "How long a policy class may take before the request is refused.")),
     ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
     ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may use a resource that no ACL names. As in Kafka.")),
+    ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),

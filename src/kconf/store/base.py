@@ -154,8 +154,8 @@ class Store(Protocol):
         """
         ...
 
-    def housekeep(self) -> bool:
-        """Periodic maintenance, such as purging old notifications; raises StoreUnavailable.
+    def housekeep(self, *, notification_retention: float) -> bool:
+        """Periodic maintenance, such as purging notifications older than so many seconds; raises StoreUnavailable.
 
         A call may stop early to let commits through: call again until it returns False.
         """
@@ -194,7 +194,7 @@ class SingleServerMixin:
     def join(self, member: ClusterMember) -> None:
         self.members = ClusterMembers({member.id: member}, {})
 
-    def housekeep(self) -> bool:
+    def housekeep(self, *, notification_retention: float) -> bool:
         return False
 
     def acquire_archive_lock(self) -> bool:

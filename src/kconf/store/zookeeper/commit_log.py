@@ -26,6 +26,7 @@ from kconf.store.zookeeper.commit_builder import build_commit
 from kconf.store.zookeeper.fairness import CommitFairness
 from kconf.store.zookeeper.journal import ZookeeperJournal, journal_path, read_entry, write_entry
 from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree, read_tree
+from kconf.store.zookeeper.notification_follower import NotificationFollower
 from kconf.store.zookeeper.passwords import BrokerPasswords
 from kconf.store.zookeeper.session import OUTCOME_UNKNOWN, TIMEOUT, Session
 from kconf.store.zookeeper.znode_cache import ZnodeCache
@@ -61,6 +62,7 @@ class CommitLog:
         self.journal = ZookeeperJournal(session)
         self.passwords = BrokerPasswords(store_key, secrets)
         self.fairness = CommitFairness(session)
+        self.notifications = NotificationFollower(session, self.changed)
         self.remote: list[Revision] = []
         self.redacted: dict[int, Revision] = {}  # recent remote revisions with sensitive values, as in the journal
         self.problems: Sequence[ZnodeProblem] = ()
@@ -102,10 +104,19 @@ class CommitLog:
         """
         first = self.revision + 1
         commit_id = token_hex(8)
-        entry = write_entry(commit_id, records)
+        entry = write_entry(commit_id, records, writes.notified)
         if len(entry) + writes.size > _MAX_BYTES:
             raise CommitTooLarge
         self._own_path = journal_path(first)
+        self.notifications.begin_commit()
+        try:
+            return self._append(first, commit_id, entry, len(records), writes)
+        finally:
+            self.notifications.end_commit(writes.notifications)
+
+    def _append(
+        self, first: int, commit_id: str, entry: bytes, count: int, writes: ZnodeWrites
+    ) -> set[Resource] | None:
         try:
             ops = [ZnodeOp("create", self._own_path, entry), self.fairness.op(), *writes.ops]
             results = self.session.multi(ops)
@@ -120,7 +131,7 @@ class CommitLog:
                 return self._rejected(index, writes, result)
         self.fairness.race_won()
         self.cache.apply(writes)
-        self.journal.add(first, first + len(records) - 1)
+        self.journal.add(first, first + count - 1)
         created = zip(writes.ops, results[2:], strict=False)
         writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
         self.watch()
@@ -162,8 +173,9 @@ class CommitLog:
         self.session.check_connected()
         first = self.revision + 1
         response = self._request(first)
-        while (data := _data(response)) is not None:
-            entry = read_entry(first, data)
+        while (found := _found(response)) is not None:
+            entry = read_entry(first, found[0])
+            self.notifications.remote_commit(found[1].czxid, entry.notified)
             response = self.session.client.get_async(journal_path(first + len(entry.revisions)))
             changed |= self._apply_remote(entry.revisions)
             self.journal.add(first, self.revision)
@@ -233,9 +245,10 @@ class CommitLog:
         self.on_change()
 
 
-def _data(response: Any) -> bytes | None:
+def _found(response: Any) -> tuple[bytes, Any] | None:
+    """The data and the stat of a znode; None if it does not exist."""
     try:
-        data: bytes = response.get(timeout=TIMEOUT)[0]
+        data, stat = response.get(timeout=TIMEOUT)
     except NoNodeError:
         return None
-    return data
+    return data, stat

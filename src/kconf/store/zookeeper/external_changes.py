@@ -1,8 +1,9 @@
 """Changes that others make to Kafka's part of the tree: brokers, Kafka's tools, people with a ZooKeeper shell.
 
-With Kafka brokers, the notification directories are watched, as brokers do, and only new notifications are read. The
-first server to notice an external change appends it to the journal with the origin "outside"; the others read it from
-there. Changes without a notification are found by the next full comparison, or when kconf itself writes that znode.
+They are announced by notifications, which are always followed (notification_follower.py); with Kafka brokers, topics
+are watched too, since a controller creates and grows them without a notification. The first server to notice an
+external change appends it to the journal with the origin "outside"; the others read it from there. Changes without a
+notification are found by the next full comparison, or when kconf itself writes that znode.
 """
 
 from __future__ import annotations
@@ -22,20 +23,12 @@ from kconf.store.zookeeper.commit_log import CommitLog, UnexpectedZnodeVersion
 from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree
 from kconf.store.zookeeper.marks import RevisionMark, mark_path, marked_path
 from kconf.store.zookeeper.membership import Membership
-from kconf.store.zookeeper.notifications import (
-    DIRECTORIES,
-    MalformedNotification,
-    read_acl_notification,
-    read_config_notification,
-    sequence_number,
-)
 from kconf.store.zookeeper.snapshot_diff import diff_overrides, diff_resource, diff_topic
 from kconf.store.zookeeper.znode_codec import read_topic
 
 log = getLogger(__name__)
 
 ORIGIN: Final = "outside"
-_WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES)
 _BATCH: Final = 200  # znodes compared together, and journaled as one revision
 _UNKNOWN_CALLER: Final = RequestContext("")
 
@@ -47,8 +40,8 @@ class ExternalChanges:
         self._commit_log = commit_log
         self._membership = membership
         self._session = commit_log.session
-        self._fired: set[str] = set()  # paths whose watch has fired
-        self._last_read: dict[str, int] = {}  # the last notification read in each directory
+        self._notifications = commit_log.notifications
+        self._fired: set[str] = set()  # paths of topics, and of their directory, whose watch has fired
         self._watched_topics: set[str] = set()  # paths of topics, to which others may add partitions
 
     @property
@@ -58,34 +51,39 @@ class ExternalChanges:
     @property
     def is_pending(self) -> bool:
         """Whether a watch has fired since the last `poll`."""
-        return bool(self._fired) or self._membership.is_stale
+        return bool(self._fired) or self._notifications.is_pending or self._membership.is_stale
 
     def start(self) -> None:
         """Set the watches. Called before the tree is read, so that no later change is missed."""
         self._fired, self._watched_topics = set(), set()
         self._membership.refresh()
-        for directory in DIRECTORIES if self.has_brokers else ():
-            self._last_read[directory] = max(map(sequence_number, self._children(directory)), default=-1)
+        self._notifications.start()
         if self.has_brokers:
             self._watch_topics(self._children(paths.TOPIC_NODES))
 
     def poll(self) -> None:
-        """Journal the changes that the watches have announced."""
-        fired, self._fired = self._fired, set()
+        """Read the journal, and append to it the changes that the watches have announced."""
         if self._membership.is_stale:
             had_brokers = self.has_brokers
             self._membership.refresh()
             self._commit_log.cache.has_brokers = self.has_brokers
-            fired |= set(_WATCHED) if self.has_brokers and not had_brokers else set()
-        changed: dict[str, None] = {}
-        for directory in DIRECTORIES:
-            if directory in fired:
-                changed |= dict.fromkeys(self._read_notifications(directory))
-        if paths.TOPIC_NODES in fired:
-            changed |= dict.fromkeys(self._created_or_deleted_topics())
-        grown = [path for path in fired if path.startswith(f"{paths.TOPIC_NODES}/")]
-        self._watch_topics(path.rpartition("/")[2] for path in grown)
-        self.reconcile([*changed, *grown])
+            if self.has_brokers and not had_brokers:
+                self._fired.add(paths.TOPIC_NODES)
+        fired, self._fired = self._fired, set()
+        requested = self._notifications.request_positions()
+        try:
+            self._commit_log.catch_up()
+            new = self._notifications.read(requested)
+            changed = dict.fromkeys(new.changed)
+            if paths.TOPIC_NODES in fired:
+                changed |= dict.fromkeys(self._created_or_deleted_topics())
+            grown = [path for path in fired if path.startswith(f"{paths.TOPIC_NODES}/")]
+            self._watch_topics(path.rpartition("/")[2] for path in grown)
+            self.reconcile([*changed, *grown])
+        except BaseException:
+            self._fired |= fired  # nothing is passed: the next poll reads it again
+            raise
+        self._notifications.passed_all(new)
 
     def _children(self, directory: str) -> list[str]:
         def on_event(_event: Any) -> None:
@@ -106,22 +104,6 @@ class ExternalChanges:
         for path in {f"{paths.TOPIC_NODES}/{name}" for name in names} - self._watched_topics:
             self._watched_topics.add(path)
             self._session.client.exists_async(path, on_event)
-
-    def _read_notifications(self, directory: str) -> Iterator[str]:
-        """The znodes named by new notifications, in order; malformed ones are logged and ignored."""
-        last = self._last_read.get(directory, -1)
-        numbered = ((sequence_number(name), name) for name in self._children(directory))
-        new = sorted((number, name) for number, name in numbered if number > last)
-        if new:
-            self._last_read[directory] = new[-1][0]
-        for path, data, _ in self._session.get_many(f"{directory}/{name}" for _, name in new):
-            try:
-                if directory != paths.CONFIG_CHANGES:
-                    yield read_acl_notification(directory, data)
-                elif (found := read_config_notification(data)) is not None and not found[1]:
-                    yield found[0]
-            except MalformedNotification as error:
-                log.warning("ignored a notification: %s: %s", path, error)
 
     def _created_or_deleted_topics(self) -> Iterator[str]:
         existing = set(self._children(paths.TOPIC_NODES))

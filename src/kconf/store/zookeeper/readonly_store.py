@@ -171,7 +171,7 @@ class ReadonlyZookeeperStore:
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
-    def housekeep(self) -> bool:
+    def housekeep(self, *, notification_retention: float) -> bool:
         return False
 
     def acquire_archive_lock(self) -> bool:

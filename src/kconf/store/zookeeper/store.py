@@ -30,11 +30,7 @@ from kconf.store.zookeeper.external_changes import ORIGIN, ExternalChanges
 from kconf.store.zookeeper.journal import ZookeeperJournal
 from kconf.store.zookeeper.layout import StoreIdentity, open_layout
 from kconf.store.zookeeper.membership import Membership
-from kconf.store.zookeeper.notification_purger import (
-    RETENTION_WITH_BROKERS,
-    RETENTION_WITHOUT_BROKERS,
-    NotificationPurger,
-)
+from kconf.store.zookeeper.notification_purger import KAFKAS_RETENTION, NotificationPurger
 from kconf.store.zookeeper.session import Session, store_errors
 from kconf.store.zookeeper.snapshot_diff import diff_snapshots
 from kconf.store.zookeeper.url import ZookeeperUrl
@@ -60,7 +56,7 @@ class ZookeeperStore:
         self._committer = Committer(self._commit_log, self._external, self._purger)
         self._polled = 0  # the last revision that the caller has
         self._next_mark_purge = 0.0
-        session.on_connected = self._commit_log.changed
+        session.on_connected = self._connected
         with store_errors():
             self._load_tree()
 
@@ -94,6 +90,11 @@ class ZookeeperStore:
         """Whether there is a connection; without one, the state that was last read stays available."""
         return self._session.is_connected
 
+    def _connected(self) -> None:
+        """Called from kazoo's threads. Watches may have been lost with the connection."""
+        self._commit_log.notifications.check()
+        self._commit_log.changed()
+
     def _load_tree(self) -> None:
         self._session.expired = False
         self._external.start()
@@ -104,7 +105,7 @@ class ZookeeperStore:
 
     def join(self, member: ClusterMember) -> None:
         with store_errors():
-            self._membership.join(member)
+            self._membership.join(member, self._commit_log.notifications.passed)
 
     @property
     def members(self) -> ClusterMembers:
@@ -124,15 +125,20 @@ class ZookeeperStore:
         self._polled = self._commit_log.revision
         return results
 
-    def housekeep(self) -> bool:
-        """Purge notifications that all brokers have read, and retry reads that have failed."""
+    def housekeep(self, *, notification_retention: float) -> bool:
+        """Purge old notifications, look for those that fired no watch, and retry reads that have failed.
+
+        Kafka's brokers rely on their own retention, so with brokers it is not shorter.
+        """
         if not self._session.is_connected:
             return False
-        if self._commit_log.is_behind:
-            self._commit_log.on_change()
+        self._commit_log.notifications.check()
+        self._commit_log.on_change()
         with store_errors():
+            self._membership.publish(self._commit_log.notifications.passed)
             has_brokers = self._external.has_brokers
-            return self._purger.purge(RETENTION_WITH_BROKERS if has_brokers else RETENTION_WITHOUT_BROKERS)
+            retention = max(notification_retention, KAFKAS_RETENTION) if has_brokers else notification_retention
+            return self._purger.purge(retention, self._membership.passed_by_all(), bounded=not has_brokers)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._commit_log.on_change = callback
@@ -152,12 +158,21 @@ class ZookeeperStore:
 
     def _catch_up(self) -> None:
         if not self._session.expired:
-            self._commit_log.catch_up()
             if self._external.is_pending:
                 self._external.poll()
+            else:
+                self._commit_log.catch_up()
             return
         self._session.expired = False
-        self._membership.rejoin()
+        try:
+            self._compare_all()
+        except BaseException:
+            self._session.expired = True  # a later call compares again
+            raise
+
+    def _compare_all(self) -> None:
+        """After a lost session: register again, and find what was changed meanwhile."""
+        self._membership.rejoin(self._commit_log.notifications.passed)
         if self._journal.refresh_oldest() > self._commit_log.revision + 1:
             self._reload()
             return
