@@ -88,7 +88,9 @@ class ServerCollector(Collector):
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )
         yield GaugeMetricFamily(
-            "kconf_store_faults", "Items in the store that cannot be read and were left out.", store.faults
+            "kconf_store_faults",
+            "Items in the store that cannot be read; what was in force before stays.",
+            store.faults,
         )
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
@@ -185,5 +187,6 @@ class MetricsServer:
             "cluster": context.cluster_id,
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
+            "store_faults": context.service.store.faults,
             **archive,
         }

@@ -65,7 +65,8 @@ class CommitLog:
         self.notifications = NotificationFollower(session, self.changed)
         self.remote: list[Revision] = []
         self.redacted: dict[int, Revision] = {}  # recent remote revisions with sensitive values, as in the journal
-        self.problems: Sequence[ZnodeProblem] = ()
+        self.problems: Sequence[ZnodeProblem] = ()  # of the znodes as they were last read
+        self.has_brokers: Callable[[], bool] = lambda: False
         self.is_behind = False
         self.on_change: Callable[[], None] = lambda: None
         self._own_path = ""  # the znode of the journal that this server is creating
@@ -82,11 +83,26 @@ class CommitLog:
         with BulkReader(url.hosts, url.chroot) as bulk:
             tree = read_tree(bulk)
         loaded = loader.load(tree, self.journal.last)
-        for each in loaded.problems:
-            if each not in self.problems:
-                log.warning("left out what might keep a broker from starting: %s", each)
+        self._warn(loaded.problems)
         self.problems = loaded.problems
         return loaded, tree
+
+    def report(self, path: str, problems: Sequence[ZnodeProblem]) -> None:
+        """The problems of a znode as it is now, logged once."""
+        self._warn(problems)
+        self.problems = [*(each for each in self.problems if each.path != path), *problems]
+
+    def _warn(self, problems: Sequence[ZnodeProblem]) -> None:
+        for each in problems:
+            if each.for_brokers and self.has_brokers() and each not in self.problems:
+                log.warning("%s: kconf reads it, but a Kafka broker does not start with it", each)
+            elif not each.for_brokers and each not in self.problems:
+                log.warning("cannot read %s; what was in force before stays, but a Kafka broker may not start", each)
+
+    def _written(self, writes: ZnodeWrites) -> None:
+        """kconf has written these znodes, so they have no problems any more."""
+        if self.problems:
+            self.problems = [each for each in self.problems if each.path not in writes.versions]
 
     def load(self, *, has_brokers: bool) -> LoadedState:
         """Fill the cache from the znodes, and read what was committed meanwhile."""
@@ -131,6 +147,7 @@ class CommitLog:
                 return self._rejected(index, writes, result)
         self.fairness.race_won()
         self.cache.apply(writes)
+        self._written(writes)
         self.journal.add(first, first + count - 1)
         created = zip(writes.ops, results[2:], strict=False)
         writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
@@ -191,7 +208,10 @@ class CommitLog:
             snapshot = snapshot.apply(revision.changes, revision.number)
             restored.append(revision)
         changes = [change for each in restored for change in each.changes]
-        self.cache.apply(build_commit(self.cache, snapshot, changes))
+        writes = build_commit(self.cache, snapshot, changes)
+        self.cache.apply(writes)
+        if all(each.origin == "kconf" for each in restored):
+            self._written(writes)
         self.remote += restored
         return {change.resource for change in changes}
 

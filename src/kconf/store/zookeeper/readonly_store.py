@@ -56,6 +56,7 @@ class ReadonlyZookeeperStore:
         self._membership = Membership(session, lambda: self._callback())
         self._stale = set(_WATCHED)  # the directories that may have changed since they were read
         session.on_connected = self._connected
+        self._snapshot = Snapshot.EMPTY
         self._snapshot = self._read(0)
 
     @classmethod
@@ -104,10 +105,10 @@ class ReadonlyZookeeperStore:
         for directory in stale:
             self._session.children(directory, partial(self._changed, directory))
         with BulkReader(self._session.url.hosts, self._session.url.chroot) as bulk:
-            loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision)
+            loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision, self._snapshot)
         for each in loaded.problems:
-            if each not in self.problems:
-                log.warning("left out: %s", each)
+            if not each.for_brokers and each not in self.problems:
+                log.warning("cannot read %s; what was in force before stays", each)
         self.problems = loaded.problems
         return loaded.snapshot
 

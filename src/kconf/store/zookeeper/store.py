@@ -52,6 +52,7 @@ class ZookeeperStore:
         self._journal = self._commit_log.journal
         self._membership = Membership(session, self._commit_log.changed)
         self._external = ExternalChanges(self._commit_log, self._membership)
+        self._commit_log.has_brokers = lambda: self._external.has_brokers
         self._purger = NotificationPurger(session)
         self._committer = Committer(self._commit_log, self._external, self._purger)
         self._polled = 0  # the last revision that the caller has
@@ -78,8 +79,9 @@ class ZookeeperStore:
 
     @property
     def problems(self) -> Sequence[ZnodeProblem]:
-        """The invalid parts of external znodes, which were left out."""
-        return self._commit_log.problems
+        """The invalid parts of external znodes; those that only brokers cannot read count if there are brokers."""
+        has_brokers = self._external.has_brokers
+        return [each for each in self._commit_log.problems if has_brokers or not each.for_brokers]
 
     @property
     def unreadable(self) -> Sequence[str]:
