@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.changes import ChangePage, DescribedAt
     from kconf.client.calls.configs import DescribedConfigs
     from kconf.client.journal.base import CallSequence
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.client.watch import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -45,6 +46,10 @@ class AdminClient(BaseAdminClient):
     def _create_pool(self) -> None:
         self._cluster = ClusterMetadata(self._settings)
         self._pool = AsyncConnectionPool(self._settings)
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     async def __aenter__(self) -> Self:
         return self

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.changes import ChangePage, DescribedAt
     from kconf.client.calls.configs import DescribedConfigs
     from kconf.client.journal.base import CallSequence
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.client.watch_sync import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -46,6 +47,10 @@ class SyncAdminClient(BaseAdminClient):
         self._cluster = ClusterMetadata(self._settings)
         self._pool = SyncConnectionPool(self._settings)
         self._lock = RLock()
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     def __enter__(self) -> Self:
         return self

@@ -87,6 +87,7 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )
+        yield GaugeMetricFamily("kconf_stale", "1: changes of other servers may be missing.", context.service.is_stale)
         yield GaugeMetricFamily(
             "kconf_store_faults",
             "Items in the store that cannot be read; what was in force before stays.",
@@ -173,7 +174,7 @@ class MetricsServer:
 
     def _status(self) -> str:
         service = self._context.service
-        if not service.store.is_reachable:
+        if service.is_stale:
             return "stale"
         return "ok" if service.writable else "read-only"
 

@@ -12,6 +12,7 @@ from kconf.client.transport.asyncio_connection import AsyncNodeConnection
 from kconf.client.transport.failures import reason
 from kconf.client.transport.handshake import Login
 from kconf.client.transport.requests import NodeRequest, Reply, not_sent_in_time
+from kconf.client.transport.revisions import ClientRevision
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
 
 _CLOSE_TIMEOUT = 1.0  # seconds
@@ -20,6 +21,7 @@ _CLOSE_TIMEOUT = 1.0  # seconds
 class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+        self.revision = ClientRevision()
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._context: SSLContext | None = None
@@ -81,7 +83,7 @@ class AsyncConnectionPool:
         """Connect and log in. The caller limits the whole by the deadline of its call."""
         timeouts = self._settings.timeouts
         login = await self._login(address)
-        connection = AsyncNodeConnection(self._settings, address)
+        connection = AsyncNodeConnection(self._settings, address, self.revision)
         try:
             async with _timeout(timeouts.connect, address):
                 await self._connect(connection, address)

@@ -56,6 +56,7 @@ class ReadonlyZookeeperStore:
         self._membership = Membership(session, lambda: self._callback())
         self._stale = set(_WATCHED)  # the directories that may have changed since they were read
         session.on_connected = self._connected
+        self.polled_generation = session.generation
         self._snapshot = Snapshot.EMPTY
         self._snapshot = self._read(0)
 
@@ -82,7 +83,11 @@ class ReadonlyZookeeperStore:
 
     @property
     def is_reachable(self) -> bool:
-        return self._session.is_connected
+        return self._session.is_held
+
+    @property
+    def generation(self) -> int:
+        return self._session.generation
 
     def join(self, member: ClusterMember) -> None:
         """Nothing is written: only this process has it."""
@@ -117,7 +122,7 @@ class ReadonlyZookeeperStore:
         self._callback()
 
     def _connected(self) -> None:
-        self._stale |= set(_WATCHED) if self._session.expired else set()
+        self._stale |= set(_WATCHED) if self._session.generation != self.polled_generation else set()
         self._callback()
 
     def load(self) -> Snapshot:
@@ -133,6 +138,7 @@ class ReadonlyZookeeperStore:
                 self._membership.refresh()
         if not self._stale or not self._session.is_connected:
             return ()
+        generation = self._session.generation
         self._session.expired = False
         stale = set(self._stale)
         try:
@@ -142,6 +148,7 @@ class ReadonlyZookeeperStore:
             log.warning("could not read the changes of others: %s", error)
             self._stale |= stale
             return ()
+        self.polled_generation = generation
         changes = diff_snapshots(self._snapshot, found)
         if not changes:
             return ()

@@ -31,7 +31,7 @@ from kconf.store.zookeeper.journal import ZookeeperJournal
 from kconf.store.zookeeper.layout import StoreIdentity, open_layout
 from kconf.store.zookeeper.membership import Membership
 from kconf.store.zookeeper.notification_purger import KAFKAS_RETENTION, NotificationPurger
-from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.session import TIMEOUT, Session, store_errors
 from kconf.store.zookeeper.snapshot_diff import diff_snapshots
 from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
@@ -56,6 +56,7 @@ class ZookeeperStore:
         self._purger = NotificationPurger(session)
         self._committer = Committer(self._commit_log, self._external, self._purger)
         self._polled = 0  # the last revision that the caller has
+        self.polled_generation = session.generation
         self._next_mark_purge = 0.0
         session.on_connected = self._connected
         with store_errors():
@@ -89,8 +90,12 @@ class ZookeeperStore:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether there is a connection; without one, the state that was last read stays available."""
-        return self._session.is_connected
+        """Whether the session is held; if not, the state that was last read stays available."""
+        return self._session.is_held
+
+    @property
+    def generation(self) -> int:
+        return self._session.generation
 
     def _connected(self) -> None:
         """Called from kazoo's threads. Watches may have been lost with the connection."""
@@ -146,11 +151,16 @@ class ZookeeperStore:
         self._commit_log.on_change = callback
 
     def poll_remote(self) -> Sequence[Revision]:
-        log_behind = self._commit_log.is_behind
-        if self._session.is_connected and (log_behind or self._session.expired or self._external.is_pending):
+        generation = self._session.generation
+        missed = generation != self.polled_generation
+        is_behind = missed or self._commit_log.is_behind or self._session.expired or self._external.is_pending
+        if self._session.is_connected and is_behind:
             try:
                 with store_errors():
+                    if missed:  # not from a member of the ensemble that is behind itself
+                        self._session.client.sync_async(paths.JOURNAL).get(timeout=TIMEOUT)
                     self._catch_up()
+                self.polled_generation = generation
             except StoreUnavailable as error:  # what was read so far is valid; a later call reads the rest
                 log.warning("could not read the changes of other servers: %s", error)
                 self._commit_log.is_behind = True
