@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from logging import getLogger
+from threading import Lock, Timer
 from typing import Any, Final
 
 from kconf.store.zookeeper import paths
@@ -28,6 +29,7 @@ from kconf.store.zookeeper.session import TIMEOUT, Session
 log = getLogger(__name__)
 
 _BATCH: Final = 200
+_WATCH_DELAY: Final = 0.02  # seconds
 
 
 @dataclass(slots=True)
@@ -57,6 +59,9 @@ class NotificationFollower:
         self._directories = {each: _Directory() for each in DIRECTORIES}
         self._fired: set[str] = set()
         self._committing = False
+        self._unwatched: set[str] = set()
+        self._timer: Timer | None = None
+        self._lock = Lock()  # for these two
 
     @property
     def is_pending(self) -> bool:
@@ -94,7 +99,7 @@ class NotificationFollower:
             if sorted(found) == list(range(known.next, known.next + len(found))):
                 known.next += len(found)
                 self._fired.discard(directory)
-                self._watch(directory)
+                self._watch_soon(directory)
             else:
                 known.own |= set(found)
                 self._fired.add(directory)
@@ -160,6 +165,22 @@ class NotificationFollower:
             others = self._session.get_many(f"{directory}/{each}" for each in names)
             found |= {sequence_number(path): (path, data) for path, data, _ in others}
         return (found[each] for each in sorted(found))
+
+    def _watch_soon(self, directory: str) -> None:
+        """While this server commits one change after the other, the numbers that it gets show whether others do."""
+        with self._lock:
+            self._unwatched.add(directory)
+            if self._timer is None:
+                self._timer = Timer(_WATCH_DELAY, self._watch_unwatched)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _watch_unwatched(self) -> None:
+        with self._lock:
+            self._timer = None
+            unwatched, self._unwatched = self._unwatched, set()
+        for each in unwatched:
+            self._watch(each)
 
     def _watch(self, directory: str) -> None:
         """Watch for the next notification, without waiting for the response."""
