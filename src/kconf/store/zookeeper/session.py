@@ -84,9 +84,13 @@ class Session:
             self.client.stop()
             self.client.close()
             raise StoreUnavailable(f"no ZooKeeper answers at {self.url.connect_string}") from None
-        timeout = min(TIMEOUT, negotiated_timeout(self.url.hosts, TIMEOUT))
-        with store_errors():
-            self.client.ensure_path(self.url.chroot or "/")
+        try:
+            timeout = min(TIMEOUT, negotiated_timeout(self.url.hosts, TIMEOUT))
+            with store_errors():
+                self.client.ensure_path(self.url.chroot or "/")
+        except BaseException:
+            self.close()
+            raise
         self.client.chroot = self.url.chroot
         self._lease.start(timeout)
 
