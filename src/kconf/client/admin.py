@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kconf.client.follow import Follow
     from kconf.client.journal.base import CallSequence
     from kconf.client.kraft.checkpoint import Checkpoint
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.client.watch import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -47,6 +48,10 @@ class AdminClient(BaseAdminClient):
     def _create_pool(self) -> None:
         self._cluster = ClusterMetadata(self._settings)
         self._pool = AsyncConnectionPool(self._settings)
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     async def __aenter__(self) -> Self:
         return self

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kconf.client.follow_sync import Follow
     from kconf.client.journal.base import CallSequence
     from kconf.client.kraft.checkpoint import Checkpoint
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.client.watch_sync import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -48,6 +49,10 @@ class SyncAdminClient(BaseAdminClient):
         self._cluster = ClusterMetadata(self._settings)
         self._pool = SyncConnectionPool(self._settings)
         self._lock = RLock()
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     def __enter__(self) -> Self:
         return self
