@@ -1,0 +1,77 @@
+"""The files that a server reads because a config names them, when clients may set that config.
+
+A path that the static configuration names is read. Any other must be below one of the allowed directories, before and
+after symbolic links are followed. A refusal of another path is the same whether or not the path exists. Only regular
+files are read, up to `MAX_BYTES`: opening a FIFO or reading a device could take forever.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kconf.errors import ConfigurationError
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+
+ReadFile = Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedFiles:
+    """`paths` are read wherever they are, other files below one of `directories` only."""
+
+    directories: tuple[str, ...] = ()
+    paths: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, directories: Iterable[str], paths: Iterable[str]) -> AllowedFiles:
+        """Without any directory: those of the paths."""
+        named = frozenset(paths)
+        allowed = tuple(directories) or tuple(sorted({os.path.dirname(os.path.abspath(each)) for each in named}))
+        return cls(allowed, named)
+
+    def read(self, path: str) -> bytes:
+        """The content of a file. Raises ConfigurationError."""
+        return read_regular_file(path if path in self.paths else self._resolved(path), shown=path)
+
+    def _resolved(self, path: str) -> str:
+        refused = ConfigurationError(f"{path} is not below a directory that dynamic.files.directories allows")
+        wanted = os.path.abspath(path)
+        if "\0" in path or not any(_is_below(wanted, os.path.abspath(each)) for each in self.directories):
+            raise refused
+        resolved = os.path.realpath(path)
+        if not any(_is_below(resolved, os.path.realpath(each)) for each in self.directories):
+            raise refused
+        return resolved
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path.startswith(directory.rstrip("/") + "/")
+
+
+def read_regular_file(path: str, *, shown: str | None = None) -> bytes:
+    """The content of a regular file of at most `MAX_BYTES`. Never waits for another process."""
+    shown = shown or path
+    try:
+        # O_NONBLOCK: opening a FIFO does not wait for a writer. It has no effect on regular files.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{shown} cannot be read: {_reason(error)}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ConfigurationError(f"{shown} cannot be read: it is not a regular file")
+        try:
+            data = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ConfigurationError(f"{shown} cannot be read: {_reason(error)}") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigurationError(f"{shown} is larger than {MAX_BYTES:,} bytes")
+    return data
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or "it is not a path"

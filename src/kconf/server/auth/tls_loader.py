@@ -1,0 +1,90 @@
+"""Makes the TLS context of a listener from settings that clients may change, without holding up the event loop.
+
+The stores are read in another process (tls_child.py), which is ended when it takes too long. What it read is then made
+into a context in a thread: the keys of PEM files may still be encrypted, but the other process has opened them in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.errors import ConfigurationError
+from kconf.security.allowed_files import AllowedFiles
+from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+
+if TYPE_CHECKING:
+    from kconf.server.auth.tls_alerts import AlertingSslContext
+
+log = getLogger(__name__)
+
+TIMEOUT: Final = 15.0  # seconds for all stores of a listener
+
+TlsSettings = frozenset[tuple[str, str]]
+"""All `ssl.*` settings that hold for a listener."""
+
+
+class TlsLoader:
+    """One process at a time. Used from one event loop."""
+
+    def __init__(self, files: AllowedFiles, *, timeout: float = TIMEOUT) -> None:
+        self.files = files
+        self._timeout = timeout
+        self._lock = asyncio.Lock()
+        self._thread = WorkerThread("kconf-tls", timeout)
+
+    async def load(self, listener: str, settings: TlsSettings) -> AlertingSslContext:
+        """A new context from the stores as they are now. Raises ConfigurationError."""
+        from kconf.server.auth.tls_context import TlsMaterial, new_context
+
+        given = dict(settings)
+        async with self._lock:
+            found = await self._ask(listener, given)
+        if "error" in found:
+            raise ConfigurationError(found["error"])
+        material = TlsMaterial(*found["material"])
+        try:
+            return await self._thread.run(lambda: new_context(listener, given, material))
+        except WorkTimedOut:
+            raise _too_long(listener, self._timeout) from None
+
+    def close(self) -> None:
+        self._thread.close()
+
+    async def _ask(self, listener: str, given: dict[str, str]) -> dict[str, Any]:
+        request = {
+            "listener": listener,
+            "given": given,
+            "directories": list(self.files.directories),
+            "paths": sorted(self.files.paths),
+        }
+        command = (sys.executable, "-P", "-m", "kconf.server.auth.tls_child")
+        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        try:
+            async with asyncio.timeout(self._timeout):
+                output, errors = await process.communicate(json.dumps(request).encode())
+        except TimeoutError:
+            raise _too_long(listener, self._timeout) from None
+        finally:
+            _kill(process)
+        try:
+            found: dict[str, Any] = json.loads(output)
+        except ValueError:
+            log.error("reading the stores of listener %s failed: %s", listener, errors.decode(errors="replace")[-2000:])
+            raise ConfigurationError(f"listener {listener}: its key store or trust store cannot be read") from None
+        return found
+
+
+def _too_long(listener: str, seconds: float) -> ConfigurationError:
+    return ConfigurationError(f"listener {listener}: its stores could not be read and opened within {seconds:g} s")
+
+
+def _kill(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
