@@ -59,19 +59,24 @@ def read_regular_file(path: str, *, shown: str | None = None) -> bytes:
     try:
         # O_NONBLOCK: opening a FIFO does not wait for a writer. It has no effect on regular files.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{shown} cannot be read: {_reason(error)}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ConfigurationError(f"{shown} cannot be read: it is not a regular file")
         try:
-            data = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise ConfigurationError(f"{shown} cannot be read: {_reason(error)}") from None
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigurationError(f"{shown} cannot be read: it is not a regular file")
+            data = _read(descriptor)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a path"
+        raise ConfigurationError(f"{shown} cannot be read: {reason}") from None
     if len(data) > MAX_BYTES:
         raise ConfigurationError(f"{shown} is larger than {MAX_BYTES:,} bytes")
     return data
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or "it is not a path"
+def _read(descriptor: int) -> bytes:
+    """All bytes, or one more than `MAX_BYTES`."""
+    parts, left = [], MAX_BYTES + 1
+    while left and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

@@ -25,6 +25,8 @@ log = getLogger(__name__)
 
 TIMEOUT: Final = 15.0  # seconds for all stores of a listener
 
+_END_TIMEOUT: Final = 1.0  # seconds for a process that was killed; one that waits for a file system may stay
+
 TlsSettings = frozenset[tuple[str, str]]
 """All `ssl.*` settings that hold for a listener."""
 
@@ -71,7 +73,7 @@ class TlsLoader:
         except TimeoutError:
             raise _too_long(listener, self._timeout) from None
         finally:
-            _kill(process)
+            await _end(process)
         try:
             found: dict[str, Any] = json.loads(output)
         except ValueError:
@@ -84,7 +86,9 @@ def _too_long(listener: str, seconds: float) -> ConfigurationError:
     return ConfigurationError(f"listener {listener}: its stores could not be read and opened within {seconds:g} s")
 
 
-def _kill(process: Process) -> None:
+async def _end(process: Process) -> None:
     if process.returncode is None:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, TimeoutError):
             process.kill()
+            async with asyncio.timeout(_END_TIMEOUT):
+                await process.wait()
