@@ -188,7 +188,6 @@ def test_what_is_accepted_starts(certificates: Certificates, tmp_path: Path) -> 
 ATTACKS = [
     ("listener.name.inside.plain.sasl.jaas.config", "nonsense"),
     ("plain.sasl.jaas.config", "nonsense"),
-    ("listener.name.elsewhere.plain.sasl.jaas.config", "nonsense"),
     ("listener.name.ssl.ssl.principal.mapping.rules", "RULE:(/x/"),
     ("listener.name.inside.connections.max.reauth.ms", "abc"),
     ("listener.name.inside.scram-sha-512.connections.max.reauth.ms", "abc"),

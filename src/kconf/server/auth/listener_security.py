@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from logging import getLogger
 from typing import TYPE_CHECKING
 
+from kconf.configdef.dynamic import without_listener
 from kconf.engine.configs.alter import BrokerChange
 from kconf.errors import ConfigurationError, InvalidRequest, RequestTimedOut
 from kconf.model.alteration import OpType
@@ -238,10 +239,10 @@ def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]
 
 
 def _check_values(change: BrokerChange) -> None:
-    """Values that another listener, or another server with the same store, would read at its start."""
+    """Values for all listeners: those of another server with the same store would read them at its start."""
     for each in change.alterations:
         key, text = each.key, change.overrides.get(each.key)
-        if text is None:
+        if text is None or without_listener(key) != key:
             continue
         if key.endswith(f"plain.{JAAS}"):
             read_plain_users(text)

@@ -1,6 +1,6 @@
 """Reads the authentication settings of a listener: SASL mechanisms and users, and the mapping of certificates.
 
-They change with a restart only, as in Kafka. The same functions check a change before it is stored (start_check.py), so
+They change with a restart only, as in Kafka. The same functions check a change before it is stored (listener_security.py), so
 that what is accepted can be read by the next start.
 """
 
