@@ -1,7 +1,7 @@
 """Reads the authentication settings of a listener: SASL mechanisms and users, and the mapping of certificates.
 
-They change with a restart only, as in Kafka. The same functions check a change before it is stored (listener_security.py), so
-that what is accepted can be read by the next start.
+They change with a restart only, as in Kafka. The same functions check a change before it is stored
+(listener_security.py), so that what is accepted can be read by the next start.
 """
 
 from __future__ import annotations
