@@ -37,7 +37,7 @@ journal records it.
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "store",
-        help="copy a store into another one, or remove configs from it offline",
+        help="copy a store, or remove configs from one offline",
         description="Work on stores as a whole.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
