@@ -22,7 +22,8 @@ from kconf.configdef.broker import BROKER
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
-from kconf.model.journal import RequestContext
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.plan import Plan
 from kconf.model.resource import Resource
 from kconf.server.api.alter_configs import alter
 from kconf.server.auth.tls_child import answer
@@ -274,3 +275,31 @@ def test_a_fifo_a_device_and_other_paths_are_refused_without_a_word_about_them(
     assert found[str(fifo)] == f"listener SSL: {fifo} cannot be read: it is not a regular file"
     for path in (*outside, detour):
         assert found[path] == f"listener SSL: {path} is not below a directory that dynamic.files.directories allows"
+
+
+def test_certificates_that_another_tool_changed_are_read_in_the_background(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    """In ZooKeeper others write too: such a change is committed without a check."""
+    given = settings(certificates, tmp_path / "kconf.db")
+    key = "listener.name.ssl.ssl.keystore.location"
+    good, bad = str(certificates.directory / "other.pem"), str(certificates.directory / "missing.pem")
+    Path(good).write_text(certificates.store("broker").read_text())
+
+    async def committed(server: Server, value: str) -> None:
+        service = server.context.service
+        before = service.state.snapshot.overrides(BROKER_1).get(key)
+        outside = Change(ChangeKind.CONFIG, BROKER_1, key, before, value, "set")
+        await service.submit(lambda _state, _hooks: Plan(None, [outside]), RequestContext())
+        await asyncio.gather(*(each for each in asyncio.all_tasks() if each.get_name() == "certificates"))
+
+    async def tried() -> None:
+        async with Server(given) as server:
+            (tls,) = (each for each in server.context.security.tls if each.endpoint.name == "SSL")
+            first = tls.context
+            await committed(server, bad)
+            assert tls.context is first, "what cannot be read is not used"
+            await committed(server, good)
+            assert tls.context is not first
+
+    asyncio.run(tried())

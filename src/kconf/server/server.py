@@ -114,13 +114,13 @@ class Server:
             task.cancel()
         self._close_listeners()
         self.context.feed.stop_waiting()
+        await self.context.security.close()
         await self.registry.shutdown()
         await self.context.feed.close()
         await self.context.audit_log.close()
         if self.archiver is not None:
             await self.archiver.close()
         await self.context.service.stop()
-        await self.context.security.close()
         await self._policies.close()
 
     @property

@@ -67,9 +67,9 @@ async def alter(
 
     outcomes: Outcomes
     with context.security.start_check() as check:
-        if brokers:
-            await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
         try:
+            if brokers:
+                await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
             outcomes = await context.service.submit(
                 lambda state, hooks: planned(state, requested, hooks),
                 call.caller,

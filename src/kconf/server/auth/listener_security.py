@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kconf.configdef.dynamic import without_listener
 from kconf.engine.configs.alter import BrokerChange
-from kconf.errors import ConfigurationError, InvalidRequest, RequestTimedOut
+from kconf.errors import ConfigurationError, InvalidRequest, RequestTimedOut, StoreUnavailable
 from kconf.model.alteration import OpType
 from kconf.model.journal import Revision
 from kconf.security.allowed_files import AllowedFiles
@@ -118,11 +118,11 @@ class ListenerSecurity:
                 task.add_done_callback(self._reloads.discard)
 
     async def close(self) -> None:
+        """Read no more stores; requests that wait for one fail."""
+        self.loader.stop()
         for task in tuple(self._reloads):
             task.cancel()
         await asyncio.gather(*self._reloads, return_exceptions=True)
-        if self._loader is not None:
-            self._loader.close()
 
     def register(self, check: StartCheck) -> None:
         self._checks.add(check)
@@ -140,7 +140,7 @@ class ListenerSecurity:
     async def _reload(self, tls: ListenerTls, settings: TlsSettings) -> None:
         try:
             context = await self.loader.load(tls.endpoint.name, settings)
-        except (ConfigurationError, OSError) as error:
+        except (ConfigurationError, StoreUnavailable, OSError) as error:
             log.error("listener %s keeps its old certificates: %s", tls.endpoint, error)
             return
         if settings == tls.settings_in(self._effective()):
@@ -167,7 +167,7 @@ class StartCheck:
         self._security.unregister(self)
 
     async def read_stores(self, plan: Callable[[], object]) -> None:
-        """Read all stores that a plan needs."""
+        """Read all stores that a plan needs. Raises StoreUnavailable if the server stops."""
         for _ in range(_PASSES):
             plan()
             if not self.missing:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final
 
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, StoreUnavailable
 from kconf.security.allowed_files import AllowedFiles
 from kconf.util.worker_thread import WorkerThread, WorkTimedOut
 
@@ -26,6 +26,7 @@ log = getLogger(__name__)
 TIMEOUT: Final = 15.0  # seconds for all stores of a listener
 
 _END_TIMEOUT: Final = 1.0  # seconds for a process that was killed; one that waits for a file system may stay
+_STOPPING: Final = "the server is stopping"
 
 TlsSettings = frozenset[tuple[str, str]]
 """All `ssl.*` settings that hold for a listener."""
@@ -39,9 +40,11 @@ class TlsLoader:
         self._timeout = timeout
         self._lock = asyncio.Lock()
         self._thread = WorkerThread("kconf-tls", timeout)
+        self._process: Process | None = None
+        self._stopped = False
 
     async def load(self, listener: str, settings: TlsSettings) -> AlertingSslContext:
-        """A new context from the stores as they are now. Raises ConfigurationError."""
+        """A new context from the stores as they are now. Raises ConfigurationError; StoreUnavailable after `stop`."""
         from kconf.server.auth.tls_context import TlsMaterial, new_context
 
         given = dict(settings)
@@ -55,7 +58,11 @@ class TlsLoader:
         except WorkTimedOut:
             raise _too_long(listener, self._timeout) from None
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Read no more: the server stops, and must not wait for a store."""
+        self._stopped = True
+        if self._process is not None:
+            _kill(self._process)
         self._thread.close()
 
     async def _ask(self, listener: str, given: dict[str, str]) -> dict[str, Any]:
@@ -66,14 +73,21 @@ class TlsLoader:
             "paths": sorted(self.files.paths),
         }
         command = (sys.executable, "-P", "-m", "kconf.server.auth.tls_child")
-        process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        if self._stopped:
+            raise StoreUnavailable(_STOPPING)
+        self._process = process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         try:
+            if self._stopped:
+                raise StoreUnavailable(_STOPPING)
             async with asyncio.timeout(self._timeout):
                 output, errors = await process.communicate(json.dumps(request).encode())
         except TimeoutError:
             raise _too_long(listener, self._timeout) from None
         finally:
+            self._process = None
             await _end(process)
+        if self._stopped:
+            raise StoreUnavailable(_STOPPING)
         try:
             found: dict[str, Any] = json.loads(output)
         except ValueError:
@@ -87,8 +101,13 @@ def _too_long(listener: str, seconds: float) -> ConfigurationError:
 
 
 async def _end(process: Process) -> None:
+    _kill(process)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_END_TIMEOUT):
+            await process.wait()
+
+
+def _kill(process: Process) -> None:
     if process.returncode is None:
-        with suppress(ProcessLookupError, TimeoutError):
+        with suppress(ProcessLookupError):
             process.kill()
-            async with asyncio.timeout(_END_TIMEOUT):
-                await process.wait()

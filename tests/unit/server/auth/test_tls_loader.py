@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, StoreUnavailable
 from kconf.security.allowed_files import AllowedFiles
 from kconf.server.auth.tls_loader import TlsLoader
 from tests.unit.client.certificates import PASSWORD, Certificates
@@ -24,7 +24,7 @@ def load(given: dict[str, str], directory: Path, **options: float) -> str | None
     async def loaded() -> str | None:
         loader = TlsLoader(AllowedFiles((str(directory),)), **options)
         context = await loader.load("SSL", frozenset(given.items()))
-        loader.close()
+        loader.stop()
         return None if context.identity is None else context.identity.subject
 
     return asyncio.run(loaded())
@@ -60,3 +60,20 @@ def test_inline_text_is_never_a_path(certificates: Certificates) -> None:
     ):
         with pytest.raises(ConfigurationError, match="must be PEM text"):
             load(given, certificates.directory)
+
+
+def test_a_server_that_stops_does_not_wait_for_a_store(certificates: Certificates) -> None:
+    """The limit is far away: stopping ends the process that reads."""
+
+    async def stopped() -> None:
+        loader = TlsLoader(AllowedFiles(), timeout=3600)
+        settings = frozenset({("ssl.keystore.location", str(certificates.store("broker")))})
+        loading = asyncio.create_task(loader.load("SSL", settings))
+        await asyncio.sleep(0)
+        loader.stop()
+        with pytest.raises(StoreUnavailable, match="stopping"):
+            await loading
+        with pytest.raises(StoreUnavailable, match="stopping"):
+            await loader.load("SSL", settings)
+
+    asyncio.run(stopped())
