@@ -29,14 +29,16 @@ class AllowedFiles:
 
     @classmethod
     def of(cls, directories: Iterable[str], paths: Iterable[str]) -> AllowedFiles:
-        """Without any directory: those of the paths."""
+        """Without any directory: those of the paths, but never the root, below which is everything."""
         named = frozenset(paths)
-        allowed = tuple(directories) or tuple(sorted({os.path.dirname(os.path.abspath(each)) for each in named}))
-        return cls(allowed, named)
+        around = {os.path.dirname(os.path.abspath(each)) for each in named} - {"/"}
+        return cls(tuple(directories) or tuple(sorted(around)), named)
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises ConfigurationError."""
-        return read_regular_file(path if path in self.paths else self._resolved(path), shown=path)
+        if path in self.paths:
+            return read_regular_file(path)
+        return read_regular_file(self._resolved(path), shown=path, flags=os.O_NOFOLLOW)
 
     def _resolved(self, path: str) -> str:
         refused = ConfigurationError(f"{path} is not below a directory that dynamic.files.directories allows")
@@ -53,12 +55,12 @@ def _is_below(path: str, directory: str) -> bool:
     return path.startswith(directory.rstrip("/") + "/")
 
 
-def read_regular_file(path: str, *, shown: str | None = None) -> bytes:
+def read_regular_file(path: str, *, shown: str | None = None, flags: int = 0) -> bytes:
     """The content of a regular file of at most `MAX_BYTES`. Never waits for another process."""
     shown = shown or path
     try:
         # O_NONBLOCK: opening a FIFO does not wait for a writer. It has no effect on regular files.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ConfigurationError(f"{shown} cannot be read: it is not a regular file")

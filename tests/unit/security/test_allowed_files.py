@@ -100,3 +100,7 @@ def test_a_large_file_is_refused(allowed: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(ConfigurationError, match="larger than"):
         AllowedFiles((str(allowed),)).read(str(allowed / "large"))
+
+
+def test_a_static_path_in_the_root_does_not_allow_everything() -> None:
+    assert AllowedFiles.of([], ["/broker.pem"]).directories == ()
