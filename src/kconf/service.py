@@ -46,6 +46,7 @@ T = TypeVar("T")
 MAX_BATCH = 512  # plans in one transaction
 _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
+_NO_OVERRIDES: Overrides = {}
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
 
 
@@ -91,6 +92,7 @@ class Service:
         static: Overrides,
         broker_catalog: Callable[[], Catalog] | None = None,
         read_only: bool = False,
+        ignore_broker_configs: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
         self.store = store
@@ -105,6 +107,7 @@ class Service:
         self._catalog = catalog
         self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
+        self._ignore_broker_configs = ignore_broker_configs  # those of the store: `kconf serve --recover`
         self._remote_changed = False  # other servers may have committed something
         self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
         self._clock = clock
@@ -379,11 +382,26 @@ class Service:
         catalog = self._catalog
         if self._broker_catalog is not None and self.store.members.brokers:
             catalog = self._broker_catalog()
-        everywhere = snapshot.overrides(Resource.brokers())
-        here = snapshot.overrides(Resource.broker(self.node_id))
+        everywhere: Overrides = _NO_OVERRIDES
+        here: Overrides = _NO_OVERRIDES
+        if not self._ignore_broker_configs:
+            everywhere = snapshot.overrides(Resource.brokers())
+            here = snapshot.overrides(Resource.broker(self.node_id))
         if everywhere is not resolver.everywhere or here is not resolver.here or catalog is not resolver.catalog:
             resolver = ConfigResolver(catalog, resolver.static, everywhere, here)
         return State(snapshot, resolver)
+
+    def stored_resolver(self, state: State) -> ConfigResolver:
+        """The resolver over the broker levels that are stored: those in force, unless they are ignored."""
+        if not self._ignore_broker_configs:
+            return state.resolver
+        snapshot, resolver = state.snapshot, state.resolver
+        return ConfigResolver(
+            resolver.catalog,
+            resolver.static,
+            snapshot.overrides(Resource.brokers()),
+            snapshot.overrides(Resource.broker(self.node_id)),
+        )
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""

@@ -31,6 +31,8 @@ POLICY_FILE: Final = "policy.file"
 POLICY_TIMEOUT: Final = "policy.timeout.ms"
 SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
+AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
+FILE_DIRECTORIES: Final = "dynamic.files.directories"
 
 
 class ServerSetting(NamedTuple):
@@ -94,8 +96,11 @@ _ROWS: Final = (
     ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
     ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may use a resource that no ACL names. As in Kafka.")),
     ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
+    ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that decide who somebody is or must prove it; false is Kafka's rule: ALTER_CONFIGS on the cluster.")),
+    ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "The directories, separated by commas, from which key stores and trust stores of dynamic broker configs are read. By default those of the stores in server.properties.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
+    ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs of the store, and list them: for a server that does not start with them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
     ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "The least severe level that is logged."), "--log-level", in_file=False),
 )  # fmt: skip

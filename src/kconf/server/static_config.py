@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Final
 
 from kconf.configdef.broker import BROKER
-from kconf.configdef.server_settings import check_settings
+from kconf.configdef.server_settings import FILE_DIRECTORIES, check_settings, text_setting
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
+from kconf.security.allowed_files import AllowedFiles
 from kconf.util.java_properties import read_properties
 
 ALTER_POLICY: Final = "alter.config.policy.class.name"
 CREATE_POLICY: Final = "create.topic.policy.class.name"
 _PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/manager.py, which loads them
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
+_STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -57,6 +59,13 @@ def node_id(static: Mapping[str, str]) -> int:
         raise ConfigurationError(str(error)) from None
     assert isinstance(number, int)
     return number
+
+
+def allowed_files(static: Mapping[str, str]) -> AllowedFiles:
+    """The files that dynamic broker configs may name."""
+    directories = (each.strip() for each in text_setting(static, FILE_DIRECTORIES).split(","))
+    paths = (value.strip() for name, value in static.items() if name.endswith(_STORE_LOCATIONS))
+    return AllowedFiles.of(filter(None, directories), filter(None, paths))
 
 
 def check_static(static: Mapping[str, str]) -> None:
