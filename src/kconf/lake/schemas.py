@@ -127,6 +127,7 @@ SNAPSHOT: Final = Table(
             source     string   Kafka's name of the level that it comes from
             sensitive  boolean  whether the value is kept from us
             gone       boolean  the fact held at the look before, and did not at this one
+            missing    array<string>  of a look: what it could not see; null where a version before it took it
         """),
         *_FROM,
     ),

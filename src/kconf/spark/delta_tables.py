@@ -28,6 +28,9 @@ _ASKED_BY: Final = frozenset(
 """Columns whose least and greatest value each file tells. Of all columns they would cost a tenth of a write."""
 
 
+_GONE: Final = "_gone"
+
+
 class SchemaDifference(NamedTuple):
     """How a table differs from its definition: the columns that it lacks, and what is wrong with others."""
 
@@ -180,13 +183,19 @@ class Lake:
         writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
 
-    def merge(self, table: Table, rows: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
-        """Update the rows of the table (`t`) that match those given (`s`), add the others, in one commit."""
-        fit(rows, table).createOrReplaceTempView("kconf_merge")
+    def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+        """Update the rows of the table (`t`) that match those given (`s`), add the others, and remove those that match
+        one that is `gone`, in one commit."""
+        from pyspark.sql import functions as F
+
+        given = fit(rows, table).withColumn(_GONE, F.lit(False))
+        given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
+        given.createOrReplaceTempView("kconf_merge")
         with self._noted(note):
             self.spark.sql(
-                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on} "
-                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on}"
+                f" WHEN MATCHED AND s.{_GONE} THEN DELETE WHEN MATCHED THEN UPDATE SET *"
+                f" WHEN NOT MATCHED AND NOT s.{_GONE} THEN INSERT *"
             )
 
     @contextmanager

@@ -105,18 +105,23 @@ def news(look: DataFrame, known: DataFrame, unseen: DataFrame, before: DataFrame
     )
     looked = look.where("kind = 'snapshot'").withColumn("gone", F.lit(False)).select(changed.columns)
     rows = changed.unionByName(looked).join(F.broadcast(times), "cluster").join(F.broadcast(unseen), "cluster", "left")
-    return rows.where(~F.col("gone") | F.col("unseen").isNull() | ~_is_unseen()).select(
-        "cluster", F.col("now").alias("taken"), "previous", *changed.columns[1:]
+    missing = F.when(F.col("kind") == "snapshot", F.coalesce("unseen", F.array().cast("array<string>")))
+    return rows.where(~F.col("gone") | F.col("unseen").isNull() | ~is_unseen()).select(
+        "cluster", F.col("now").alias("taken"), "previous", *changed.columns[1:], missing.alias("missing")
     )
 
 
-def _is_unseen() -> Column:
-    """Whether the look could not have shown it."""
+def is_unseen() -> Column:
+    """Whether the look, which did not see what is in `unseen`, could not have shown it."""
+    return F.arrays_overlap("unseen", unseen_words())
+
+
+def unseen_words() -> Column:
+    """The words by which a look says that it could not see a resource."""
     kind, name = F.col("resource_type"), F.col("resource_name")
     part = F.coalesce(*(F.when(kind == word, F.lit(part)) for word, part in _WORDS.items()), kind)
     one = F.when((kind == "broker") & (name == ""), "brokers").otherwise(F.concat_ws(":", kind, name))
-    words = F.array(part, F.concat(F.lit("the configs of "), kind, F.lit("s")), one, F.lit("configs"))
-    return F.arrays_overlap("unseen", words)
+    return F.array(part, F.concat(F.lit("the configs of "), kind, F.lit("s")), one, F.lit("configs"))
 
 
 def plain_number(text: Column) -> Column:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kconf.engine.policy.rules import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
-from kconf.spark.transforms.history import partitions_of
+from kconf.spark.transforms.topic_shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import matches_pattern
 
 
@@ -21,11 +21,10 @@ def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:
         last.alias("shape"), F.min("since").alias("first_seen"), shown.alias("shown"), F.max("open").alias("exists")
     )
     rows = rows.join(F.broadcast(looks), "cluster", "left")
-    replicas = F.json_array_length(F.get_json_object("shape", "$.replicas[0]"))
     internal = F.get_json_object("shape", "$.internal").cast("boolean")
     return rows.select(
         *("cluster", "topic", "topic_id", partitions_of("shape").alias("partitions")),
-        F.coalesce(F.get_json_object("shape", "$.replication").cast("int"), replicas).alias("replication"),
+        replication_of("shape").alias("replication"),
         F.coalesce(internal, F.col("topic").isin(*INTERNAL_TOPICS)).alias("internal"),
         owner_of(F.col("topic"), owners).alias("owner"),
         "first_seen",
