@@ -5,6 +5,7 @@ every live override is open in the lake, once, and every change that nobody reco
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from datetime import UTC
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from kconf.lake.location import LakeError
-from kconf.lake.schemas import HISTORY
+from kconf.lake.schemas import HISTORY, SNAPSHOT
 from kconf.spark import bronze, silver
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold
@@ -30,30 +31,42 @@ def rows(table: Any) -> list[Row]:
     return [row.asDict(recursive=True) for row in table.collect()]
 
 
-def deliver(made: list[Cluster], place: Path, random: Random) -> list[Path]:
-    """A directory of journals and one of looks per batch; the end of what happened may come first."""
-    batches = [place / f"batch{number}" for number in range(BATCHES)]
-    for batch in batches:
-        for each in ("journal", "looks"):
-            (batch / each).mkdir(parents=True)
+Batch = dict[Path, list[Row]]
+"""The files that come at once, with their lines."""
+
+
+def deliveries(made: list[Cluster], journal: Path, looks: Path, random: Random) -> list[Batch]:
+    """Files as they come: out of order, under two names, and spoilt at first."""
+    batches: list[Batch] = [{} for _ in range(BATCHES)]
     for cluster in made:
-        looks = cluster.looks
-        for number, look in enumerate(looks):
-            batch = batches[number * BATCHES // len(looks)]
-            _write(batch / "looks" / f"{cluster.name}-{number}.jsonl", cluster.look_lines(look))
+        for number, look in enumerate(cluster.looks):
+            lines, path = cluster.look_lines(look), looks / f"{cluster.name}-{number}.jsonl"
+            due = _due(number, len(cluster.looks), random)
+            batches[due][path] = lines
+            if random.random() < 0.1:
+                batches[random.randrange(due, BATCHES)][path.with_suffix(".copy.jsonl")] = lines
+            elif due + 1 < BATCHES and random.random() < 0.1:
+                batches[due][path], batches[-1][path] = lines[:-1], lines
         calls: dict[int, list[Row]] = {}
         for line in cluster.lines:
             calls.setdefault(line["revision"], []).append(line)
-        for number, lines in enumerate(calls.values()):
-            due = number * BATCHES // len(calls)
-            late = random.choice((due, due, due, random.randrange(BATCHES)))
-            with (batches[late] / "journal" / "lines.jsonl").open("a") as file:
-                file.writelines(f"{json.dumps(line)}\n" for line in lines)
+        for number, call in enumerate(calls.values()):
+            due = _due(number, len(calls), random)
+            batches[due].setdefault(journal / f"batch-{due}.jsonl", []).extend(call)
     return batches
 
 
-def _write(path: Path, lines: list[Row]) -> None:
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+def _due(number: int, count: int, random: Random) -> int:
+    due = number * BATCHES // count
+    return random.choice((due, due, due, random.randrange(BATCHES)))
+
+
+def write(batch: Batch) -> None:
+    """As `rsync -a` does: with the times that files had elsewhere."""
+    for path, lines in batch.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        os.utime(path, (1_000_000_000, 1_000_000_000))
 
 
 def place_of(row: Row) -> tuple[str, str, str]:
@@ -73,10 +86,13 @@ def test_random_histories_leave_every_override_open_once_and_name_every_foreign_
     lake: Lake, tmp_path: Path
 ) -> None:
     made = clusters(COUNT, STEPS, SEED)
-    for batch in deliver(made, tmp_path / "given", Random(SEED)):
+    journal, looks = tmp_path / "arch[1]", tmp_path / "looks"
+    brought = bronze.Read()
+    for batch in deliveries(made, journal, looks, Random(SEED)):
+        write(batch)
         number = silver.next_round(lake)
-        bronze.read_snapshots(lake, str(batch / "looks"), number, bronze.Read())
-        bronze.read_archive(lake, str(batch / "journal"), number, bronze.Read())
+        bronze.read_snapshots(lake, str(looks), number, brought)
+        bronze.read_archive(lake, str(journal), number, brought)
         silver.update(lake)
     history = rows(lake.read(HISTORY))
     gold = Gold(lake, Inputs())
@@ -107,6 +123,8 @@ def test_random_histories_leave_every_override_open_once_and_name_every_foreign_
 
     assert any(row["kind"] == "slipped" for row in doubts)
     assert any(row["kind"] == "differs" for row in doubts)
+    assert {reason.rpartition(" ")[0] for reason in brought.skipped.values()} == {"it is the same snapshot as"}
+    assert lake.read(SNAPSHOT).where("kind = 'snapshot'").count() == sum(len(each.looks) for each in made)
 
     silver.rebuild(lake)
 

@@ -137,7 +137,7 @@ class Gold:
 
     @cached_property
     def inherited(self) -> DataFrame:
-        levels = effective.levels(self.current, self.looked)
+        levels = effective.levels(self.current, self.lake.read(SNAPSHOT))
         brokers = effective.brokers(self.current, self.looked)
         return self._keep(effective.inherited(self.clusters, levels, brokers, self.keys))
 

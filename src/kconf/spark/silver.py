@@ -40,7 +40,7 @@ from kconf.spark.transforms.looks import look_events
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
 `round`, when a server's journal `began`, whether a `look` or a change that a client `recorded` is among them, and the
-`count` of all."""
+`count` of lines and facts: a look that shows nothing new has none."""
 
 _FEW: Final = 20_000  # events
 _FOLD: Final = 2
@@ -67,6 +67,8 @@ def update(lake: Lake) -> bool:
         return rebuild(lake)
     began, note = _merged(state["began"], told), _note(told, state)
     both = [each for each in told if each in note["recorded"] and each in note["looked"]]
+    if not both and not any(row["count"] for row in told.values()):
+        return False
     again = _concerned(lake, journal, snapshot, told, both)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
@@ -121,7 +123,7 @@ def rebuild(lake: Lake) -> bool:
 
 def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What rows of bronze tell of themselves."""
-    looks = snapshot.where("kind <> 'snapshot'").select(
+    looks = snapshot.select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
@@ -129,8 +131,9 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
         F.col("taken").alias("time"),
         "round",
         F.lit(True).alias("look"),
+        (F.col("kind") == "snapshot").alias("bare"),
     )
-    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"))
+    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"), F.lit(False).alias("bare"))
     return lines.unionByName(looks)
 
 
@@ -148,7 +151,7 @@ def _told(lines: DataFrame) -> Told:
         F.unix_millis(F.max("time")).alias("latest"),
         *(F.max(name).alias(name) for name in ("round", "look")),
         F.max((F.col("epoch") == 0) & ~F.col("look")).alias("recorded"),
-        F.count("*").alias("count"),
+        F.count_if(~F.col("bare")).alias("count"),
     )
     epochs: dict[str, list[Row]] = {}
     for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
