@@ -16,13 +16,17 @@ _OWN: Final = (
 )
 
 
+_COUNTED: Final = ("kconf", "outside")
+"""Origins of revisions that a server numbers one by one; those of a metadata log have its offsets."""
+
+
 def holes(journal: DataFrame) -> DataFrame:
     """Sequences that are missing, and revisions without all their lines. Changes that no server numbers have neither.
 
     Every epoch begins with 1, so that its first revisions are missed as well. First each epoch is counted, which is
     quick; only those that do not add up are looked at line by line.
     """
-    numbered = journal.where("epoch > 0")
+    numbered = journal.where("epoch > 0").where(F.col("origin").isin(*_COUNTED))
     head = F.col("line") == 0
     counted = numbered.groupBy("cluster", "epoch").agg(
         F.count_if(head).alias("revisions"),
