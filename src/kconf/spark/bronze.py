@@ -72,8 +72,8 @@ def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
 
 
 def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
-    brought.skipped |= {each.path: files.NOT_LINES for each in found if not each.has_lines}
-    return [each for each in found if each.has_lines]
+    brought.skipped |= {each.path: each.fault for each in found if each.fault is not None}
+    return [each for each in found if each.fault is None]
 
 
 def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
@@ -102,13 +102,16 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
         told = {row["cluster"]: row for row in _counts(read).collect()}
         if any(row["changes"] for row in told.values()):
             changes, count = _unknown(lake, lines.changes(read), marks, told)
-            lake.append(JOURNAL, changes, note={"marks": _moved(marks, told)})
+            if count:
+                lake.append(JOURNAL, changes, note={"marks": _moved(marks, told)})
             brought.journal += count
         if any(row["attempts"] for row in told.values()):
             fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
-            brought.attempts += fresh.count()
-            lake.append(ATTEMPTS, fresh)
+            count = fresh.count()
+            if count:
+                lake.append(ATTEMPTS, fresh)
+            brought.attempts += count
         if any(row["bad"] for row in told.values()):
             brought.quarantined += _put_aside(lake, lines.quarantine(read))
     finally:

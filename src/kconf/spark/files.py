@@ -22,7 +22,6 @@ from kconf.lake.schemas import FILES
 from kconf.spark.delta_tables import Lake, local
 
 _LINES: Final = ".jsonl"
-NOT_LINES: Final = "its name does not end with .jsonl"
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,12 @@ class Listed:
     modified: int  # milliseconds since 1970
 
     @property
-    def has_lines(self) -> bool:
-        return self.path.endswith(_LINES)
+    def fault(self) -> str | None:
+        """Why it cannot be read, by its name."""
+        name = self.path.rpartition("/")[2]
+        if not name.endswith(_LINES):
+            return f"its name does not end with {_LINES}"
+        return "its name begins with _, and Spark passes over such files" if name.startswith("_") else None
 
 
 def unread(lake: Lake, source: str, uri: str) -> list[Listed]:
