@@ -103,7 +103,7 @@ def set_credentials(options: argparse.Namespace, result: CommandResult) -> None:
     place.check_writable()
     password = _password(options)
     with opened() as admin:
-        request = set_request(admin, options.user, mechanisms, password, options.iterations)
+        request = set_request(admin, options.user, mechanisms, password, options.iterations, options.reason)
         execute(result, options, place, admin, request)
 
 
@@ -112,7 +112,7 @@ def delete_credentials(options: argparse.Namespace, result: CommandResult) -> No
     place.check_writable()
     mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
     with opened() as admin:
-        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms))
+        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms, options.reason))
 
 
 def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:

@@ -30,12 +30,20 @@ class CredentialAdmin(Protocol):
     ) -> Results[str, tuple[CredentialInfo, ...]]: ...
 
     def alter_user_scram_credentials(
-        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
     ) -> Results[str, None]: ...
 
 
 def set_request(
-    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], password: str, iterations: int
+    credentials: CredentialAdmin,
+    user: str,
+    mechanisms: Sequence[Mechanism],
+    password: str,
+    iterations: int,
+    reason: str | None = None,
 ) -> ChangeRequest:
     """The password stays here: only what is derived from it is sent."""
     from kconf.client.calls.scram import scram_upsertion
@@ -44,10 +52,12 @@ def set_request(
     present = _iterations(credentials, user)
     changes = [_change(user, each, present, iterations=iterations) for each in mechanisms]
     plan = ChangePlan(changes, {})
-    return _request("scram set", credentials, plan, alterations, f"set the password of {user}")
+    return _request("scram set", credentials, plan, alterations, f"set the password of {user}", reason)
 
 
-def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism]) -> ChangeRequest:
+def delete_request(
+    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], reason: str | None = None
+) -> ChangeRequest:
     """Without mechanisms, all credentials of the user."""
     present = _iterations(credentials, user)
     named = list(mechanisms) or list(present)
@@ -55,14 +65,19 @@ def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence
     if any(each not in present for each in named) or not named:
         plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
     alterations = [UserScramCredentialDeletion(user, each) for each in named]
-    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}")
+    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}", reason)
 
 
 def _request(
-    command: str, credentials: CredentialAdmin, plan: ChangePlan, alterations: Alterations, summary: str
+    command: str,
+    credentials: CredentialAdmin,
+    plan: ChangePlan,
+    alterations: Alterations,
+    summary: str,
+    reason: str | None,
 ) -> ChangeRequest:
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
-        failures = credentials.alter_user_scram_credentials(alterations).failures
+        failures = credentials.alter_user_scram_credentials(alterations, reason=reason).failures
         return {each: failures.get(each.name) for each in resources}
 
     return ChangeRequest(command, plan, send, summary, confirm=False, validates=False)
