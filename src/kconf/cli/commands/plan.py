@@ -11,6 +11,7 @@ from kconf.cli.common.declarative_options import add_files, add_prune
 from kconf.cli.common.declarative_output import add_unread, execute_differences, print_plan
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
+from kconf.cli.common.usage import add_usage, usage_rows
 from kconf.cli.output.result import DIFFERENT, CommandResult
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.operations.errors import PlanOutOfDate, PlanRejected
@@ -49,6 +50,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_files(plan, required=True)
     plan.add_argument("--out", metavar="PLAN", help="write the plan there, for `kconf apply PLAN`")
     add_prune(plan)
+    add_usage(plan)
     add_target(plan)
     plan.set_defaults(run=command("plan", run_plan))
     apply = commands.add_parser(
@@ -60,6 +62,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")
     add_files(apply, required=False)
     add_prune(apply)
+    add_usage(apply)
     add_change(apply)
     add_bulk(apply)
     add_target(apply)
@@ -71,7 +74,7 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
 
     cluster = target(options)
     plan = plan_files(options.file, cluster, options.prune)
-    print_plan(result, cluster, plan)
+    print_plan(result, cluster, plan, usage_rows(options))
     check_deletes(plan.differences, options.max_deletes)
     if plan.differences or plan.undeclared:
         result.status = DIFFERENT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kconf.cli.common.execute import add_warnings, execute
@@ -12,21 +13,24 @@ if TYPE_CHECKING:
 
     from kconf.cli.output.result import CommandResult
     from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.risks.usage import UsageRow
     from kconf.operations.target import Target
 
 
-def print_plan(result: CommandResult, target: Target, plan: DifferencePlan) -> None:
+def print_plan(result: CommandResult, target: Target, plan: DifferencePlan, usage: Sequence[UsageRow] = ()) -> None:
     """The differences as items, checked by the policy of the context. Nothing is changed."""
     from kconf.operations.declarative.changes import changes_of, plan_of
     from kconf.operations.declarative.topics import check_topics
     from kconf.operations.policy.check import check_policy
+    from kconf.operations.risks.assess import assess
 
     result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
     result.facts.update(context=target.name, cluster=plan.cluster)
     checked, policy = plan_of(plan), target.context.policy
-    if policy is not None and checked.changes:
+    if checked.changes:
         with target.open() as admin:
-            checked = check_policy(policy, admin, check_topics(policy, admin, checked, plan.differences))
+            checked = check_topics(policy, admin, assess(admin, checked, usage), plan.differences)
+            checked = check_policy(policy, admin, checked)
     add_warnings(result, checked.warnings)
     for each in checked.changes:
         failure = checked.failures.get(each.resource)
@@ -41,7 +45,7 @@ def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
     """What could not be read, as failed items: whether it differs is unknown."""
     nothing = dict.fromkeys(("old", "new", "source", "data_loss"))
     for each in plan.unread:
-        result.add(each.failure, resource=each.what, key=None, op="read", **nothing, outcome="unknown")
+        result.add(each.failure, resource=each.what, key=None, op="read", **nothing, risks=[], outcome="unknown")
 
 
 def execute_differences(
