@@ -38,9 +38,26 @@ def the_reason_is_recorded_for_everything(people: People) -> None:
     }
 
 
+def a_plan_right_after_apply_shows_nothing_of_it(people: People) -> None:
+    """Many topics, then more partitions and other values of all of them; no test waits for anything."""
+    name = a_name("w")
+    files = people.directory / "declared.yaml"
+    for partitions, days in ((1, 9), (2, 10)):
+        shape = f"{{partitions: {partitions}, replication: 1, configs: {{retention.ms: {days}d}}}}"
+        topics = "\n".join(f"  {name}.{number}: {shape}" for number in range(150))
+        quota = f"quotas:\n- user: {name}\n  limits: {{request_percentage: {days}}}"
+        acls = f"acls:\n- {{principal: 'User:{name}{days}', resource: 'topic:{name}', operations: [READ]}}"
+        files.write_text(f"topics:\n{topics}\n{quota}\n{acls}\n")
+        people(f"apply -f {files} --yes")
+        assert people.items(f"plan -f {files}") == []
+    files.write_text(f"selector: ['topic:{name}.*']\n")
+    people(f"apply -f {files} --prune=topics --max-deletes 300 --yes --allow-data-loss")
+    assert people.items(f"plan -f {files} --prune=topics --max-deletes 300") == []
+
+
 def _kind(resource: str) -> str:
     word = resource.partition(":")[0]
     return {"scram": "user"}.get(word, word)
 
 
-APPLY_STORIES = (the_reason_is_recorded_for_everything,)
+APPLY_STORIES = (the_reason_is_recorded_for_everything, a_plan_right_after_apply_shows_nothing_of_it)

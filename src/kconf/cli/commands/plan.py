@@ -17,9 +17,13 @@ from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.operations.errors import PlanOutOfDate, PlanRejected
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kconf.engine.declarative.diff import Difference
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.target import Target
 
+_WAIT: Final = 60  # seconds until every broker shows what was applied
 EXAMPLES: Final = {
     "plan": """\
 examples:
@@ -35,7 +39,8 @@ examples:
   kconf apply -f clusters/prod --dry-run
   kconf apply -f clusters/prod --prune=users --max-deletes 3 --yes
 
-A plan is refused where anything that it would change has moved since it was made.
+A plan is refused where anything that it would change has moved since it was made. The command returns once every broker
+shows the changes.
 """,
 }
 
@@ -65,8 +70,25 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_usage(apply)
     add_change(apply)
     add_bulk(apply)
+    apply.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=_seconds,
+        default=_WAIT,
+        help=f"wait so long until every broker shows the changes, else exit with 1 (default: {_WAIT}; 0: do not wait)",
+    )
     add_target(apply)
     apply.set_defaults(run=command("apply", run_apply))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 on")
+    return seconds
 
 
 def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
@@ -110,7 +132,19 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
         if not plan.undeclared and not plan.unread:
             result.notes.append(f"{cluster.name} is what the files say")
         return
-    execute_differences(result, options, cluster, plan)
+    made = execute_differences(result, options, cluster, plan)
+    if made and options.wait > 0:
+        _wait(result, cluster, made, options.wait)
+
+
+def _wait(result: CommandResult, cluster: Target, made: Sequence[Difference], seconds: float) -> None:
+    """Return when every broker shows what was made, so that a plan right after shows no difference of it."""
+    from kconf.cli.output.progress import progress_bar
+    from kconf.operations.declarative.visibility import wait_until_visible
+
+    unread = wait_until_visible(cluster, made, seconds, progress_bar)
+    if unread:
+        result.notes.append(f"whether the cluster shows the changes is unknown: {', '.join(unread)} cannot be read")
 
 
 def _read_plan(path: str, cluster: Target, result: CommandResult) -> DifferencePlan:

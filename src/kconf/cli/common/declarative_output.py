@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from kconf.cli.output.result import CommandResult
+    from kconf.engine.declarative.diff import Difference
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.risks.usage import UsageRow
     from kconf.operations.target import Target
@@ -50,10 +51,15 @@ def add_unread(result: CommandResult, plan: DifferencePlan) -> None:
 
 def execute_differences(
     result: CommandResult, options: argparse.Namespace, target: Target, plan: DifferencePlan
-) -> None:
-    """Show, confirm and execute a plan of differences."""
+) -> list[Difference]:
+    """Show, confirm and execute a plan of differences. Returns those that were made."""
     from kconf.operations.declarative.requests import differences_request
+    from kconf.operations.execute import OutcomeStatus
 
     with target.open() as admin:
         request = differences_request(result.command, target, admin, plan, options.reason)
-        execute(result, options, target, admin, request)
+        outcomes = execute(result, options, target, admin, request)
+    made = [each.change for each in outcomes if each.status is OutcomeStatus.DONE]
+    keys = {(each.resource, each.key) for each in made}
+    created = {each.resource for each in made if each.op == "create"}
+    return [each for each in plan.differences if (each.resource, each.key) in keys or each.resource in created]

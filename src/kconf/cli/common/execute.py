@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.cli.output.result import CommandResult, ResultColumn
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.policy.rules import Finding
-    from kconf.operations.execute import ChangeRequest
+    from kconf.operations.execute import ChangeOutcome, ChangeRequest
     from kconf.operations.target import Target
 
 
@@ -30,7 +30,7 @@ def execute(
     admin: SyncAdminClient,
     request: ChangeRequest,
     columns: Sequence[ResultColumn] = (),
-) -> None:
+) -> list[ChangeOutcome]:
     """Check the policy of the context, then execute the request, or with `--dry-run` validate it."""
     from kconf.operations.policy.check import check_policy
     from kconf.operations.risks.assess import assess
@@ -44,8 +44,11 @@ def execute(
         result.facts["validated"] = request.validates
     confirm = confirmation(target, options, result.columns)
     outcomes = execute_plan(replace(request, plan=plan), _execution_options(options), confirm, progress_bar)
+    found = []
     for each in outcomes:
         result.add(each.failure, **change_item(each.change, each.status))
+        found.append(each)
+    return found
 
 
 def _execution_options(options: argparse.Namespace) -> ExecutionOptions:
