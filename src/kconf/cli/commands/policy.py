@@ -82,7 +82,7 @@ def _load(path: Path) -> Rules | None:
 
 def _report(rules: Rules, client: SyncAdminClient) -> int:
     """Print the findings, resource by resource, and a summary."""
-    from kconf.engine.policy.rules import Severity
+    from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
     evaluated = errors = warnings = unread = 0

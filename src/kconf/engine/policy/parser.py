@@ -17,21 +17,8 @@ from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.regex import compile_regex
-from kconf.engine.policy.rules import (
-    ABOUT_OVERRIDES,
-    FACTS,
-    RELATIONS,
-    Condition,
-    Labelled,
-    NamePattern,
-    Names,
-    Operator,
-    Rule,
-    Rules,
-    RuleSelector,
-    Severity,
-    amount,
-)
+from kconf.engine.policy.rules import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, Rules, amount
+from kconf.engine.policy.selectors import Labelled, NamePattern, Names, RuleSelector, Severity
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 from kconf.util.yaml_reader import InvalidNode, ParseError, YamlNode, YamlReader, suggestion

@@ -154,7 +154,7 @@ def check_growth(
 
 def _verdict(findings: Iterable[Finding]) -> PolicyFindings:
     """What an `error` rule finds is a failure, the rest are warnings."""
-    from kconf.engine.policy.rules import Severity
+    from kconf.engine.policy.selectors import Severity
 
     found = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
     errors = [each.text for each in found[Severity.ERROR]]
