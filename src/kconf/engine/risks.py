@@ -39,11 +39,12 @@ RISKS: Final = {
 
 
 class Risk(NamedTuple):
-    """A risk of one change, and why. `allowed`: a rule of the policy allows it."""
+    """A risk of one change, and why. `allowed`: a rule of the policy allows it. `topics` inherit the value."""
 
     name: RiskName
     why: str
     allowed: bool = False
+    topics: tuple[str, ...] = ()
 
 
 _RETENTION: Final = frozenset(each for each in UNLIMITED if "local." not in each)
@@ -106,10 +107,41 @@ def topic_risks(key: str, old: str | None, new: str | None, replicas: int | None
 
 def state_risks(key: str, value: str | None, replicas: int | None) -> list[Risk]:
     """The risks that a topic has by a value that is in effect."""
-    return topic_risks(key, "0" if key == MIN_INSYNC else "false", value, replicas) if key in _STATES else []
+    return topic_risks(key, "0" if key == MIN_INSYNC else "false", value, replicas) if key in STATE_KEYS else []
 
 
-_STATES: Final = (MIN_INSYNC, _UNCLEAN)
+STATE_KEYS: Final = (MIN_INSYNC, _UNCLEAN)
+
+
+def shut_out(key: str, old: str | None, new: str | None) -> str:
+    """Which addresses a broker key leaves without connections, as a sentence, or nothing."""
+    name = base_name(key)
+    if name in _CONNECTIONS and (new or "").strip() == "0":
+        return f"{key}=0 leaves no connections"
+    if name != CONNECTION_OVERRIDES:
+        return ""
+    before = connection_limits(old)
+    hosts = [host for host, count in connection_limits(new).items() if count == 0 and before.get(host) != 0]
+    return f"{', '.join(hosts)} may not connect any more" if hosts else ""
+
+
+_CONNECTIONS: Final = ("max.connections", "max.connections.per.ip", "max.connection.creation.rate")
+CONNECTION_OVERRIDES: Final = "max.connections.per.ip.overrides"
+
+
+def connection_limits(text: str | None) -> dict[str, int | None]:
+    """Connections by host, as in `localhost:0,10.0.0.7:100`. None: not a number."""
+    found: dict[str, int | None] = {}
+    for each in (text or "").split(","):
+        host, colon, count = each.strip().rpartition(":")
+        if colon:
+            found[host.strip()] = int(count) if count.strip().isdigit() else None
+    return found
+
+
+def base_name(key: str) -> str:
+    """A broker key without `listener.name.<listener>.` before it."""
+    return key.split(".", 3)[3] if key.startswith("listener.name.") and key.count(".") > 2 else key
 
 
 def _too_few_replicas(old: str | None, new: str, replicas: int) -> list[Risk]:

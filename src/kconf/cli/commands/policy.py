@@ -54,7 +54,7 @@ def run_check(options: argparse.Namespace) -> int:
     rules = _load(options.file)
     if rules is None:
         return 2
-    print(f"{options.file}: {_count(len(rules.rules), 'rule')}, no mistakes")
+    print(f"{options.file}: {_count(rules.count, 'rule')}, no mistakes")
     return 0
 
 
@@ -101,7 +101,7 @@ def _report(rules: Rules, client: SyncAdminClient) -> int:
             print(f"{each.resource}: {finding.rule.severity}: {finding.text}")
         refusals = sum(finding.rule.severity is Severity.ERROR for finding in each.findings)
         errors, warnings = errors + refusals, warnings + len(each.findings) - refusals
-    total = f"{_count(evaluated, 'resource')} judged by {_count(len(rules.rules), 'rule')}"
+    total = f"{_count(evaluated, 'resource')} judged by {_count(rules.count, 'rule')}"
     print(f"{total}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
     return 1 if errors or unread else 0
 

@@ -7,9 +7,9 @@ written: parser.py and docs/how-to/write-a-policy.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf
@@ -19,9 +19,14 @@ from kconf.configdef.java.parsing import Value, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
 from kconf.configdef.validators import collapse
-from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.hooks import AlterProposal, Effective, GrowthProposal, TopicProposal
+from kconf.engine.policy.proposed_risks import alter_risks, creation_risks
 from kconf.engine.policy.regex import LONGEST, compile_regex
+from kconf.engine.policy.risk_rules import RiskRule, forbidding
 from kconf.engine.policy.selectors import Labelled, RuleSelector, Severity
+from kconf.engine.policy.topic_defaults import TopicDefaults
+from kconf.engine.risks import Risk
 from kconf.errors import PolicyViolation
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
@@ -140,7 +145,7 @@ class Subject(NamedTuple):
 class Finding(NamedTuple):
     """A rule that does not hold on a resource."""
 
-    rule: Rule
+    rule: Rule | RiskRule
     resource: Resource
     text: str
 
@@ -151,6 +156,17 @@ class Rules:
 
     rules: tuple[Rule, ...] = ()
     labelled: tuple[Labelled, ...] = ()
+    risk_rules: tuple[RiskRule, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.rules) + len(self.risk_rules)
+
+    @property
+    def types(self) -> frozenset[ResourceType]:
+        """The types of the resources that rules are about."""
+        found: list[Rule | RiskRule] = [*self.rules, *self.risk_rules]
+        return frozenset(kind for rule in found for kind in rule.types)
 
     def labels(self, resource: Resource) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -175,16 +191,90 @@ class Rules:
         topic = proposal.topic
         shape = (topic.partitions, topic.replication_factor) if topic is not None else (None, None)
         subject = Subject(proposal.resource, proposal.effective, proposal.resulting, *shape)
-        return _verdict(self.judge(subject, proposal.touched))
+        findings = self.judge(subject, proposal.touched)
+        if proposal.defaults is not None:
+            findings += self._judge_defaults(proposal.resource, proposal.touched, proposal.defaults)
+        if self.risk_rules:
+            findings += self.judge_risks(proposal.resource, alter_risks(proposal))
+        return _verdict(findings)
 
     def check_create(self, proposal: TopicProposal) -> list[str]:
-        return _verdict(self.judge(Subject(proposal.resource, proposal.effective, proposal.configs, *proposal.shape)))
+        subject = Subject(proposal.resource, proposal.effective, proposal.configs, *proposal.shape)
+        findings = self.judge(subject)
+        if self.risk_rules:
+            findings += self.judge_risks(proposal.resource, creation_risks(proposal))
+        return _verdict(findings)
 
     def check_growth(self, proposal: GrowthProposal) -> list[str]:
         topic = proposal.topic
         shape = topic.partitions, topic.replication_factor
         subject = Subject(topic.resource, proposal.effective, proposal.overrides, *shape)
         return _verdict(self.judge(subject, [PARTITIONS.name]))
+
+    def judge_risks(self, resource: Resource, risks: Iterable[Risk]) -> list[Finding]:
+        """The risks of a change that rules forbid."""
+        found = ((forbidding(self.risk_rules, resource, each, self.labels), each) for each in risks)
+        return [Finding(rule, resource, rule.sentence(risk)) for rule, risk in found if rule is not None]
+
+    def about_inherited(self, keys: Collection[str]) -> list[Rule]:
+        """The rules about values of these topic keys, without what they say of overrides."""
+        found = [rule for rule in self._candidates(ResourceType.TOPIC, keys) if rule.keys & frozenset(keys)]
+        values = [
+            replace(rule, conditions=tuple(each for each in rule.conditions if each.operator not in ABOUT_OVERRIDES))
+            for rule in found
+        ]
+        return [rule for rule in values if rule.conditions]
+
+    def judge_inherited(
+        self,
+        source: Resource,
+        keys: Collection[str],
+        inherited: Mapping[str, str],
+        topics: Callable[[], Iterable[Subject]] = tuple,
+    ) -> list[Finding]:
+        """What does not hold of topics that inherit these keys from a broker level. `topics` are as they would be.
+
+        A rule about all topics also binds what topics to come would inherit; one with names or labels only binds the
+        topics that are there. A topic with a value of its own inherits nothing.
+        """
+        findings, wanted = [], frozenset(keys)
+        for rule in self.about_inherited(wanted):
+            if any(each.is_general for each in rule.selectors):
+                subject = Subject(source, inherited, ())
+                broken = rule.evaluate(subject)
+                if broken is not None:
+                    text = f"topics without a value of their own inherit it from {source}: "
+                    findings.append(Finding(rule, source, text + _sentence(rule, broken, subject)))
+                    continue
+            found = self._inheriting_violation(rule, wanted, topics())
+            findings += [Finding(rule, source, found)] if found else []
+        return findings
+
+    def _inheriting_violation(self, rule: Rule, keys: frozenset[str], topics: Iterable[Subject]) -> str:
+        for each in topics:
+            if rule.keys & keys <= frozenset(each.overrides):
+                continue
+            if not rule.selects(each.resource, self.labels(each.resource) if rule.knows_labels else {}):
+                continue
+            broken = rule.evaluate(each)
+            if broken is not None:
+                return f"{each.resource} inherits it: {_sentence(rule, broken, each)}"
+        return ""
+
+    def _judge_defaults(self, source: Resource, touched: Collection[str], defaults: TopicDefaults) -> list[Finding]:
+        keys = defaults.keys(touched)
+        findings: dict[str, Finding] = {}
+        for _, after in defaults.levels if keys else ():
+
+            def topics(after: ConfigResolver = after) -> Iterator[Subject]:
+                for topic, overrides in defaults.inheriting(keys):
+                    shape = topic.partitions, topic.replication_factor
+                    yield Subject(topic.resource, Effective(topic.resource, overrides, after), overrides, *shape)
+
+            inherited = Effective(Resource.topic(""), {}, after)
+            for each in self.judge_inherited(source, keys, inherited, topics):
+                findings.setdefault(each.rule.id, each)
+        return list(findings.values())
 
     def _candidates(self, kind: ResourceType, touched: Iterable[str] | None) -> list[Rule]:
         if touched is None:

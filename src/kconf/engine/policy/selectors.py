@@ -79,6 +79,11 @@ class RuleSelector:
             return False
         return all(labels.get(name) == value for name, value in self.labels)
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it is about every resource of its type, also those to come, but for exceptions."""
+        return not self.names.patterns and not self.labels
+
     @cached_property
     def _spared(self) -> Names:
         return Names(self.excepted)

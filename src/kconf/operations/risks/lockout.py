@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.lookup import known_key
-from kconf.engine.risks import Risk, RiskName
+from kconf.engine.risks import CONNECTION_OVERRIDES, Risk, RiskName, connection_limits
 from kconf.errors import KafkaError
 from kconf.model.resource import ResourceType
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.operations.planned_change import PlannedChange
 
-_OVERRIDES: Final = "max.connections.per.ip.overrides"
 _PER_IP: Final = "max.connections.per.ip"
 _FOR_ALL: Final = ("max.connections", "max.connection.creation.rate")
 
@@ -38,19 +37,19 @@ class LockoutRisks:
             return [_risk("the brokers accept no new connections")]
         if name == _PER_IP and _is_zero(change.new):
             return self._without_override(change)
-        if name == _OVERRIDES:
-            shut = [host for host, count in _limits(change.new).items() if count == 0]
-            before = _limits(change.old)
+        if name == CONNECTION_OVERRIDES:
+            shut = [host for host, count in connection_limits(change.new).items() if count == 0]
+            before = connection_limits(change.old)
             why = [self._about(host) for host in shut if before.get(host) != 0]
             return [_risk("; ".join(filter(None, why)))] if any(why) else []
         return []
 
     def _without_override(self, change: PlannedChange) -> list[Risk]:
         """All addresses get no connection, but those that have a limit of their own."""
-        overrides = next((each.new for each in self._changes if each.key == _OVERRIDES), None)
+        overrides = next((each.new for each in self._changes if each.key == CONNECTION_OVERRIDES), None)
         if overrides is None:
             overrides = self._present_overrides(change)
-        own = {address for host, count in _limits(overrides).items() if count for address in _addresses(host)}
+        own = {address for host, count in connection_limits(overrides).items() if count for address in _addresses(host)}
         if self._ours() and self._ours() <= own:
             return []
         return [_risk("no address may connect that max.connections.per.ip.overrides does not list")]
@@ -58,11 +57,13 @@ class LockoutRisks:
     def _present_overrides(self, change: PlannedChange) -> str | None:
         from kconf.operations.risks.inheritance import Inheritance
 
-        key = known_key(ResourceType.BROKER, _OVERRIDES)
-        described = self._admin.describe_configs([change.resource], keys={change.resource: [_OVERRIDES]}, synonyms=True)
+        key = known_key(ResourceType.BROKER, CONNECTION_OVERRIDES)
+        described = self._admin.describe_configs(
+            [change.resource], keys={change.resource: [CONNECTION_OVERRIDES]}, synonyms=True
+        )
         if change.resource in described.failures:
             return None
-        entry = next((each for each in described[change.resource].entries if each.name == _OVERRIDES), None)
+        entry = next((each for each in described[change.resource].entries if each.name == CONNECTION_OVERRIDES), None)
         return Inheritance(self._admin).effective(change.resource, entry, key)
 
     def _about(self, host: str) -> str:
@@ -95,16 +96,6 @@ def _risk(why: str) -> Risk:
 
 def _is_zero(value: str) -> bool:
     return value.strip() == "0"
-
-
-def _limits(text: str | None) -> dict[str, int | None]:
-    """Connections by host, as in `localhost:0,10.0.0.7:100`. None: not a number."""
-    found: dict[str, int | None] = {}
-    for each in (text or "").split(","):
-        host, colon, count = each.strip().rpartition(":")
-        if colon:
-            found[host.strip()] = int(count) if count.strip().isdigit() else None
-    return found
 
 
 def _addresses(host: str) -> set[str]:

@@ -112,8 +112,8 @@ class TopicRisks:
             return [risk._replace(why=f"{risk.why}; which topics inherit it is unknown") for risk in found]
         if not topics:
             found = [risk for risk in found if risk.name in _ALWAYS]
-        whom = _inherited_by([each.name for each in topics])
-        return [risk._replace(why=f"{risk.why}; {whom}") for risk in found]
+        names = tuple(each.name for each in topics)
+        return [risk._replace(why=f"{risk.why}; {_inherited_by(names)}", topics=names) for risk in found]
 
     def _too_few_replicas(self, key: ConfigKey, moved: Sequence[InheritedValue]) -> list[Risk]:
         topics = self._topics_inheriting(key)
@@ -126,7 +126,7 @@ class TopicRisks:
             return []
         names = [f"{each.name} ({each.replicas} replica{'' if each.replicas == 1 else 's'})" for each in stopped]
         why = f"{highest} replicas must be in sync, so producers with acks=all stop; {_inherited_by(names)}"
-        return [Risk(RiskName.MIN_INSYNC_REPLICAS, why)]
+        return [Risk(RiskName.MIN_INSYNC_REPLICAS, why, topics=tuple(each.name for each in stopped))]
 
     def _topics_inheriting(self, key: ConfigKey) -> list[_Topic] | None:
         if key.name not in self._inheriting:
