@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kconf.engine.policy.rules import NamePattern
+from kconf.engine.policy.selectors import NamePattern
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT, Table
 from kconf.spark.delta_tables import local
 from kconf.spark.transforms import effective, integrity

@@ -259,12 +259,13 @@ class SyncAdminClient(BaseAdminClient):
         alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
         *,
         validate_only: bool = False,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged."""
+        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
-        return self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        return self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
 
     def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
@@ -328,12 +329,13 @@ class SyncAdminClient(BaseAdminClient):
         self,
         alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
         *,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user."""
+        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
-        return self._send(AlterUserScramCredentials(alterations), timeout)
+        return self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
@@ -341,19 +343,21 @@ class SyncAdminClient(BaseAdminClient):
 
         return self._send(DescribeAcls(wanted), timeout)
 
-    def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error."""
+    def create_acls(
+        self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
+    ) -> Results[AclBinding, None]:
+        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
-        return self._send(CreateAcls(bindings), timeout)
+        return self._send(CreateAcls(bindings, reason=reason), timeout)
 
     def delete_acls(
-        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+        self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted."""
+        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import DeleteAcls
 
-        return self._send(DeleteAcls(filters), timeout)
+        return self._send(DeleteAcls(filters, reason=reason), timeout)
 
     # The journal (kconf servers)
 

@@ -20,6 +20,7 @@ from kconf.engine.configs.list_ops import combined
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.policy.topic_defaults import TopicDefaults
 from kconf.engine.topics.names import check_topic_name
 from kconf.errors import (
     ApiError,
@@ -194,7 +195,7 @@ class _Decision(NamedTuple):
         if self.node.check is not None:
             after = resolver.with_level(resulting, everywhere=not self.resource.name).effective
             self.node.check(BrokerChange(resolver.effective, after, resulting, self.alterations))
-        changes = self._settled(stored, resulting)
+        changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 
     def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
@@ -248,11 +249,24 @@ class _Decision(NamedTuple):
                 raise InvalidRequest(f"there is no operation {op}")
         return resulting
 
-    def _settled(self, stored: Overrides, resulting: dict[str, str], topic: Topic | None = None) -> list[Change]:
+    def _topic_defaults(self, resulting: Overrides) -> TopicDefaults:
+        """What topics inherit: a cluster default from all brokers that are decided for, else from this one."""
+        everywhere = not self.resource.name
+        resolvers = [self.node.resolver, *(self.node.others.values() if everywhere else ())]
+        levels = [(each, each.with_level(resulting, everywhere=everywhere)) for each in resolvers]
+        return TopicDefaults(levels, self.snapshot)
+
+    def _settled(
+        self,
+        stored: Overrides,
+        resulting: dict[str, str],
+        topic: Topic | None = None,
+        defaults: TopicDefaults | None = None,
+    ) -> list[Change]:
         """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
         if self.expected > -1:
             _check_expected(self.snapshot, self.resource, self.expected)
-        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic, defaults)
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:

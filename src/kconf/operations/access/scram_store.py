@@ -39,7 +39,10 @@ class StoredCredentials:
         return Results({user: each if isinstance(each, ApiError) else tuple(each) for user, each in found.items()})
 
     def alter_user_scram_credentials(
-        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
     ) -> Results[str, None]:
         requested = list(alterations)
         plan = plan_alter_credentials(
@@ -48,7 +51,7 @@ class StoredCredentials:
             [each for each in requested if isinstance(each, UserScramCredentialUpsertion)],
         )
         if plan.changes:
-            caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials")
+            caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials", reason=reason)
             pending = PendingCommit(caller, int(time.time() * 1000), plan.changes, plan.guards)
             (committed,) = self._store.commit([pending])
             if isinstance(committed, RevisionConflict):

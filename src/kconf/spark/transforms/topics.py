@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.engine.policy.rules import NamePattern
+from kconf.engine.policy.selectors import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
 from kconf.spark.transforms.topic_shapes import partitions_of, replication_of

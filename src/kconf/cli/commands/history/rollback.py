@@ -10,6 +10,7 @@ from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.history_output import add_history, milliseconds
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
+from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
 from kconf.cli.output.timestamps import TIME_HELP, is_epoch
 from kconf.errors import ApiError, ErrorCode
@@ -41,6 +42,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_history(parser)
     parser.add_argument("--to", metavar="TIME|REVISION", required=True, help=f"4711, or {TIME_HELP}")
+    add_usage(parser)
     add_change(parser)
     add_bulk(parser)
     add_target(parser)
