@@ -103,6 +103,11 @@ class Store(Protocol):
         """Whether the store responds. While it does not, the loaded state may be stale."""
         ...
 
+    @property
+    def keeps_fractions(self) -> bool:
+        """Whether a quota of 100.5 bytes per second can be stored: Kafka's brokers read whole numbers only."""
+        ...
+
     def join(self, member: ClusterMember) -> None:
         """Register this server with the other servers of this store, until it closes the store."""
         ...
@@ -175,6 +180,7 @@ class SingleServerMixin:
     """The parts of the contract that are trivial for a store with a single server."""
 
     faults = 0
+    keeps_fractions = True
     members: ClusterMembers = NO_MEMBERS
 
     def on_change(self, callback: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
-from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.codec.serde import decode_part, encode
 from kconf.protocol.headers import HEAD, LENGTH, Header, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
 from kconf.server.api import (
@@ -111,19 +111,19 @@ class Router:
             return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
         flexible = api.is_flexible(version)
         header = read_header(frame, flexible)
-        request = decode(api.request, version, flexible, frame, header.body)
+        request, end = decode_part(api.request, version, flexible, frame, header.body)
         self._context.counters.count_request(frame)
         self._context.quotas.record_client(connection.principal, header.client_id)
         dispatch = _Dispatch(api, header, request, self._context.counters)
         with dispatch:
-            result = HANDLERS[key](self._context, request, _api_request(connection, api, header))
+            result = HANDLERS[key](self._context, request, _api_request(connection, api, header, len(frame) - end))
             if inspect.iscoroutine(result):
                 return dispatch.later(result)
             dispatch.respond(result)
         return dispatch.response
 
 
-def _api_request(connection: ConnectionContext, api: Api, header: Header) -> ApiRequest:
+def _api_request(connection: ConnectionContext, api: Api, header: Header, surplus: int) -> ApiRequest:
     return ApiRequest(
         header.version,
         RequestContext(connection.principal, header.client_id, connection.host, api.name, header.correlation),
@@ -132,6 +132,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header) -> Api
         connection.authorize,
         connection.long_poll,
         connection.listener,
+        surplus,
     )
 
 
