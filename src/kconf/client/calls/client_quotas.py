@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kconf.client.calls.amounts import Amount, plain_quotas
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.model.quota import QuotaEntity, QuotaFilter
 
@@ -45,10 +46,10 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
     hint = _HINT
     batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
-    def __init__(
-        self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
-    ) -> None:
-        self.alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
+    def __init__(self, alterations: Mapping[QuotaEntity, Mapping[str, Amount]], *, validate_only: bool = False) -> None:
+        self.alterations = plain_quotas(
+            {QuotaEntity.of(dict(entity.parts)): each for entity, each in alterations.items()}
+        )
         super().__init__(self.alterations)
         self.validate_only = validate_only
 
