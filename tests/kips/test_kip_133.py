@@ -283,6 +283,16 @@ def test_a_committed_alteration_is_logged_without_its_values(own_server: KconfPr
     assert not any(each in log for each in ("987654321", "a-password", "topic:missing"))
 
 
+def test_a_refused_alteration_is_in_the_audit_log(own_admin: Admin) -> None:
+    """Alter 2: an invalid request is logged on the broker, here in the audit log."""
+    own_admin.create("orders")
+    own_admin.replace([((TOPIC, "orders"), {"segment.ms": "5"}), ((TOPIC, "orders"), {"segment.ms": "6"})])
+
+    found = own_admin.ask("ListAttempts", 0, after=0).attempts
+
+    assert [(each.resource_name, each.keys, each.outcome) for each in found] == [("orders", ["segment.ms"], 42)] * 2
+
+
 def test_an_empty_request_is_answered_with_nothing(admin: Admin) -> None:
     """AlterConfigs Response: one response per resource, so none for none."""
     assert admin.replace([]) == []
