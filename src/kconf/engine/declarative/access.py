@@ -30,7 +30,7 @@ ACL_TYPES: Final = {
 }
 OPERATIONS: Final = {each.name: each for each in Operation if each not in (Operation.UNKNOWN, Operation.ANY)}
 PATTERNS: Final = {each.name: each for each in (PatternType.LITERAL, PatternType.PREFIXED)}
-_FRACTION: Final = re.compile(r"[0-9]+\.[0-9]+", re.ASCII)
+_FRACTION: Final = re.compile(r"[0-9]+\.[0-9]+(?:E[0-9]+)?", re.ASCII)  # as quota_text writes it
 PERMISSIONS: Final = {each.name: each for each in (Permission.ALLOW, Permission.DENY)}
 
 

@@ -124,6 +124,8 @@ def test_a_fraction_that_kip_248_allows_is_no_difference() -> None:
     reading = ClusterState(quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 100.5}})
 
     assert told("quotas: [{user: alice, limits: {producer_byte_rate: 100.5}}]", reading) == []
+    large = ClusterState(quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 12345678.5}})
+    assert told("quotas: [{user: alice, limits: {producer_byte_rate: 1.23456785E7}}]", large) == []
     assert told("quotas: [{user: alice, limits: {producer_byte_rate: 100}}]", reading) == [
         ("set", "producer_byte_rate", "100.5", "100")
     ]
