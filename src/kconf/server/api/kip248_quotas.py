@@ -116,18 +116,23 @@ async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call
             requested = [_Requested(each.resource, None, [REASON_TOO_LONG] * len(each.quotas)) for each in requested]
         else:
             call = call.with_reason(request.reason)
-    good = [each for each in requested if each.alteration is not None]
-    outcomes = await _alter(context, [each.alteration for each in good if each.alteration], call, request.validate_only)
-    answers = {id(each): iter(some) for each, some in zip(good, outcomes, strict=True)}
+    planned = [each.alteration for each in requested if each.alteration is not None]
+    outcomes = iter(await _alter(context, planned, call, request.validate_only))
     results = []
     for each in requested:
-        codes = [next(answers[id(each)]) if quota is None else quota for quota in each.quotas]
+        codes = each.quotas if each.alteration is None else _completed(each.quotas, next(outcomes))
         _audit(context, each, codes, call, dry_run=request.validate_only)
         result = _altered(each.resource, codes)
-        if request.validate_only and each.alteration and not any(codes) and len(good) <= _MAX_WHAT_IF:
+        if request.validate_only and each.alteration and not any(codes) and len(planned) <= _MAX_WHAT_IF:
             result.shifts = _shifts(context, each.alteration)
         results.append(result)
     return AlterQuotasResponse(resources=results)
+
+
+def _completed(refused: Sequence[ApiError | None], planned: Sequence[ApiError | None]) -> list[ApiError | None]:
+    """The outcomes of all quotas of a resource, from those that were not planned and those that were."""
+    rest = iter(planned)
+    return [next(rest) if each is None else each for each in refused]
 
 
 class _Requested(NamedTuple):
