@@ -113,6 +113,11 @@ class Store(Protocol):
         """The generation that the last complete `poll_remote` or `load` belongs to: nothing of it was missed."""
         ...
 
+    @property
+    def keeps_fractions(self) -> bool:
+        """Whether a quota of 100.5 bytes per second can be stored: Kafka's brokers read whole numbers only."""
+        ...
+
     def join(self, member: ClusterMember) -> None:
         """Register this server with the other servers of this store, until it closes the store."""
         ...
@@ -187,6 +192,7 @@ class SingleServerMixin:
     faults = 0
     generation = 0
     polled_generation = 0
+    keeps_fractions = True
     members: ClusterMembers = NO_MEMBERS
 
     def on_change(self, callback: Callable[[], None]) -> None:

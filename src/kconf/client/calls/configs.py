@@ -7,6 +7,7 @@ import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
+from kconf.client.calls.amounts import plain_ops, plain_value
 from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
 from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
@@ -24,6 +25,12 @@ _I64 = struct.Struct(">q")
 _REVISION_TAG: Final = 40003
 _STALE_TAG: Final = 40005
 
+Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
+"""The keys to describe: of each resource, or the same of all."""
+
+ALTER_CONFIGS_IS_DEPRECATED: Final = (
+    "alter_configs is deprecated (KIP-339): it removes every key that is not given; use incremental_alter_configs"
+)
 NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces all values of a resource"
 
 
@@ -41,6 +48,9 @@ class DescribedConfigs(Results[Resource, View]):
         super().__init__(items)
         self.revision, self.stale = revision, stale
 
+    def __repr__(self) -> str:
+        return super().__repr__() if self.revision is None else f"{super().__repr__()} at revision {self.revision}"
+
 
 def node_of(resource: Resource) -> int:
     """The only broker that can answer for a resource, or ANY."""
@@ -50,6 +60,15 @@ def node_of(resource: Resource) -> int:
     return ANY
 
 
+def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resource, Sequence[str]]:
+    if isinstance(keys, str):
+        raise InvalidRequest(f"keys must be a list of names, or a mapping from resources to such lists: {keys!r}")
+    if keys is None or isinstance(keys, Mapping):
+        return keys or {}
+    names = list(keys)
+    return dict.fromkeys(resources, names) if names else {}
+
+
 class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
     name = "DescribeConfigs"
 
@@ -57,12 +76,12 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         self,
         resources: Iterable[Resource],
         *,
-        keys: Mapping[Resource, Sequence[str]] | None = None,
+        keys: Keys | None = None,
         synonyms: bool = False,
         documentation: bool = False,
     ) -> None:
         super().__init__(dict.fromkeys(resources))
-        self._keys = keys or {}
+        self._keys = _keys_of(self.items, keys)
         self._synonyms, self._documentation = synonyms, documentation
         self._readers: dict[tuple[int, int], EntryReader] = {}
         self._revisions: list[int] = []
@@ -166,7 +185,11 @@ class AlterConfigs(PerItemCall[Resource, None]):
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(configs)
-        self.configs, self.validate_only = configs, validate_only
+        self.configs: Mapping[Resource, Mapping[str, str]] = {
+            resource: {key: plain_value(resource.type, key, value) for key, value in each.items()}
+            for resource, each in configs.items()
+        }
+        self.validate_only = validate_only
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -202,7 +225,8 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         reason: str | None = None,
     ) -> None:
         super().__init__(alterations)
-        self.alterations, self.validate_only = alterations, validate_only
+        self.alterations = {resource: plain_ops(resource.type, each) for resource, each in alterations.items()}
+        self.validate_only = validate_only
         self._expected, self.reason = expected or {}, reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:

@@ -25,6 +25,7 @@ from kconf.engine.topics.names import check_topic_name
 from kconf.errors import (
     ApiError,
     GroupNotAuthorized,
+    InvalidConfig,
     InvalidRequest,
     InvalidUpdateVersion,
     KafkaError,
@@ -80,10 +81,14 @@ def plan_alter(
     node: AlterTarget,
     *,
     replace: bool,
+    known_deletions: bool = False,
     authorize: Authorize = allow_all,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[Outcomes]:
-    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
+    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes.
+
+    With `known_deletions` (KIP-21) a topic's key that is deleted must exist; Kafka's requests ignore unknown ones.
+    """
     outcomes: Outcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
@@ -94,7 +99,7 @@ def plan_alter(
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
-            made = _Decision(snapshot, node, *wish, replace, gate).changes(authorize)
+            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate).changes(authorize)
             if resource.type == ResourceType.BROKER and resource.name:
                 resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
         except KafkaError as error:
@@ -149,6 +154,7 @@ class _Decision(NamedTuple):
     alterations: Sequence[AlterConfigOp]
     expected: int
     replace: bool
+    known_deletions: bool
     gate: PolicyHooks
 
     def changes(self, authorize: Authorize) -> list[Change]:
@@ -173,6 +179,8 @@ class _Decision(NamedTuple):
         if not name:
             raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
         check_topic_name(name)
+        if self.known_deletions:
+            self._check_deletions(stored, keys)
         check_topic(resulting, stored, self.node.resolver)
         if name not in self.snapshot.topics:
             raise UnknownTopic(f"topic {name} does not exist")
@@ -234,6 +242,12 @@ class _Decision(NamedTuple):
         if refused:
             more = ", …" if len(refused) > _SHOWN_KEYS else ""
             raise NotAuthorized(f"only super users may change {', '.join(refused[:_SHOWN_KEYS])}{more}")
+
+    def _check_deletions(self, stored: Overrides, keys: ConfigDef) -> None:
+        """A key that is stored can be deleted even if this version does not know it."""
+        for op, name, _ in self.alterations:
+            if op == OpType.DELETE and name not in keys and name not in stored:
+                raise InvalidConfig(f"{name} is not a key of topics")
 
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""

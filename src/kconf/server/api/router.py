@@ -16,7 +16,7 @@ from typing import Any, Final
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
-from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.codec.serde import decode_part, encode
 from kconf.protocol.headers import HEAD, LENGTH, Header, ResponseTags, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
 from kconf.server.api import (
@@ -113,11 +113,13 @@ class Router:
             return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
         flexible = api.is_flexible(version)
         header = read_header(frame, flexible)
-        request = decode(api.request, version, flexible, frame, header.body)
+        request, end = decode_part(api.request, version, flexible, frame, header.body)
         self._context.counters.count_request(frame)
         self._context.quotas.record_client(connection.principal, header.client_id)
         dispatch = _Dispatch(api, header, request, self._context)
-        handler = partial(HANDLERS[key], self._context, request, _api_request(connection, api, header))
+        handler = partial(
+            HANDLERS[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
+        )
         with dispatch:
             is_open = self._gate.is_open(header)
             result = handler() if is_open else self._gate.answer(api, header, request, handler)
@@ -127,7 +129,7 @@ class Router:
         return dispatch.response
 
 
-def _api_request(connection: ConnectionContext, api: Api, header: Header) -> ApiRequest:
+def _api_request(connection: ConnectionContext, api: Api, header: Header, surplus: int) -> ApiRequest:
     return ApiRequest(
         header.version,
         RequestContext(connection.principal, header.client_id, connection.host, api.name, header.correlation),
@@ -136,6 +138,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header) -> Api
         connection.authorize,
         connection.long_poll,
         connection.listener,
+        surplus,
     )
 
 

@@ -42,6 +42,8 @@ _WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES, paths.DELETE_TOPICS, paths.J
 class ReadonlyZookeeperStore:
     """A store to which nothing can be committed."""
 
+    keeps_fractions = False  # brokers up to 3.9 fail to read them
+
     def __init__(self, url: str, session: Session, secrets: Secrets, facts: dict[str, bytes]) -> None:
         self.url = url
         self.cluster_id = read_cluster_id(facts[paths.CLUSTER_ID])

@@ -44,6 +44,8 @@ _PURGE_MARKS_INTERVAL: Final = 3600.0  # seconds
 class ZookeeperStore:
     """One server's view of a shared store."""
 
+    keeps_fractions = False  # brokers up to 3.9 fail to read them
+
     def __init__(self, url: str, session: Session, identity: StoreIdentity, secrets: Secrets) -> None:
         self.url = url
         self.cluster_id, self.epoch, store_key = identity
