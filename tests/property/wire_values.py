@@ -18,6 +18,7 @@ from kconf.protocol.codec.fields import (
     I16,
     I32,
     I64,
+    U16,
     UUID16,
     Array,
     Blob,
@@ -99,6 +100,7 @@ _TEXT = (
 _PRIMITIVES: dict[Primitive, st.SearchStrategy[Any]] = {
     BOOL: st.booleans(),
     F64: st.floats(allow_nan=False),
+    U16: st.integers(0, 0xFFFF),
     UUID16: st.binary(min_size=16, max_size=16),
     **{kind: st.integers(-(1 << 8 * kind.size - 1), (1 << 8 * kind.size - 1) - 1) for kind in (I8, I16, I32, I64)},
 }
@@ -139,6 +141,7 @@ _FULL: dict[Primitive, Callable[[int], Any]] = {
     UUID16: lambda n: n.to_bytes(16, "big"),
     I8: lambda n: n % 127 + 1,
     I16: lambda n: n * 7,
+    U16: lambda n: n * 7,
     I32: lambda n: n * 70_000,
     I64: lambda n: n * 70_000,
 }
