@@ -32,6 +32,7 @@ kconf topic list
 kconf describe topic:orders
 kconf describe topic:nowhere
 kconf describe topic:orders --key retention
+kconf topic list --where 'retention.ms>3d' --where partitions=6
 kconf set orders retention.ms=7d
 kconf describe topc:orders
 kconf set topic:orders retenton.ms=7d

@@ -57,7 +57,7 @@ def _creation_plan(admin: SyncAdminClient, topics: Mapping[str, NewTopic], polic
         counts = (topic.partitions, topic.replication_factor)
         if Resource.topic(name) not in failures:
             created = validated[name]
-            if created.num_partitions is not None and created.replication_factor is not None:
+            if not isinstance(created.details, ApiError):
                 counts = (created.num_partitions, created.replication_factor)
         changes.append(_creation(topic, *counts))
     plan = ChangePlan(changes, failures)

@@ -54,7 +54,7 @@ def history_tells_what_was_changed_by_whom_and_why(people: People) -> None:
     table = people(f"history topic:{name}").lines
     assert table[0].split()[0] == "TIME"
     assert "ticket 12" in table[2]
-    assert "is no time" in people.whole(f"history topic:{name} --since whenever", status=2)["message"]
+    assert "is not a time" in people.whole(f"history topic:{name} --since whenever", status=2)["message"]
     assert people.whole(f"history topic:{name} --source lake", status=2)["message"] == "here has no lake"
 
 

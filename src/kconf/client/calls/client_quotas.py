@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kconf.client.calls.amounts import Amount, plain_quotas
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.model.quota import QuotaEntity, QuotaFilter
 
@@ -47,12 +48,14 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
 
     def __init__(
         self,
-        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
         *,
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        self.alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
+        self.alterations = plain_quotas(
+            {QuotaEntity.of(dict(entity.parts)): each for entity, each in alterations.items()}
+        )
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
 

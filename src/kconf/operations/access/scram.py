@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kconf.configdef.sensitive import HIDDEN
-from kconf.errors import ApiError, ErrorCode
+from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import ChangePlan, PlannedChange
+from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS
 
 if TYPE_CHECKING:
     from kconf.errors import Results
@@ -37,22 +38,38 @@ class CredentialAdmin(Protocol):
     ) -> Results[str, None]: ...
 
 
+class NewPassword(NamedTuple):
+    """What to set. Without mechanisms or iterations the user keeps those it has.
+
+    A new user gets all mechanisms, and a new credential the fewest iterations that Kafka accepts.
+    """
+
+    user: str
+    password: str
+    mechanisms: Sequence[Mechanism] = ()
+    iterations: int | None = None
+
+
 def set_request(
-    credentials: CredentialAdmin,
-    user: str,
-    mechanisms: Sequence[Mechanism],
-    password: str,
-    iterations: int,
-    reason: str | None = None,
-) -> ChangeRequest:
-    """The password stays here: only what is derived from it is sent."""
+    credentials: CredentialAdmin, new: NewPassword, reason: str | None = None
+) -> tuple[ChangeRequest, list[Mechanism]]:
+    """The request, and the mechanisms for which the old password stays valid.
+
+    The password stays here: only what is derived from it is sent.
+    """
     from kconf.client.calls.scram import scram_upsertion
 
-    alterations = [scram_upsertion(user, each, password, iterations=iterations) for each in mechanisms]
-    present = _iterations(credentials, user)
-    changes = [_change(user, each, present, iterations=iterations) for each in mechanisms]
-    plan = ChangePlan(changes, {})
-    return _request("scram set", credentials, plan, alterations, f"set the password of {user}", reason)
+    if new.iterations is not None and not MIN_ITERATIONS <= new.iterations <= MAX_ITERATIONS:
+        raise ConfigurationError(f"--iterations takes {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
+    present = _iterations(credentials, new.user)
+    counts = {
+        each: new.iterations if new.iterations is not None else present.get(each, MIN_ITERATIONS)
+        for each in new.mechanisms or present or MECHANISMS.values()
+    }
+    alterations = [scram_upsertion(new.user, each, new.password, iterations=count) for each, count in counts.items()]
+    plan = ChangePlan([_change(new.user, each, present, iterations=count) for each, count in counts.items()], {})
+    request = _request("scram set", credentials, plan, alterations, f"set the password of {new.user}", reason)
+    return request, [each for each in present if each not in counts]
 
 
 def delete_request(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from kconf.engine.access.scram_credentials import describe_credentials, plan_alter_credentials
-from kconf.errors import ApiError, Results
+from kconf.errors import ApiError, Results, RevisionConflict
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
@@ -52,7 +52,10 @@ class StoredCredentials:
         )
         if plan.changes:
             caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials", reason=reason)
-            self._store.commit([PendingCommit(caller, int(time.time() * 1000), plan.changes, plan.guards)])
+            pending = PendingCommit(caller, int(time.time() * 1000), plan.changes, plan.guards)
+            (committed,) = self._store.commit([pending])
+            if isinstance(committed, RevisionConflict):
+                raise committed
         return Results(dict(plan.outcome))
 
 

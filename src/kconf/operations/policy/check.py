@@ -146,9 +146,11 @@ def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Poli
     from kconf.engine.policy.rules import Subject
 
     configs = {key: value for key, value in topic.configs if value is not None}
-    entries = created.config.entries if created.config is not None else ()
-    values = {**{each.name: each.value for each in entries if each.value}, **configs}
-    shape = created.num_partitions, created.replication_factor
+    shape: TopicCounts = None, None
+    values = configs
+    if not isinstance(created.details, ApiError):
+        shape = created.num_partitions, created.replication_factor
+        values = {**{each.name: each.value for each in created.config.entries if each.value}, **configs}
     return verdict_of(rules.judge(Subject(Resource.topic(topic.name), values, configs, *shape)))
 
 
