@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.admin import BROKER, CLIENT_METRICS, GROUP, SET, TOPIC, Admin
+from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin
 from tests.support.process import KconfProcess
 
 ROOT = Path(__file__).parents[2]
@@ -135,3 +135,25 @@ def test_the_properties_of_the_client_are_read(server: KconfProcess, rules: Path
 @pytest.mark.parametrize("words", [[], ["check"], ["test"]])
 def test_a_command_that_lacks_something_is_asked_for_wrongly(words: list[str]) -> None:
     assert kconf(*words).returncode == 2
+
+
+def test_test_judges_what_topics_inherit_and_the_risks_that_they_have(server: KconfProcess, rules: Path) -> None:
+    rules.write_text(
+        "rules:\n"
+        "  - {id: jitter, selector: {type: topic, except: ['long', 'mine.*']}, key: segment.jitter.ms,"
+        " condition: {max: 1s}}\n"
+        "  - {id: few, selector: topic, forbid: min-insync-replicas}\n"
+    )
+    with Admin(server.bootstrap) as admin:
+        admin.alter((BROKER, ""), ("log.roll.jitter.ms", SET, "5000"))
+        admin.alter((TOPIC, "plain"), ("segment.jitter.ms", SET, "1"), ("min.insync.replicas", SET, "2"))
+
+        done = kconf("test", rules, "-b", server.bootstrap)
+
+        admin.alter((BROKER, ""), ("log.roll.jitter.ms", DELETE, None))
+        admin.alter((TOPIC, "plain"), ("segment.jitter.ms", DELETE, None), ("min.insync.replicas", DELETE, None))
+    risk, inherited = findings(done)
+    assert risk.startswith("topic:plain: error: min-insync-replicas is forbidden: 2 replicas must be in sync and")
+    assert inherited.startswith("broker:1: error: topics without a value of their own inherit it from broker:1: ")
+    assert inherited.endswith("segment.jitter.ms is 5000, and must be at most 1s (rule jitter)")
+    assert done.stderr.endswith("judged by 2 rules: 2 errors, 0 warnings\n")

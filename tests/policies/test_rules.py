@@ -42,6 +42,9 @@ rules:
   - {id: all, selector: brokers, key: log.retention.ms, condition: {min: 1h}}
   - {id: group, selector: group, key: consumer.session.timeout.ms, condition: {min: 46s}}
   - {id: metrics, selector: client-metrics:big.*, key: interval.ms, condition: {min: 10s}}
+  - {id: clean, selector: topic, forbid: [unclean-leader-election, compaction], message: keep what is acknowledged}
+  - {id: lab, selector: "topic:lab.*", allow: unclean-leader-election}
+  - {id: door, selector: broker, forbid: lockout}
 """
 
 
@@ -227,3 +230,52 @@ def test_rules_for_alterations_and_a_class_for_creations(rules: Path) -> None:
 
         assert codes(said) == [0, 44, 44]
         assert admin.alter((TOPIC, "a"), ("segment.ms", SET, "10001")).error_code == 44
+
+
+@pytest.mark.parametrize("place", [(BROKER, ""), (BROKER, "1")])
+def test_a_default_is_judged_as_what_topics_inherit(admin: Admin, place: Place) -> None:
+    """log.retention.ms is retention.ms of every topic without its own, also of those to come."""
+    refused = admin.alter(place, ("log.retention.ms", SET, "172800000"))
+
+    assert refused.error_code == 44
+    words = "" if place[1] else "brokers"
+    assert f"topics without a value of their own inherit it from {words or 'broker:1'}: not so long" in (
+        refused.error_message
+    )
+    assert admin.alter(place, ("log.retention.ms", SET, "7200000"), dry=True).error_code == 0
+    assert admin.alter(place, ("log.segment.bytes", SET, "2097152"), dry=True).error_code == 0
+
+
+def test_a_rule_about_some_topics_binds_the_default_while_they_inherit_it(admin: Admin, topic: str) -> None:
+    name = f"gold.{topic.lower()}"
+    default = ("min.insync.replicas", SET, "2")
+    assert admin.alter((BROKER, ""), default, dry=True).error_code == 0
+    admin.create(name)
+
+    refused = admin.alter((BROKER, ""), default, dry=True)
+    admin.alter((TOPIC, name), ("min.insync.replicas", SET, "1"))
+    allowed = admin.alter((BROKER, ""), default, dry=True)
+
+    assert (refused.error_code, allowed.error_code) == (44, 0)
+    assert f"topic:{name} inherits it: min.insync.replicas is 2" in refused.error_message
+
+
+def test_a_risk_is_forbidden_or_allowed_by_its_name(admin: Admin, topic: str) -> None:
+    name, lab = topic.lower(), f"lab.{topic.lower()}"
+    admin.create(name, lab)
+    unclean = ("unclean.leader.election.enable", SET, "true")
+
+    refused = admin.alter((TOPIC, name), unclean)
+    assert refused.error_code == 44
+    assert refused.error_message.startswith(
+        "keep what is acknowledged: unclean-leader-election is forbidden: a replica"
+    )
+    assert admin.alter((TOPIC, lab), unclean).error_code == 0
+    assert admin.alter((TOPIC, name), ("cleanup.policy", SET, "compact")).error_code == 44
+    assert admin.alter((TOPIC, name), ("cleanup.policy", SET, "delete")).error_code == 0
+    assert codes(admin.create(f"{name}-new", configs={unclean[0]: "true"})) == [44]
+    assert admin.alter((BROKER, ""), unclean).error_code == 44
+    assert admin.alter((BROKER, ""), ("max.connections.per.ip.overrides", SET, "127.0.0.1:0")).error_code == 44
+    assert (
+        admin.alter((BROKER, ""), ("max.connections.per.ip.overrides", SET, "127.0.0.1:100"), dry=True).error_code == 0
+    )

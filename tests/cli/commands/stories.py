@@ -295,6 +295,8 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
         "  - {id: short, selector: 'topic:*', key: segment.ms, condition: {min: 1h}, message: too short}\n"
         "  - {id: few, selector: 'topic:*', key: partitions, condition: {max: 3}}\n"
         "  - {id: odd, selector: 'topic:*', key: segment.bytes, condition: {min: 2MiB}, severity: warn}\n"
+        "  - {id: clean, selector: topic, forbid: [unclean-leader-election, message-size]}\n"
+        f"  - {{id: mine, selector: 'topic:{name}', allow: message-size}}\n"
     )
     people.add_context("ruled", policy=str(policy))
 
@@ -309,6 +311,15 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
     many = people.items(f"topic create {a_name()} --partitions 4 --replication-factor 1 -C ruled", status=1)
     assert many[0]["error"] == "POLICY_VIOLATION"
     assert people.items(f"topic grow {name} --partitions 4 -C ruled", status=1)[0]["error"] == "POLICY_VIOLATION"
+    default = people.items("set broker:default log.roll.ms=1m -C ruled --dry-run", status=1)
+    assert default[0]["error"] == "POLICY_VIOLATION"
+    assert "topics without a value of their own inherit it from brokers: too short" in default[0]["message"]
+    unclean = f"set topic:{name} unclean.leader.election.enable=true -C ruled --dry-run"
+    forbidden = people.items(f"{unclean} --allow-risk unclean-leader-election", status=1)
+    assert "unclean-leader-election is forbidden" in forbidden[0]["message"]
+    assert people.items("set broker:default unclean.leader.election.enable=true -C ruled --dry-run", status=1)
+    people(f"set topic:{name} max.message.bytes=1MB -C ruled")
+    people(f"unset topic:{name} max.message.bytes -C ruled")
     people(f"topic grow {name} --partitions 3 -C ruled")
     people(f"set topic:{name} segment.ms=1m")
     until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "60000", "segment.bytes": "1048576"})

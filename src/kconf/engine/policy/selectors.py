@@ -82,7 +82,8 @@ class RuleSelector:
     @property
     def is_general(self) -> bool:
         """Whether it is about every resource of its type, also those to come, but for exceptions."""
-        return not self.names.patterns and not self.labels
+        patterns = self.names.patterns
+        return not self.labels and (not patterns or any(each.text == "*" for each in patterns))
 
     @cached_property
     def _spared(self) -> Names:

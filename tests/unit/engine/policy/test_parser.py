@@ -271,9 +271,9 @@ def test_the_example_is_right() -> None:
 
 
 def test_the_how_to_is_right() -> None:
-    """Its first YAML block is a policy, the second a selector; its Python block is a policy class."""
+    """Its YAML blocks are a policy, a selector, and rules about risks; its Python block is a policy class."""
     text = (EXAMPLE.parents[1] / "docs" / "how-to" / "write-a-policy.md").read_text()
-    policy, selector = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    policy, selector, risks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     made: dict[str, Any] = {}
     exec(code, made)
@@ -281,6 +281,7 @@ def test_the_how_to_is_right() -> None:
     careful.configure({})
 
     read_rules(policy, CATALOGUE)
+    assert read_rules(risks, CATALOGUE).count == 3
     labels = policy[: policy.index("rules:")]
     read_rules(f"{labels}rules: [{{id: x, {selector.strip()}, key: name, condition: {{equals: orders}}}}]", CATALOGUE)
     with pytest.raises(PolicyViolation, match="may have 12 partitions"):
