@@ -320,6 +320,12 @@ class BrokerNotAvailable(KafkaError):
     code = ErrorCode.BROKER_NOT_AVAILABLE
 
 
+class MismatchedEndpointType(KafkaError):
+    """114: a controller where a broker is needed, or the other way round (KIP-919)."""
+
+    code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+
+
 class AuthenticationFailed(KafkaError):
     """58, and in a client also a certificate that one of the two sides does not accept."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.base import Call
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
@@ -43,6 +44,10 @@ class AdminClient(KconfMethods):
     def _create_pool(self) -> None:
         self._cluster = ClusterMetadata(self._settings)
         self._pool = AsyncConnectionPool(self._settings)
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     async def __aenter__(self) -> Self:
         return self
@@ -252,12 +257,13 @@ class AdminClient(KconfMethods):
         alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
         *,
         validate_only: bool = False,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged."""
+        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
-        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
 
     async def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
@@ -321,12 +327,13 @@ class AdminClient(KconfMethods):
         self,
         alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
         *,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user."""
+        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
-        return await self._send(AlterUserScramCredentials(alterations), timeout)
+        return await self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
@@ -335,17 +342,17 @@ class AdminClient(KconfMethods):
         return await self._send(DescribeAcls(wanted), timeout)
 
     async def create_acls(
-        self, bindings: Iterable[AclBinding], *, timeout: float | None = None
+        self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error."""
+        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
-        return await self._send(CreateAcls(bindings), timeout)
+        return await self._send(CreateAcls(bindings, reason=reason), timeout)
 
     async def delete_acls(
-        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+        self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted."""
+        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import DeleteAcls
 
-        return await self._send(DeleteAcls(filters), timeout)
+        return await self._send(DeleteAcls(filters, reason=reason), timeout)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.base import Call
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
@@ -44,6 +45,10 @@ class SyncAdminClient(SyncKconfMethods):
         self._cluster = ClusterMetadata(self._settings)
         self._pool = SyncConnectionPool(self._settings)
         self._lock = RLock()
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     def __enter__(self) -> Self:
         return self
@@ -254,12 +259,13 @@ class SyncAdminClient(SyncKconfMethods):
         alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
         *,
         validate_only: bool = False,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged."""
+        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
-        return self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        return self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
 
     def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
@@ -323,12 +329,13 @@ class SyncAdminClient(SyncKconfMethods):
         self,
         alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
         *,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user."""
+        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
-        return self._send(AlterUserScramCredentials(alterations), timeout)
+        return self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
@@ -336,16 +343,18 @@ class SyncAdminClient(SyncKconfMethods):
 
         return self._send(DescribeAcls(wanted), timeout)
 
-    def create_acls(self, bindings: Iterable[AclBinding], *, timeout: float | None = None) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error."""
+    def create_acls(
+        self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
+    ) -> Results[AclBinding, None]:
+        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
-        return self._send(CreateAcls(bindings), timeout)
+        return self._send(CreateAcls(bindings, reason=reason), timeout)
 
     def delete_acls(
-        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+        self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted."""
+        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import DeleteAcls
 
-        return self._send(DeleteAcls(filters), timeout)
+        return self._send(DeleteAcls(filters, reason=reason), timeout)

@@ -10,6 +10,7 @@ from kconf.model.resource import INTERNAL_TOPICS, Resource
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import TOPIC, ChangePlan, PlannedChange
 from kconf.operations.policy.check import check_creation, check_growth, load_policy, with_verdicts
+from kconf.operations.risks.data_loss import TOPIC_DELETED
 from kconf.operations.selectors import Selector, is_one_resource, parse_selector, resolve
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector], reason
 
 def _deletion(resource: Resource, topic: TopicDescription) -> PlannedChange:
     old = _counts_text(len(topic.partitions), replication_factor(topic))
-    loss = "the topic and its data"
-    return PlannedChange(resource, "", _journal_text(topic), None, "delete", old, None, loss=loss, kind=TOPIC)
+    before = _journal_text(topic)
+    return PlannedChange(resource, "", before, None, "delete", old, None, risks=TOPIC_DELETED, kind=TOPIC)
 
 
 def _journal_text(topic: TopicDescription) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from kconf.configdef.broker import BROKER
-from kconf.configdef.server_settings import check_settings
+from kconf.configdef.server_settings import FILE_DIRECTORIES, check_settings, text_setting
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
+from kconf.security.allowed_files import AllowedFiles
 from kconf.util.java_properties import read_properties
 
 ALTER_POLICY: Final = "alter.config.policy.class.name"
@@ -22,6 +23,7 @@ _PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by 
 _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.topics.policy.class.name": CREATE_POLICY}
 """KIP-133's spelling of the key, and the same slip for the other one: a policy that is ignored allows everything."""
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
+_STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -59,6 +61,13 @@ def node_id(static: Mapping[str, str]) -> int:
         raise ConfigurationError(str(error)) from None
     assert isinstance(number, int)
     return number
+
+
+def allowed_files(static: Mapping[str, str]) -> AllowedFiles:
+    """The files that dynamic broker configs may name."""
+    directories = (each.strip() for each in text_setting(static, FILE_DIRECTORIES).split(","))
+    paths = (value.strip() for name, value in static.items() if name.endswith(_STORE_LOCATIONS))
+    return AllowedFiles.of(filter(None, directories), filter(None, paths))
 
 
 def check_static(static: Mapping[str, str]) -> None:

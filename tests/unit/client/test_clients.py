@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -20,11 +21,11 @@ import kconf
 from kconf import (
     AdminClient,
     AlterConfigOp,
+    AuthenticationFailed,
     ConfigurationError,
     ConnectionFailed,
     ErrorCode,
     InvalidRequest,
-    KconfError,
     NewTopic,
     OAuthBearer,
     OpType,
@@ -36,6 +37,7 @@ from kconf import (
     TopicNotAuthorized,
     UnsupportedVersion,
 )
+from kconf.client.transport import asyncio_pool, failures
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
@@ -81,7 +83,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
     assert public(AdminClient) == public(SyncAdminClient)
     assert inspect.signature(AdminClient) == inspect.signature(SyncAdminClient)
-    ours = {name for name in public(AdminClient) if name not in ("from_properties", "watch_changes")}
+    ours = {name for name in public(AdminClient) if name not in ("from_properties", "watch_changes", "follow")}
     assert all(inspect.iscoroutinefunction(getattr(AdminClient, name)) for name in ours)
     assert not any(inspect.iscoroutinefunction(getattr(SyncAdminClient, name)) for name in ours)
 
@@ -99,7 +101,10 @@ def test_the_methods_of_both_clients_do_the_same() -> None:
         nodes = [node for tree in trees if isinstance(tree, ast.ClassDef) for node in tree.body]
         methods = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
         return {
-            each.name: [ast.unparse(Sync().visit(line)).replace("watch_sync", "watch") for line in each.body]
+            each.name: [
+                ast.unparse(Sync().visit(line)).replace("watch_sync", "watch").replace("follow_sync", "follow")
+                for line in each.body
+            ]
             for each in methods
             if not each.name.startswith("_") and each.name != "close"
         }
@@ -308,11 +313,25 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
             driver(kind, address) as admin,
-            pytest.raises(RequestTimedOut, match=f"DescribeConfigs was not sent: no connection to {address}") as raised,
+            pytest.raises(RequestTimedOut) as raised,
         ):
             retention(admin, timeout=0.2)
 
-    assert not raised.value.sent
+    said = f"DescribeConfigs was not sent: {address} accepts connections but did not answer in time; is it Kafka?"
+    assert (str(raised.value), raised.value.sent) == (said, False)
+
+
+def test_a_silent_port_is_not_waited_for_without_a_word(
+    kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in (failures, asyncio_pool):
+        monkeypatch.setattr(module, "SILENT_AFTER", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with driver(kind, address) as admin, pytest.raises(RequestTimedOut):
+            retention(admin, timeout=2.0)
+
+    assert f"still waiting for {address}, which has not answered; is it Kafka?" in caplog.messages
 
 
 def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
@@ -373,8 +392,36 @@ def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broke
         assert retention(admin) == "5"
 
 
-@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x46", b""])
-def test_what_is_no_broker_is_told(kind: str, said: bytes) -> None:
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a web server answers here, not Kafka"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS, and this client does not"),
+        (b"", "Kafka"),
+    ],
+)
+def test_what_is_no_broker_is_told(kind: str, said: bytes, told: str) -> None:
+    with (
+        answering(said) as address,
+        driver(kind, address, timeout=3) as admin,
+        pytest.raises(ConnectionFailed, match=f"{address}.*{told}"),
+    ):
+        retention(admin)
+
+
+@pytest.mark.parametrize("said", [b"", b"\0\0\0\4plain"])
+def test_a_listener_without_tls_is_told(kind: str, said: bytes) -> None:
+    with (
+        answering(said) as address,
+        driver(kind, address, properties={"security.protocol": "SSL"}) as admin,
+        pytest.raises((AuthenticationFailed, ConnectionFailed), match=f"{address}: .*(without TLS|not TLS)"),
+    ):
+        retention(admin, timeout=3)
+
+
+@contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of a server that sends these bytes and closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -388,9 +435,7 @@ def test_what_is_no_broker_is_told(kind: str, said: bytes) -> None:
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with driver(kind, address, timeout=3) as admin, pytest.raises(KconfError, match=r"Kafka|TLS"):
-            retention(admin)
+        yield f"127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
 
 

@@ -46,12 +46,18 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
     hint = _HINT
     batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
-    def __init__(self, alterations: Mapping[QuotaEntity, Mapping[str, Amount]], *, validate_only: bool = False) -> None:
+    def __init__(
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
+        *,
+        validate_only: bool = False,
+        reason: str | None = None,
+    ) -> None:
         self.alterations = plain_quotas(
             {QuotaEntity.of(dict(entity.parts)): each for entity, each in alterations.items()}
         )
         super().__init__(self.alterations)
-        self.validate_only = validate_only
+        self.validate_only, self.reason = validate_only, reason
 
     def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
@@ -67,7 +73,8 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
             )
             for each in items
         ]
-        return AlterClientQuotasRequest(entries, self.validate_only)
+        reason = self.reason if node.is_kconf and version >= 1 else None
+        return AlterClientQuotasRequest(entries, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> CallResult:
         body = self.body(version, frame, start)

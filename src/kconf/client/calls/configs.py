@@ -23,6 +23,7 @@ _SIZE = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 _I64 = struct.Struct(">q")
 _REVISION_TAG: Final = 40003
+_STALE_TAG: Final = 40005
 
 Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
 """The keys to describe: of each resource, or the same of all."""
@@ -34,13 +35,18 @@ NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces 
 
 
 class DescribedConfigs(Results[Resource, View]):
-    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it."""
+    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it.
 
-    __slots__ = ("revision",)
+    `stale`: a server said that it may miss changes of other servers, since it has no session with the store.
+    """
 
-    def __init__(self, items: Mapping[Resource, View | ApiError], revision: int | None = None) -> None:
+    __slots__ = ("revision", "stale")
+
+    def __init__(
+        self, items: Mapping[Resource, View | ApiError], revision: int | None = None, *, stale: bool = False
+    ) -> None:
         super().__init__(items)
-        self.revision = revision
+        self.revision, self.stale = revision, stale
 
     def __repr__(self) -> str:
         return super().__repr__() if self.revision is None else f"{super().__repr__()} at revision {self.revision}"
@@ -79,6 +85,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         self._synonyms, self._documentation = synonyms, documentation
         self._readers: dict[tuple[int, int], EntryReader] = {}
         self._revisions: list[int] = []
+        self._stale = False
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -145,13 +152,14 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             size, p = read_uvarint(data, p)
             if tag == _REVISION_TAG and size == 8:
                 self._revisions.append(_I64.unpack_from(data, p)[0])
+            self._stale = self._stale or (tag == _STALE_TAG and data[p : p + size] == b"\x01")
             p += size
         if p > len(data):
             raise Malformed("is cut off")
 
     def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
         # Responses may come from several snapshots. Compare-and-set is only safe with the oldest.
-        return DescribedConfigs(outcomes, min(self._revisions, default=None))
+        return DescribedConfigs(outcomes, min(self._revisions, default=None), stale=self._stale)
 
 
 _TYPES = {int(each): each for each in ResourceType}

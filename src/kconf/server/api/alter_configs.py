@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kconf.engine.configs.alter import Outcomes, plan_alter
-from kconf.engine.policy.hooks import PolicyHooks
+from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.errors import ApiError, ErrorCode, StoreError
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.plan import Plan
@@ -73,11 +73,13 @@ async def alter(
 ) -> Outcomes:
     """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
 
-    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
+    brokers = [each for each in requested if each.resource.type == ResourceType.BROKER]
+
+    def planned(state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks) -> Plan[Outcomes]:
         return plan_alter(
             state.snapshot,
-            requested,
-            context.node(state),
+            wanted,
+            context.node(state, call.caller.principal, check),
             replace=replace,
             known_deletions=known_deletions,
             authorize=call.authorize,
@@ -85,17 +87,25 @@ async def alter(
         )
 
     outcomes: Outcomes
-    try:
-        outcomes = await context.service.submit(plan, call.caller, context.policies, validate_only=validate_only)
-    except StoreError as error:
-        outcomes = [store_error(error)] * len(requested)
+    with context.security.start_check() as check:
+        try:
+            if brokers:
+                await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
+            outcomes = await context.service.submit(
+                lambda state, hooks: planned(state, requested, hooks),
+                call.caller,
+                context.policies,
+                validate_only=validate_only,
+            )
+        except StoreError as error:
+            outcomes = [store_error(error)] * len(requested)
+        if not validate_only:
+            # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
+            for each, outcome in zip(requested, outcomes, strict=True):
+                if outcome is None and each.resource.type == ResourceType.BROKER:
+                    context.security.reread(check, {op.key for op in each.alterations})
     if validate_only or any(outcomes):
         audit(context, call, requested, outcomes, dry_run=validate_only)
-    if not validate_only:
-        # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
-        for each, outcome in zip(requested, outcomes, strict=True):
-            if outcome is None and each.resource.type == ResourceType.BROKER:
-                context.certificates.keys_set({op.key for op in each.alterations})
     return outcomes
 
 
