@@ -103,6 +103,16 @@ def test_a_quota_set_on_one_server_is_in_force_on_another(serve: Serve) -> None:
         until(lambda: admin.describe_client_quotas() == {}, SOON)
 
 
+def test_a_quota_that_a_broker_could_not_read_is_refused(serve: Serve) -> None:
+    """KIP-248's quotas are doubles; a broker of 3.9 fails over a rate in bytes with a fraction."""
+    entity = QuotaEntity.of({"user": "alice"})
+    with SyncAdminClient(serve(1).bootstrap) as admin:
+        done = admin.alter_quotas({entity: {"producer_byte_rate": 100.5, "request_percentage": 12.5}})
+
+        assert "must be a whole number" in (done.failures[entity].message or "")
+        assert admin.describe_client_quotas() == {entity: {"request_percentage": 12.5}}
+
+
 @pytest.mark.parametrize("secret", [None, "encoder-secret"])
 def test_passwords_are_not_readable_in_zookeeper_and_come_back(
     serve: Serve, znodes: KazooClient, secret: str | None

@@ -16,7 +16,7 @@ from kconf.client.transport.asyncio_pool import AsyncConnectionPool
 from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff
-from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
+from kconf.errors import KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.amounts import Amount
     from kconf.client.calls.base import Call
     from kconf.client.calls.configs import DescribedConfigs, Keys
-    from kconf.client.follow import Follow
     from kconf.client.journal.base import CallSequence
-    from kconf.client.kraft.checkpoint import Checkpoint
     from kconf.client.transport.revisions import ClientRevision
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -358,18 +356,3 @@ class AdminClient(KconfMethods):
         from kconf.client.calls.acls import DeleteAcls
 
         return await self._send(DeleteAcls(filters, reason=reason), timeout)
-
-    # The metadata log (controllers)
-
-    def follow(self, after: int | Checkpoint | None = None, *, cluster: str | None = None) -> Follow:
-        """Every change after this offset of the metadata log, or from now on, by whatever tool it was made.
-
-        For a client of controllers (`bootstrap_controllers`). It takes the right CLUSTER_ACTION on the cluster, which
-        is as strong as a super user's: use a credential of its own. Raises JournalTrimmed if the log does not reach
-        back to an offset; from a `Checkpoint` it continues with the difference.
-        """
-        from kconf.client.follow import Follow
-
-        if not self._settings.bootstrap.controllers:
-            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
-        return Follow(self._settings, after, cluster)

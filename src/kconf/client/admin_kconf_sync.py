@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kconf.client.base import BaseAdminClient
+from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from kconf.client.calls.base import Call
     from kconf.client.calls.changes import ChangePage, DescribedAt
+    from kconf.client.follow_sync import Follow
+    from kconf.client.kraft.checkpoint import Checkpoint
     from kconf.client.watch_sync import Watch
     from kconf.errors import Results
     from kconf.model.entity import ConfigEntity, EntityAlteration
@@ -64,6 +67,19 @@ class SyncKconfMethods(BaseAdminClient):
 
         client = self._from_settings(self._settings)
         return Watch(FeedPosition(after, about, self._settings), client._send, client.close)
+
+    def follow(self, after: int | Checkpoint | None = None, *, cluster: str | None = None) -> Follow:
+        """Every change after this offset of the metadata log, or from now on, by whatever tool it was made.
+
+        For a client of controllers (`bootstrap_controllers`). It takes the right CLUSTER_ACTION on the cluster, which
+        is as strong as a super user's: use a credential of its own. Raises JournalTrimmed if the log does not reach
+        back to an offset; from a `Checkpoint` it continues with the difference.
+        """
+        from kconf.client.follow_sync import Follow
+
+        if not self._settings.bootstrap.controllers:
+            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
+        return Follow(self._settings, after, cluster)
 
     def describe_configs_at(
         self,
