@@ -37,7 +37,7 @@ from kconf.model.journal import RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import Store
+from kconf.store.base import SingleServerMixin, Store
 
 log = getLogger(__name__)
 
@@ -97,6 +97,7 @@ class Service:
     ) -> None:
         self.store = store
         self.node_id = node_id
+        self.can_be_stale = not isinstance(store, SingleServerMixin)
         self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
         self.changes = 0
@@ -108,6 +109,7 @@ class Service:
         self._read_only = read_only
         self._ignore_broker_configs = ignore_broker_configs  # those of the store: `kconf serve --recover`
         self._remote_changed = False  # other servers may have committed something
+        self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
         self._clock = clock
         self._latest = 0  # the time of the last revision
         self._subscribers: list[Subscriber] = []
@@ -125,6 +127,7 @@ class Service:
         self.store.on_change(self._store_changed)
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
+        self._generation = self.store.polled_generation
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
         self._latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
@@ -138,6 +141,12 @@ class Service:
             await asyncio.gather(self._writer, return_exceptions=True)
         await self._in_thread(self.store.close)
         self._thread.shutdown()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether changes of other servers may be missing: the store is out of reach, or was and is being read."""
+        store = self.store
+        return not store.is_reachable or store.generation != self._generation
 
     def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> None:
         """Call this with every commit, after it became visible and before its caller gets the outcome."""
@@ -232,6 +241,7 @@ class Service:
             if remote:
                 self.remote_revisions += len(remote)
                 self._apply(remote, None)
+            self._generation = self.store.polled_generation
 
     async def _linger(self) -> None:
         """Callers that got their outcomes together often come back together: wait for them, for a few turns.
@@ -272,6 +282,8 @@ class Service:
             self._apply(sorted([*committed, *remote], key=lambda each: each.number), None)
         elif committed:
             self._apply(committed, final)
+        if commits:
+            self._generation = self.store.polled_generation
         self._respond(revisions)
 
     def _commit(

@@ -102,6 +102,7 @@ class ApiRequest:
     authorize: Authorize = allow_all
     long_poll: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
+    surplus: int = 0  # bytes after the body
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""

@@ -20,6 +20,7 @@ from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
 from kconf.server.context import ServerContext
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
+from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
 from kconf.server.network.connection_registry import ConnectionRegistry
@@ -99,6 +100,7 @@ class Server:
             raise
         self.port = self.listeners[0].port
         service.subscribe(self.context.security.on_commit)
+        service.subscribe(ChangeLog().on_commit)
         self._start(self.registry.close_idle(), "idle connections")
         if self.archiver is not None:
             self.archiver.start()

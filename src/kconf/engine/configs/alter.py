@@ -20,10 +20,12 @@ from kconf.engine.configs.list_ops import combined
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.policy.topic_defaults import TopicDefaults
 from kconf.engine.topics.names import check_topic_name
 from kconf.errors import (
     ApiError,
     GroupNotAuthorized,
+    InvalidConfig,
     InvalidRequest,
     InvalidUpdateVersion,
     KafkaError,
@@ -79,10 +81,14 @@ def plan_alter(
     node: AlterTarget,
     *,
     replace: bool,
+    known_deletions: bool = False,
     authorize: Authorize = allow_all,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[Outcomes]:
-    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
+    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes.
+
+    With `known_deletions` (KIP-21) a topic's key that is deleted must exist; Kafka's requests ignore unknown ones.
+    """
     outcomes: Outcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
@@ -94,7 +100,7 @@ def plan_alter(
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
-            made = _Decision(snapshot, node, *wish, replace, gate, start).changes(authorize)
+            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
             resource = _canonical(resource)  # "01" is broker 1, whose revision counts
             if resource in (Resource.broker(node.id), Resource.brokers()):
                 start = _after(start, made, everywhere=not resource.name)
@@ -160,6 +166,7 @@ class _Decision(NamedTuple):
     alterations: Sequence[AlterConfigOp]
     expected: int
     replace: bool
+    known_deletions: bool
     gate: PolicyHooks
     start: ConfigResolver
 
@@ -185,6 +192,8 @@ class _Decision(NamedTuple):
         if not name:
             raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
         check_topic_name(name)
+        if self.known_deletions:
+            self._check_deletions(stored, keys)
         check_topic(resulting, stored, self.node.resolver)
         if name not in self.snapshot.topics:
             raise UnknownTopic(f"topic {name} does not exist")
@@ -207,7 +216,7 @@ class _Decision(NamedTuple):
         if self.node.check is not None:
             after = self.start.with_level(resulting, everywhere=not self.resource.name).effective
             self.node.check(BrokerChange(self.start.effective, after, resulting, self.alterations))
-        changes = self._settled(stored, resulting)
+        changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 
     def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
@@ -247,6 +256,12 @@ class _Decision(NamedTuple):
             more = ", …" if len(refused) > _SHOWN_KEYS else ""
             raise NotAuthorized(f"only super users may change {', '.join(refused[:_SHOWN_KEYS])}{more}")
 
+    def _check_deletions(self, stored: Overrides, keys: ConfigDef) -> None:
+        """A key that is stored can be deleted even if this version does not know it."""
+        for op, name, _ in self.alterations:
+            if op == OpType.DELETE and name not in keys and name not in stored:
+                raise InvalidConfig(f"{name} is not a key of topics")
+
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
         resulting = {} if self.replace else dict(stored)
@@ -261,11 +276,24 @@ class _Decision(NamedTuple):
                 raise InvalidRequest(f"there is no operation {op}")
         return resulting
 
-    def _settled(self, stored: Overrides, resulting: dict[str, str], topic: Topic | None = None) -> list[Change]:
+    def _topic_defaults(self, resulting: Overrides) -> TopicDefaults:
+        """What topics inherit: a cluster default from all brokers that are decided for, else from this one."""
+        everywhere = not self.resource.name
+        resolvers = [self.node.resolver, *(self.node.others.values() if everywhere else ())]
+        levels = [(each, each.with_level(resulting, everywhere=everywhere)) for each in resolvers]
+        return TopicDefaults(levels, self.snapshot)
+
+    def _settled(
+        self,
+        stored: Overrides,
+        resulting: dict[str, str],
+        topic: Topic | None = None,
+        defaults: TopicDefaults | None = None,
+    ) -> list[Change]:
         """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
         if self.expected > -1:
             _check_expected(self.snapshot, self.resource, self.expected)
-        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic, defaults)
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:

@@ -1,6 +1,8 @@
 """AlterConfigs (33), and what it shares with IncrementalAlterConfigs and KIP-21's AlterConfig.
 
-AlterConfigs replaces all overrides of a resource. It does not know loggers, as in Kafka.
+AlterConfigs replaces all overrides of a resource. It does not know loggers, as in Kafka. KIP-248's form of versions 0
+and 1 has one boolean more, `incremental_update`; ignored like other surplus bytes it would wipe what it is to keep, so
+that form is refused.
 """
 
 from __future__ import annotations
@@ -26,6 +28,13 @@ _TYPES = {int(kind): kind for kind in ResourceType}
 MAX_REASON = 4096  # characters; it stays in the journal
 REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason has at most {MAX_REASON} characters")
 
+_FIRST_FLEXIBLE = 2
+_SURPLUS = ApiError(
+    ErrorCode.INVALID_REQUEST,
+    "there are bytes after the body. KIP-248's incremental_update never was a field of this version, and without it "
+    "everything else that is set would be removed: use IncrementalAlterConfigs",
+)
+
 
 async def handle(context: ServerContext, request: AlterConfigsRequest, call: ApiRequest) -> AlterConfigsResponse:
     incremental = request.incremental_update
@@ -36,6 +45,10 @@ async def handle(context: ServerContext, request: AlterConfigsRequest, call: Api
         )
         for each in request.resources
     ]
+    if call.surplus and call.version < _FIRST_FLEXIBLE:
+        outcomes: Outcomes = [_SURPLUS] * len(requested)
+        audit(context, call, requested, outcomes, dry_run=request.validate_only)
+        return AlterConfigsResponse(0, responses(requested, outcomes))
     outcomes = await alter(context, requested, call, replace=not incremental, validate_only=request.validate_only)
     return AlterConfigsResponse(0, responses(requested, outcomes))
 
@@ -56,14 +69,22 @@ async def alter(
     *,
     replace: bool,
     validate_only: bool,
+    known_deletions: bool = False,
 ) -> Outcomes:
     """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
 
     brokers = [each for each in requested if each.resource.type == ResourceType.BROKER]
 
     def planned(state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks) -> Plan[Outcomes]:
-        node = context.node(state, call.caller.principal, check)
-        return plan_alter(state.snapshot, wanted, node, replace=replace, authorize=call.authorize, gate=hooks)
+        return plan_alter(
+            state.snapshot,
+            wanted,
+            context.node(state, call.caller.principal, check),
+            replace=replace,
+            known_deletions=known_deletions,
+            authorize=call.authorize,
+            gate=hooks,
+        )
 
     outcomes: Outcomes
     with context.security.start_check() as check:
