@@ -246,6 +246,34 @@ def test_what_others_need_cannot_be_removed(certificates: Certificates, tmp_path
     asyncio.run(tried())
 
 
+@pytest.mark.usefixtures("in_process")
+def test_two_changes_of_one_request_are_checked_together(certificates: Certificates, tmp_path: Path) -> None:
+    """Either may go, but not both: PLAIN needs its users."""
+    given = settings(certificates, tmp_path / "kconf.db")
+    own = {key: value for key, value in given.static.items() if key != "plain.sasl.jaas.config"}
+    without = ServerSettings(given.store, static=own, listeners=given.listeners)
+    bare, prefixed = "plain.sasl.jaas.config", "listener.name.inside.plain.sasl.jaas.config"
+
+    async def tried() -> None:
+        async with Server(given) as server:
+            assert await change(server, BROKERS, set_to(bare, JAAS)) is None
+            assert await change(server, BROKER_1, set_to(prefixed, JAAS)) is None
+        async with Server(without) as server:
+            both = [
+                ResourceAlterations(BROKERS, [AlterConfigOp(OpType.DELETE, bare, None)]),
+                ResourceAlterations(BROKER_1, [AlterConfigOp(OpType.DELETE, prefixed, None)]),
+            ]
+            call = ApiRequest(1, RequestContext(), "localhost", 9092)
+            first, second = await alter(server.context, both, call, replace=False, validate_only=False)
+            assert first is None
+            assert second is not None
+            assert "PLAIN needs" in (second.message or "")
+        async with Server(without):
+            pass
+
+    asyncio.run(tried())
+
+
 def test_a_fifo_a_device_and_other_paths_are_refused_without_a_word_about_them(
     certificates: Certificates, tmp_path: Path
 ) -> None:

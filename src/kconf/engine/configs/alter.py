@@ -94,14 +94,16 @@ def plan_alter(
     guards: dict[Resource, int] = {}
     repeated = repeated_resources(wishes)
     changed = snapshot.changed
+    start = node.resolver  # what the next start would read, with the changes of this request so far
     for wish in wishes:
         resource = wish.resource
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
-            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate).changes(authorize)
-            if resource.type == ResourceType.BROKER and resource.name:
-                resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
+            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
+            resource = _canonical(resource)  # "01" is broker 1, whose revision counts
+            if resource in (Resource.broker(node.id), Resource.brokers()):
+                start = _after(start, made, everywhere=not resource.name)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -127,6 +129,16 @@ def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
         return set()
     counts = Counter(canonical for _, canonical in resources)
     return {resource for resource, canonical in resources if counts[canonical] > 1}
+
+
+def _after(resolver: ConfigResolver, changes: Sequence[Change], *, everywhere: bool) -> ConfigResolver:
+    overrides = dict(resolver.everywhere if everywhere else resolver.here)
+    for change in changes:
+        if change.after is None:
+            overrides.pop(change.key, None)
+        else:
+            overrides[change.key] = change.after
+    return resolver.with_level(overrides, everywhere=everywhere)
 
 
 def _canonical(resource: Resource) -> Resource:
@@ -156,6 +168,7 @@ class _Decision(NamedTuple):
     replace: bool
     known_deletions: bool
     gate: PolicyHooks
+    start: ConfigResolver
 
     def changes(self, authorize: Authorize) -> list[Change]:
         check_alterations(self.alterations)
@@ -201,8 +214,8 @@ class _Decision(NamedTuple):
         self._authentication_right(stored, resulting)
         check_broker(resolver, resulting, stored, everywhere=not self.resource.name)
         if self.node.check is not None:
-            after = resolver.with_level(resulting, everywhere=not self.resource.name).effective
-            self.node.check(BrokerChange(resolver.effective, after, resulting, self.alterations))
+            after = self.start.with_level(resulting, everywhere=not self.resource.name).effective
+            self.node.check(BrokerChange(self.start.effective, after, resulting, self.alterations))
         changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 

@@ -89,7 +89,7 @@ async def alter(
     outcomes: Outcomes
     with context.security.start_check() as check:
         try:
-            if brokers:
+            if brokers and context.security.tls:
                 await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
             outcomes = await context.service.submit(
                 lambda state, hooks: planned(state, requested, hooks),
