@@ -16,6 +16,7 @@ from immutables import Map
 
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
+from kconf.util.slices import in_slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,14 @@ class Snapshot:
 
     def names(self, kind: ResourceType) -> list[str]:
         """The names of the resources of one type that have overrides."""
-        return sorted(resource.name for resource in self.configs if resource.type == kind)
+        return sorted(resource.name for resource in in_slices(self.configs) if resource.type == kind)
 
     def apply(self, changes: Sequence[Change], revision: int) -> Snapshot:
         """The snapshot after one committed revision."""
         known = _Topics(self.topics, self.topic_ids, self.metric_names)
         configs, changed = self.configs, self.changed
         moved: dict[Resource, dict[str, str]] = {}
-        for change in changes:
+        for change in in_slices(changes):
             resource = change.resource
             if change.kind is ChangeKind.CONFIG:
                 values = moved.get(resource)
@@ -77,7 +78,7 @@ class Snapshot:
                 moved.setdefault(resource, dict(configs.get(resource, NO_OVERRIDES)))
                 known = known.apply(change)
         new_configs, new_changed = configs.mutate(), changed.mutate()
-        for resource, values in moved.items():
+        for resource, values in in_slices(moved.items()):
             if values:
                 new_configs[resource] = values
             else:

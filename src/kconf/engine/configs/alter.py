@@ -1,8 +1,8 @@
 """What AlterConfigs and IncrementalAlterConfigs would do. Decides; touches nothing.
 
-The order of the checks is Kafka's (docs/protocol.md, "Order of checks"): repeated resources, repeated keys, nulls and
-everything about brokers before rights; rights before everything about topics, groups and client metrics. One resource's
-mistake is its own: all or nothing per resource, and never a word about the others.
+The order of the checks is Kafka's (docs/protocol.md, "Order of checks"), except that rights come before the values of
+brokers too: nothing that may take long is done for a caller without the right. One resource's mistake is its own: all
+or nothing per resource, and never a word about the others.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
+from kconf.util.slices import in_slices
 
 Outcomes = list[ApiError | None]
 """One per wish, in the order of the request; None: granted."""
@@ -71,7 +72,7 @@ def plan_alter(
     guards: dict[Resource, int] = {}
     repeated = repeated_resources(wishes)
     changed = snapshot.changed
-    for wish in wishes:
+    for wish in in_slices(wishes):
         resource = wish.resource
         try:
             if resource in repeated:
@@ -99,11 +100,11 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
-    resources = [(wish.resource, _canonical(wish.resource)) for wish in wishes]
-    if len({canonical for _, canonical in resources}) == len(resources):
+    resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
+    if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
         return set()
-    counts = Counter(canonical for _, canonical in resources)
-    return {resource for resource, canonical in resources if counts[canonical] > 1}
+    counts = Counter(canonical for _, canonical in in_slices(resources))
+    return {resource for resource, canonical in in_slices(resources) if counts[canonical] > 1}
 
 
 def _canonical(resource: Resource) -> Resource:
@@ -115,9 +116,9 @@ def _canonical(resource: Resource) -> Resource:
 
 def check_alterations(alterations: Sequence[AlterConfigOp]) -> None:
     """What is wrong with the wishes themselves, whatever they are about."""
-    if len(alterations) > 1 and len({each.key for each in alterations}) < len(alterations):
+    if len(alterations) > 1 and len({each.key for each in in_slices(alterations)}) < len(alterations):
         raise InvalidRequest("a key stands in the request more than once for this resource")
-    nulls = [each.key for each in alterations if each.value is None and each.op != OpType.DELETE]
+    nulls = [each.key for each in in_slices(alterations) if each.value is None and each.op != OpType.DELETE]
     if nulls:
         raise InvalidRequest(f"a value is needed to do this to {', '.join(nulls)}")
 
@@ -169,10 +170,10 @@ class _Decision(NamedTuple):
         if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
             own = self._replace(resource=Resource.broker(self.node.id))
             return own._broker(self.snapshot.overrides(own.resource), authorize)
+        self._cluster_right(authorize)
         resolver = self.node.resolver
         resulting = self._resulting(stored, resolver.catalog.broker)
         check_broker(resolver, resulting, stored, everywhere=not self.resource.name)
-        self._cluster_right(authorize)
         if self.node.check is not None and self.resource.name:
             moved = {each.key for each in self.alterations}
             self.node.check(resolver.with_level(resulting, everywhere=False).effective, moved)
@@ -203,7 +204,7 @@ class _Decision(NamedTuple):
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
         resulting = {} if self.replace else dict(stored)
-        for op, name, value in self.alterations:
+        for op, name, value in in_slices(self.alterations):
             if op == OpType.SET:
                 resulting[name] = value or ""
             elif op == OpType.DELETE:
@@ -224,7 +225,7 @@ class _Decision(NamedTuple):
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
         """One change per key that moves, in the order of the request; what a replacement drops comes last."""
         resource, changes = self.resource, []
-        for op, name, _ in self.alterations:
+        for op, name, _ in in_slices(self.alterations):
             before, after = stored.get(name), resulting.get(name)
             if before != after:
                 changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))

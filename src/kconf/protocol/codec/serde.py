@@ -17,10 +17,12 @@ from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.protocol.codec.readers import compile_reader
 from kconf.protocol.codec.varint import Malformed, uvarint
 from kconf.protocol.codec.writers import compile_writer
+from kconf.util.slices import hook
 
 __all__ = ["MAX_ELEMENTS", "decode", "encode", "reader", "uvarint", "writer"]
 
 MAX_ELEMENTS = 1 << 18
+_MANY: Final = 4096  # parts of a message that are joined at once
 
 T = TypeVar("T")
 
@@ -41,9 +43,19 @@ def encode(value: object, version: int, flexible: bool) -> bytes:
     parts: list[bytes] = []
     try:
         writer(type(value), version, flexible)(value, parts.append)
-        return b"".join(parts)
+        return b"".join(parts) if len(parts) <= _MANY else _joined(parts)
     except (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise LocalProtocolError(f"{type(value).__name__} v{version}: {error}") from error
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """Joins from the end, and lets go of what is joined: a million parts take their time."""
+    chunks: list[bytes] = []
+    while parts:
+        hook.pause()
+        chunks.append(b"".join(parts[-_MANY:]))
+        del parts[-_MANY:]
+    return b"".join(reversed(chunks))
 
 
 class Reader(Protocol):

@@ -35,6 +35,7 @@ from kconf.protocol.messages.describe_config import (
 from kconf.server.api.alter_configs import alter
 from kconf.server.api.client_quotas import alter as alter_quotas
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 _TOPICS = frozenset({"topic", "topics"})
 _CLIENTS = frozenset({"client", "clients"})
@@ -43,13 +44,13 @@ _ENTITY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOP
 
 
 async def handle_alter(context: ServerContext, request: AlterConfigRequest, call: ApiRequest) -> AlterConfigResponse:
-    requested = [_alterations(entity) for entity in request.entities if entity.entity_type in _TOPICS]
+    requested = [_alterations(entity) for entity in in_slices(request.entities) if entity.entity_type in _TOPICS]
     outcomes = iter(await alter(context, requested, call, replace=False, validate_only=False))
     clients = await _alter_clients(
-        context, [entity for entity in request.entities if entity.entity_type in _CLIENTS], call
+        context, [entity for entity in in_slices(request.entities) if entity.entity_type in _CLIENTS], call
     )
     results = []
-    for entity in request.entities:
+    for entity in in_slices(request.entities):
         if entity.entity_type in _TOPICS:
             code = _code(next(outcomes), entity)
         elif entity.entity_type in _CLIENTS:
@@ -64,10 +65,10 @@ async def handle_alter(context: ServerContext, request: AlterConfigRequest, call
 
 async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntity], call: ApiRequest) -> dict[str, int]:
     """The code of each client by its name."""
-    repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
+    repeated = {name for name, count in Counter(each.entity_name for each in in_slices(entities)).items() if count > 1}
     codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
     requested: list[ClientQuotaAlteration] = []
-    for entity in entities:
+    for entity in in_slices(entities):
         if entity.entity_name in repeated:
             continue
         keys = _keys(entity)
@@ -85,12 +86,12 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
             requested.append(ClientQuotaAlteration(_client(entity.entity_name), (*added, *deleted)))
     refused = [
         (_client(entity.entity_name).resource, _keys(entity), ApiError(ErrorCode(codes[entity.entity_name])))
-        for entity in entities
+        for entity in in_slices(entities)
         if entity.entity_name in codes
     ]
     context.audit_log.record(call.caller, refused, dry_run=False)
     outcomes = await alter_quotas(context, requested, call, validate_only=False) if requested else {}
-    for each in requested:
+    for each in in_slices(requested):
         ((_, name),) = each.entity.parts
         failure = outcomes[each.entity]
         if failure is None:
@@ -135,7 +136,7 @@ def _code(failure: ApiError | None, entity: AlteredEntity) -> int:
 
 
 def handle_describe(context: ServerContext, request: DescribeConfigRequest, call: ApiRequest) -> DescribeConfigResponse:
-    return DescribeConfigResponse([_describe(context, entity, call) for entity in request.entities])
+    return DescribeConfigResponse([_describe(context, entity, call) for entity in in_slices(request.entities)])
 
 
 def _describe(context: ServerContext, entity: DescribedEntity, call: ApiRequest) -> DescribedEntityResult:

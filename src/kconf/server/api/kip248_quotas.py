@@ -6,7 +6,7 @@ without any client id; a client id alone means any user.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isnan, nan
 from typing import Final
 
@@ -47,6 +47,7 @@ from kconf.protocol.messages.describe_quotas import (
 from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
 from kconf.server.api.client_quotas import alter
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 _MAX_SHIFTS: Final = 1000
 _MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen lately
@@ -55,7 +56,8 @@ _MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen l
 def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call: ApiRequest) -> DescribeQuotasResponse:
     allowed = call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME)
     index = context.quotas.index
-    return DescribeQuotasResponse(resources=[_described(index, each, allowed=allowed) for each in request.resources])
+    described = [_described(index, each, allowed=allowed) for each in in_slices(request.resources)]
+    return DescribeQuotasResponse(resources=described)
 
 
 def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed: bool) -> DescribedQuotas:
@@ -83,10 +85,10 @@ def _resolved(kind: int, candidates: Sequence[QuotaCandidate]) -> ResolvedQuota:
     return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
 
 
-def _parts(resources: Iterable[QuotaResource]) -> dict[str, Name]:
+def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:
     """Types and names; an empty name is the default."""
     parts: dict[str, Name] = {}
-    for each in resources:
+    for each in in_slices(resources):
         kind = ENTITY_TYPES.get(each.type)
         if kind is None:
             raise InvalidRequest(f"there are no quotas for resources of type {each.type}")
@@ -105,19 +107,21 @@ def _checked_type(kind: int) -> int:
 
 
 async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
-    requested: list[ClientQuotaAlteration | ApiError] = [_alteration(each, call) for each in request.resources]
+    requested: list[ClientQuotaAlteration | ApiError] = [
+        _alteration(each, call) for each in in_slices(request.resources)
+    ]
     if request.reason is not None:
         if len(request.reason) > MAX_REASON:
             requested = [REASON_TOO_LONG] * len(requested)
         else:
             call = call.with_reason(request.reason)
-    pairs = list(zip(request.resources, requested, strict=True))
-    refused = [(_named(one), _keys(one), each) for one, each in pairs if isinstance(each, ApiError)]
+    pairs = list(zip(in_slices(request.resources), requested, strict=True))
+    refused = [(_named(one), _keys(one), each) for one, each in in_slices(pairs) if isinstance(each, ApiError)]
     context.audit_log.record(call.caller, refused, dry_run=request.validate_only)
-    good = [each for each in requested if isinstance(each, ClientQuotaAlteration)]
+    good = [each for each in in_slices(requested) if isinstance(each, ClientQuotaAlteration)]
     outcomes = await alter(context, good, call, validate_only=request.validate_only)
     results = []
-    for resource, each in pairs:
+    for resource, each in in_slices(pairs):
         failure = each if isinstance(each, ApiError) else outcomes[each.entity]
         result = _altered(resource, failure)
         if request.validate_only and failure is None and len(good) <= _MAX_WHAT_IF:

@@ -11,10 +11,15 @@ from kconf.errors import ApiError, ErrorCode, JournalTrimmed, NotAuthorized, Sto
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 MAX_FILTERS = 10_000
+MAX_CHARACTERS = 1 << 20  # of the names in the filters of a reader, which are held while it waits
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
-_TOO_MANY = f"a reader may name up to {MAX_FILTERS} resources; ask for whole types, or for everything"
+_TOO_MANY = (
+    f"a reader may name up to {MAX_FILTERS} resources, in {MAX_CHARACTERS} characters; "
+    "ask for whole types, or for everything"
+)
 
 
 async def handle(
@@ -23,14 +28,14 @@ async def handle(
     feed = context.feed
     if not may_read_journal(call):
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    if len(request.filters) > MAX_FILTERS:
+    if len(request.filters) > MAX_FILTERS or _characters(request) > MAX_CHARACTERS:
         return ListConfigChangesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=_TOO_MANY)
     after = request.after if request.after >= 0 else feed.current
     if after > feed.current:
         # A store that was restored to an older state: to wait would skip the changes that it makes from now on.
         message = f"there is no revision {after} yet; the last is {feed.current}"
         return _out_of_range(context, request, message, context.service.store.oldest())
-    wanted = frozenset((each.resource_type, each.resource_name) for each in request.filters)
+    wanted = frozenset((each.resource_type, each.resource_name) for each in in_slices(request.filters))
     wait = max(request.max_wait_ms, 0) / 1000
     try:
         page = await feed.after(after, request.max_lines, wait, wanted, call.long_poll)
@@ -46,6 +51,10 @@ async def handle(
         next_after=page.next_after,
         revisions=cast(Any, page.revisions),
     )
+
+
+def _characters(request: ListConfigChangesRequest) -> int:
+    return sum(len(each.resource_name or "") for each in request.filters)
 
 
 def _out_of_range(

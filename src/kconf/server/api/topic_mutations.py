@@ -13,6 +13,7 @@ from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.server.quotas.manager import user_of
 from kconf.service import Planner
+from kconf.util.slices import in_slices
 
 T = TypeVar("T")
 
@@ -61,5 +62,5 @@ def audit(
     context: ServerContext, call: ApiRequest, failures: Mapping[str, ApiError | None], *, dry_run: bool = False
 ) -> None:
     if dry_run or any(failures.values()):
-        entries = ((Resource.topic(name), (), failure) for name, failure in failures.items())
+        entries = ((Resource.topic(name), (), failure) for name, failure in in_slices(failures.items()))
         context.audit_log.record(call.caller, entries, dry_run=dry_run)

@@ -194,7 +194,7 @@ class ChangeFeed:
 
         timer = loop.call_later(seconds, wake)
         if long_poll is not None:
-            long_poll.wake = wake
+            long_poll.begin(wake)
         keys: Sequence[ResourceFilter | None] = tuple(filters) or (None,)
         for key in keys:
             self._waiting.setdefault(key, set()).add(future)
