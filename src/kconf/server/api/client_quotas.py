@@ -88,7 +88,7 @@ async def handle_alter(
             AlteredQuotaResult(
                 failure.code if failure else ErrorCode.NONE,
                 failure.message if failure else None,
-                [QuotaEntityPart(*part) for part in entity.parts],
+                [QuotaEntityPart(*part) for part in in_slices(entity.parts)],
             )
             for entity, failure in in_slices(outcomes.items())
         ]
@@ -97,9 +97,9 @@ async def handle_alter(
 
 def _alteration(entry: AlteredQuota) -> ClientQuotaAlteration:
     # As in Kafka: of a type that is in an entity twice, the last one counts.
-    entity = QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity})
+    entity = QuotaEntity.of({part.entity_type: part.entity_name for part in in_slices(entry.entity)})
     return ClientQuotaAlteration(
-        entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in entry.ops)
+        entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in in_slices(entry.ops))
     )
 
 
@@ -119,7 +119,7 @@ async def alter(
     except StoreError as error:
         outcomes = {each.entity: store_error(error) for each in in_slices(requested)}
     if validate_only or any(outcomes.values()):
-        keys = {each.entity: [op.key for op in each.alterations] for each in in_slices(requested)}
+        keys = {each.entity: [op.key for op in in_slices(each.alterations)] for each in in_slices(requested)}
         entries = ((entity.resource, keys[entity], failure) for entity, failure in in_slices(outcomes.items()))
         context.audit_log.record(call.caller, entries, dry_run=validate_only)
     return outcomes
@@ -127,7 +127,7 @@ async def alter(
 
 async def _known_hosts(requested: Sequence[ClientQuotaAlteration]) -> frozenset[str]:
     """The host names of ip entities that have an address."""
-    parts = [part for each in in_slices(requested) for part in each.entity.parts]
+    parts = [part for each in in_slices(requested) for part in in_slices(each.entity.parts)]
     names = sorted({name for kind, name in in_slices(parts) if kind == IP and name and not is_address(name)})
     if not names:
         return frozenset()

@@ -31,7 +31,9 @@ async def handle(
 ) -> CreatePartitionsResponse:
     growths = [
         NewPartitions(
-            each.name, each.count, None if each.assignments is None else [one.broker_ids for one in each.assignments]
+            each.name,
+            each.count,
+            None if each.assignments is None else [one.broker_ids for one in in_slices(each.assignments)],
         )
         for each in in_slices(request.topics)
     ]

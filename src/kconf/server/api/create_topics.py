@@ -42,8 +42,8 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
             topic.name,
             topic.num_partitions,
             topic.replication_factor,
-            [(each.partition_index, each.broker_ids) for each in topic.assignments],
-            [(each.name, each.value) for each in topic.configs],
+            [(each.partition_index, each.broker_ids) for each in in_slices(topic.assignments)],
+            [(each.name, each.value) for each in in_slices(topic.configs)],
         )
         for topic in in_slices(request.topics)
     ]

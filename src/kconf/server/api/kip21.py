@@ -73,7 +73,9 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
             continue
         keys = _keys(entity)
         try:
-            added = [ClientQuotaOp(each.config_key, _whole(each.config_value)) for each in entity.added_configs]
+            added = [
+                ClientQuotaOp(each.config_key, _whole(each.config_value)) for each in in_slices(entity.added_configs)
+            ]
         except ValueError:
             codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
             continue
@@ -82,14 +84,14 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
         elif len(set(keys)) < len(keys) or not _CLIENT_KEYS.issuperset(keys):
             codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
         else:
-            deleted = [ClientQuotaOp(key, None) for key in entity.deleted_configs]
+            deleted = [ClientQuotaOp(key, None) for key in in_slices(entity.deleted_configs)]
             requested.append(ClientQuotaAlteration(_client(entity.entity_name), (*added, *deleted)))
     refused = [
         (_client(entity.entity_name).resource, _keys(entity), ApiError(ErrorCode(codes[entity.entity_name])))
         for entity in in_slices(entities)
         if entity.entity_name in codes
     ]
-    context.audit_log.record(call.caller, refused, dry_run=False)
+    context.audit_log.record(call.caller, in_slices(refused), dry_run=False)
     outcomes = await alter_quotas(context, requested, call, validate_only=False) if requested else {}
     for each in in_slices(requested):
         ((_, name),) = each.entity.parts
@@ -105,7 +107,7 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
 
 
 def _keys(entity: AlteredEntity) -> list[str]:
-    return [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
+    return [each.config_key for each in in_slices(entity.added_configs)] + list(entity.deleted_configs)
 
 
 def _whole(text: str) -> float:
@@ -119,8 +121,8 @@ def _client(name: str) -> QuotaEntity:
 
 
 def _alterations(entity: AlteredEntity) -> ResourceAlterations:
-    added = [AlterConfigOp(OpType.SET, each.config_key, each.config_value) for each in entity.added_configs]
-    deleted = [AlterConfigOp(OpType.DELETE, key) for key in entity.deleted_configs]
+    added = [AlterConfigOp(OpType.SET, each.config_key, each.config_value) for each in in_slices(entity.added_configs)]
+    deleted = [AlterConfigOp(OpType.DELETE, key) for key in in_slices(entity.deleted_configs)]
     return ResourceAlterations(Resource.topic(entity.entity_name), [*added, *deleted])
 
 

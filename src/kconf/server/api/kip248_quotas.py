@@ -65,7 +65,7 @@ def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed:
         if not allowed:
             raise NotAuthorized(NotAuthorized.stock)
         parts = _parts(requested.quota_resources)
-        kinds = sorted({_checked_type(each) for each in requested.quota_types}) or range(len(QUOTA_TYPES))
+        kinds = sorted({_checked_type(each) for each in in_slices(requested.quota_types)}) or range(len(QUOTA_TYPES))
     except KafkaError as error:
         failure = error.failure()
         return DescribedQuotas(requested.quota_resources, failure.code, failure.message)
@@ -117,7 +117,7 @@ async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call
             call = call.with_reason(request.reason)
     pairs = list(zip(in_slices(request.resources), requested, strict=True))
     refused = [(_named(one), _keys(one), each) for one, each in in_slices(pairs) if isinstance(each, ApiError)]
-    context.audit_log.record(call.caller, refused, dry_run=request.validate_only)
+    context.audit_log.record(call.caller, in_slices(refused), dry_run=request.validate_only)
     good = [each for each in in_slices(requested) if isinstance(each, ClientQuotaAlteration)]
     outcomes = await alter(context, good, call, validate_only=request.validate_only)
     results = []
@@ -142,7 +142,7 @@ def _alteration(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuota
                     QUOTA_TYPES[_checked_type(each.quota_type)],
                     None if isnan(each.quota_value) else each.quota_value,
                 )
-                for each in resource.quotas
+                for each in in_slices(resource.quotas)
             ),
         )
     except KafkaError as error:
@@ -154,18 +154,21 @@ def _named(resource: AlteredQuotaResource) -> Resource:
     try:
         return QuotaEntity.of(_parts(resource.quota_resources)).resource
     except KafkaError:
-        return Resource(ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in resource.quota_resources))
+        return Resource(
+            ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in in_slices(resource.quota_resources))
+        )
 
 
 def _keys(resource: AlteredQuotaResource) -> list[str]:
     known = range(len(QUOTA_TYPES))
-    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in resource.quotas]
+    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in in_slices(resource.quotas)]
 
 
 def _altered(resource: AlteredQuotaResource, failure: ApiError | None) -> AlteredQuotas:
     code, message = (failure.code, failure.message) if failure else (ErrorCode.NONE, None)
     return AlteredQuotas(
-        resource.quota_resources, [AlteredQuotaType(code, message, each.quota_type) for each in resource.quotas]
+        resource.quota_resources,
+        [AlteredQuotaType(code, message, each.quota_type) for each in in_slices(resource.quotas)],
     )
 
 

@@ -5,12 +5,12 @@ It needs DESCRIBE_CONFIGS on the cluster, since the journal has the changes of a
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from kconf.errors import ApiError, ErrorCode, JournalTrimmed, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.journal.change_feed import Page
 from kconf.util.slices import in_slices
 
 MAX_FILTERS = 10_000
@@ -24,7 +24,7 @@ _TOO_MANY = (
 
 async def handle(
     context: ServerContext, request: ListConfigChangesRequest, call: ApiRequest
-) -> ListConfigChangesResponse:
+) -> ListConfigChangesResponse | list[bytes]:
     feed = context.feed
     if not may_read_journal(call):
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
@@ -45,12 +45,15 @@ async def handle(
         return ListConfigChangesResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    return ListConfigChangesResponse(
-        oldest=page.oldest,
-        current=page.current,
-        next_after=page.next_after,
-        revisions=cast(Any, page.revisions),
-    )
+    return _listed(page)
+
+
+def _listed(page: Page) -> list[bytes]:
+    """The encoded body of the response, in parts, of which readers share the longest."""
+    empty = encode(ListConfigChangesResponse(0, 0, None, page.oldest, page.current, page.next_after), 0, True)
+    head, no_revisions, no_tags = empty[:-2], empty[-2:-1], empty[-1:]
+    assert no_revisions == uvarint(1)
+    return [head + uvarint(len(page.revisions) + 1), page.joined, no_tags]
 
 
 def _characters(request: ListConfigChangesRequest) -> int:
