@@ -35,6 +35,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "diff": "commands.history.diff",
         "rollback": "commands.history.rollback",
         "watch": "commands.history.watch",
+        "follow": "commands.follow",
     },
     "a server": {
         "serve": "commands.serve",

@@ -15,7 +15,7 @@ from kconf.client.transport.asyncio_pool import AsyncConnectionPool
 from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff
-from kconf.errors import KconfError, UnsupportedVersion
+from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from kconf.client.calls.base import Call
     from kconf.client.calls.changes import ChangePage, DescribedAt
     from kconf.client.calls.configs import DescribedConfigs
+    from kconf.client.follow import Follow
     from kconf.client.journal.base import CallSequence
+    from kconf.client.kraft.checkpoint import Checkpoint
     from kconf.client.watch import Watch
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
@@ -375,6 +377,19 @@ class AdminClient(BaseAdminClient):
 
         client = self._from_settings(self._settings)
         return Watch(FeedPosition(after, about, self._settings), client._send, client.close)
+
+    def follow(self, after: int | Checkpoint | None = None, *, cluster: str | None = None) -> Follow:
+        """Every change after this offset of the metadata log, or from now on, by whatever tool it was made.
+
+        For a client of controllers (`bootstrap_controllers`). It takes the right CLUSTER_ACTION on the cluster, which
+        is as strong as a super user's: use a credential of its own. Raises JournalTrimmed if the log does not reach
+        back to an offset; from a `Checkpoint` it continues with the difference.
+        """
+        from kconf.client.follow import Follow
+
+        if not self._settings.bootstrap.controllers:
+            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
+        return Follow(self._settings, after, cluster)
 
     async def describe_configs_at(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kconf.model.line_fields import ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
+from kconf.model.line_fields import ANSWERED, ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
 
 
 class Column(NamedTuple):
@@ -54,7 +54,7 @@ def _columns(text: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind, about) for name, kind, about in rows)
 
 
-_NO_COLUMN: Final = frozenset({"format", *(each.name for each in CLIENT_ONLY)})
+_NO_COLUMN: Final = frozenset({"format", ANSWERED.name, *(each.name for each in CLIENT_ONLY)})
 _OTHER_TYPE: Final = {"time": "timestamp"}  # milliseconds in a line
 
 

@@ -6,10 +6,7 @@ yield it in `ServerCollector.collect`.
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Iterator
-from logging import getLogger
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -22,14 +19,11 @@ from kconf.server.journal.archiver import Archiver
 from kconf.server.listener_config import explain_bind_error
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.quotas.metrics import quota_families
+from kconf.util.http_endpoint import HttpEndpoint
 from kconf.version import __version__
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
-
-log = getLogger(__name__)
-
-_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ServerCollector(Collector):
@@ -121,53 +115,25 @@ def archive_families(archiver: Archiver) -> Iterator[Metric]:
 
 
 class MetricsServer:
-    """A small HTTP server: two paths, GET only, one response per connection."""
+    """The second port of a server."""
 
     def __init__(
         self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None, host: str, port: int
     ) -> None:
         self._context, self._archiver, self._host, self._port = context, archiver, host, port
-        self._collectors = CollectorRegistry()
-        self._collectors.register(ServerCollector(context, registry, archiver))
-        ProcessCollector(registry=self._collectors)
+        collectors = CollectorRegistry()
+        collectors.register(ServerCollector(context, registry, archiver))
+        ProcessCollector(registry=collectors)
+        self._endpoint = HttpEndpoint(host, port, lambda: generate_latest(collectors), self._health)
 
     async def __aenter__(self) -> MetricsServer:
         with explain_bind_error(self._host, self._port):
-            self._listener = await asyncio.start_server(self._serve, self._host, self._port, limit=8192)
-        self.port: int = self._listener.sockets[0].getsockname()[1]
+            await self._endpoint.__aenter__()
+        self.port = self._endpoint.port
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._listener.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(5):
-                head = await reader.readuntil(b"\r\n\r\n")
-                status, kind, body = self._answer(head)
-                lines = (
-                    f"HTTP/1.1 {status}",
-                    f"Content-Type: {kind}",
-                    f"Content-Length: {len(body)}",
-                    "Connection: close",
-                )
-                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-                await writer.drain()
-        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            log.debug("a metrics connection ended early")
-        finally:
-            writer.close()
-
-    def _answer(self, head: bytes) -> tuple[str, str, bytes]:
-        method, _, rest = head.partition(b" ")
-        path = rest.partition(b" ")[0].partition(b"?")[0]
-        if method != b"GET":
-            return "405 Method Not Allowed", "text/plain", b"GET only\n"
-        if path == b"/metrics":
-            return "200 OK", _TEXT, generate_latest(self._collectors)
-        if path == b"/health":
-            return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
-        return "404 Not Found", "text/plain", b"/metrics or /health\n"
+        await self._endpoint.__aexit__()
 
     def _status(self) -> str:
         service = self._context.service

@@ -78,6 +78,8 @@ def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--ignore", metavar="RESOURCE", action="append", default=[], help="what plans leave alone; may be repeated")
     add("--journal", metavar="DIR", help="where changes made from here are recorded")
     add("--lake", metavar="URI", help="where the pipeline's tables are")
+    add("--controllers", metavar="HOST:PORT,…", help="its KRaft controllers, to follow every change (kconf follow)")
+    add("--controller-properties", metavar="FILE", help="Java properties for them: a credential of their own")
     add("--label", metavar="NAME=VALUE", action="append", default=[], help="a label; may be repeated")
     add("--use", action="store_true", help="make it the current one")
     add("--replace", action="store_true", help="in place of the one of that name")
@@ -174,7 +176,11 @@ def _fields(options: argparse.Namespace) -> dict[str, Any]:
     fields["properties"] = properties or _absolute(options.properties)
     fields.update(user=options.user, password=_reference(options.password), password_command=options.password_command)
     fields.update(read_only=options.read_only, protected=options.protected, ignore=options.ignore)
-    fields.update({each: _absolute(getattr(options, each)) for each in ("policy", "journal", "lake")})
+    if options.controllers and "${" not in options.controllers:
+        addresses(options.controllers)
+    fields["controllers"] = options.controllers
+    paths = ("policy", "journal", "lake", "controller_properties")
+    fields.update({each: _absolute(getattr(options, each)) for each in paths})
     fields["labels"] = _pairs(options.label, "--label")
     for key, value in properties.items():
         if _hidden(key, value) != value:

@@ -34,6 +34,23 @@ def add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
     add_output(group)
 
 
+def add_controllers(parser: argparse.ArgumentParser) -> None:
+    """Where the metadata log is followed, in place of what the context says."""
+    group = parser.add_argument_group("metadata log")
+    group.add_argument("--controllers", metavar="HOST:PORT,…", help="KRaft controllers (default: those of the context)")
+    group.add_argument(
+        "--controller-properties",
+        metavar="FILE",
+        help="Java properties for them: TLS, SASL; the credential needs CLUSTER_ACTION, which equals a super user",
+    )
+
+
+def with_controllers(cluster: Target, options: argparse.Namespace) -> Target:
+    """The cluster with the controllers of the command line."""
+    given = {"controllers": options.controllers, "controller_properties": options.controller_properties}
+    return cluster._replace(context=cluster.context._replace(**{key: value for key, value in given.items() if value}))
+
+
 def add_output(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "-o", "--output", choices=tuple(FORMATS), default="table", help="how the answer is told (default: table)"

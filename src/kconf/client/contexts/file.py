@@ -24,10 +24,12 @@ FIELDS: Final = (
     "journal",
     "lake",
     "labels",
+    "controllers",
+    "controller_properties",
 )
-_TEXTS: Final = ("bootstrap", "user", "password", "password_command")
+_TEXTS: Final = ("bootstrap", "controllers", "user", "password", "password_command")
 _FLAGS: Final = ("read_only", "protected")
-_PATHS: Final = ("policy", "journal", "lake")
+_PATHS: Final = ("policy", "journal", "lake", "controller_properties")
 
 
 def read_contexts(data: bytes, path: str) -> Contexts:

@@ -125,9 +125,12 @@ class AsyncNodeConnection(asyncio.Protocol):
         """The request timeout starts again with every response, since the broker answers in order."""
         loop = asyncio.get_running_loop()
         while True:
-            done, _ = await asyncio.wait(
-                (future,), timeout=max(min(self._timeout_at(sent_at), deadline) - loop.time(), 0)
-            )
+            remaining = max(min(self._timeout_at(sent_at), deadline) - loop.time(), 0)
+            try:
+                done, _ = await asyncio.wait((future,), timeout=remaining)
+            except asyncio.CancelledError:
+                future.cancel()  # the response is discarded
+                raise
             if done:
                 return future.result()
             now = loop.time()

@@ -31,8 +31,11 @@ examples:
   kconf history
   kconf history topic:orders --since 2d
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
+  kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
-On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context.
+On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
+log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
+that nobody followed.
 """,
     "blame": """\
 examples:
@@ -57,6 +60,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     history.add_argument("--until", metavar="TIME", help="up to then")
     history.add_argument("--key", metavar="KEY", help="of one key only")
     history.add_argument("--last", metavar="N", type=int, help="only the last so many")
+    history.add_argument(
+        "--metadata-log", metavar="DIR", help="read a controller's metadata directory (__cluster_metadata-0) instead"
+    )
     add_target(history)
     history.set_defaults(run=command("history", run_history))
     blame = commands.add_parser(
@@ -131,11 +137,16 @@ def _recorded_author(item: Item) -> str:
 
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
-    from kconf.operations.history.sources import read_history
+    from kconf.operations.history.sources import read_history, read_metadata_log
     from kconf.operations.scopes import parse_scopes
 
-    cluster = target(options)
     scopes = parse_scopes(options.selectors, command)
+    if getattr(options, "metadata_log", None) is not None:
+        history = read_metadata_log(options.metadata_log, scopes, since)
+        result.facts.update(context=None, cluster=history.cluster, source=history.source)
+        result.notes += history.notes
+        return history
+    cluster = target(options)
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source, since=since)
     result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
