@@ -61,10 +61,10 @@ def rows(arena: Arena) -> Iterator[Row]:
     listeners = ("PLAINTEXT", "SASL_PLAINTEXT")
     with KconfProcess(properties=PROPERTIES, listeners=listeners) as server:
         requests.create_topics(server.address("PLAINTEXT"), ALTERS.topics, requests.OVERRIDES)
-        alone = _bystanders(server, seconds)
-        yield Row("reader alone, longest wait", "ms", {"kconf": [alone.longest]}, less_is_better=True)
-        yield Row("writer alone", "/s", {"kconf": [alone.writes]})
         for name, frame in LARGE.items():
+            alone = _bystanders(server, seconds)
+            yield Row("reader alone, longest wait", "ms", {"kconf": [alone.longest]}, less_is_better=True)
+            yield Row("writer alone", "/s", {"kconf": [alone.writes]})
             for callers in (1, CROWD):
                 with _callers(server, frame(), callers) as answered:
                     beside = _bystanders(server, seconds)

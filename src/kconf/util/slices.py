@@ -8,6 +8,7 @@ requests change must not be iterated over in slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 STEP: Final = 64  # items between two calls of `pause`
@@ -34,11 +35,10 @@ def in_slices(items: Collection[T]) -> Iterable[T]:
 
 
 def _paused(items: Iterable[T]) -> Iterator[T]:
-    pause = hook.pause
-    for number, item in enumerate(items):
-        if not number % STEP:
-            pause()
-        yield item
+    left = iter(items)
+    while some := tuple(islice(left, STEP)):
+        hook.pause()
+        yield from some
 
 
 def discard(items: list[Any]) -> None:

@@ -88,7 +88,8 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
     30002: list_attempts.handle,
 }
 
-LARGE: Final = 8 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
+LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
+MANY: Final = 1000  # topics and other resources, beyond which lists of them are made in slices
 LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
 """APIs whose smallest request may ask for everything there is."""
 
@@ -112,11 +113,16 @@ class Router:
         frame = data[start:stop]
         if len(frame) > LARGE:
             return self._in_slices(connection, frame)
-        if HEAD.unpack_from(frame, 0)[0] in LISTS:
+        if HEAD.unpack_from(frame, 0)[0] in LISTS and self._has_much():
             # Their handlers do not wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
         return self._answer(connection, frame)
+
+    def _has_much(self) -> bool:
+        """Whether a list may be long; to begin work in slices takes 20 µs."""
+        snapshot = self._context.service.state.snapshot
+        return len(snapshot.topics) + len(snapshot.configs) > MANY
 
     async def _in_slices(self, connection: ConnectionContext, frame: bytes) -> Response:
         """Decode, handle and encode a large request without keeping others waiting."""

@@ -32,8 +32,8 @@ from kconf.service import Service
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
-MANY = 10_000  # elements; a real request may have 262,144
-MOST_CALLS = 9_000  # in one turn of the loop: 64 elements take less, and one call for each element takes more
+MANY = 5_000  # elements; a real request may have 262,144
+MOST_CALLS = 4_500  # in one turn of the loop: 64 elements take less, and one call for each element takes more
 LONGEST = 32_767  # characters of a text
 MALLORY = "User:mallory"
 STATIC = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
