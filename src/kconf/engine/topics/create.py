@@ -44,6 +44,7 @@ from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
 
 METADATA_TOPIC = "__cluster_metadata"
+_REFUSED = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def plan_create_topics(
         if new_topic.name == METADATA_TOPIC:
             outcomes[new_topic.name] = ApiError(ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} cannot be created")
         elif not everywhere and not authorize(Operation.CREATE, AclType.TOPIC, new_topic.name):
-            outcomes[new_topic.name] = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
+            outcomes[new_topic.name] = _REFUSED
         else:
             allowed.append(new_topic)
             total += _partitions(new_topic, cluster)

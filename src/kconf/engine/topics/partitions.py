@@ -32,6 +32,8 @@ from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
 
+_REFUSED = TopicNotAuthorized().failure()
+
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
@@ -60,9 +62,10 @@ def plan_create_partitions(
     for wanted in in_slices(requested):
         if wanted.name in repeated:
             continue
+        if not authorize(Operation.ALTER, AclType.TOPIC, wanted.name):
+            outcomes[wanted.name] = _REFUSED
+            continue
         try:
-            if not authorize(Operation.ALTER, AclType.TOPIC, wanted.name):
-                raise TopicNotAuthorized
             old, new = _grow(snapshot, wanted, cluster, left)
             gate.growth(old, new, snapshot.overrides(old.resource), cluster.resolver)
             if charge is not None and not charge(wanted.name, new.partitions - old.partitions):

@@ -19,10 +19,10 @@ from kconf.protocol.codec.varint import Malformed, uvarint
 from kconf.protocol.codec.writers import compile_writer
 from kconf.util.slices import hook
 
-__all__ = ["MAX_ELEMENTS", "decode", "encode", "reader", "uvarint", "writer"]
+__all__ = ["MAX_ELEMENTS", "decode", "encode", "encode_in_parts", "reader", "uvarint", "writer"]
 
 MAX_ELEMENTS = 1 << 18
-_MANY: Final = 4096  # parts of a message that are joined at once
+_MANY: Final = 4096  # pieces of a message that are joined at once
 
 T = TypeVar("T")
 
@@ -40,22 +40,31 @@ def decode(cls: type[T], version: int, flexible: bool, data: bytes, start: int =
 
 def encode(value: object, version: int, flexible: bool) -> bytes:
     """Write one struct: a message body, or an element to be joined into one later."""
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     try:
-        writer(type(value), version, flexible)(value, parts.append)
-        return b"".join(parts) if len(parts) <= _MANY else _joined(parts)
-    except (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        writer(type(value), version, flexible)(value, pieces.append)
+        return b"".join(pieces)
+    except _UNWRITABLE as error:
         raise LocalProtocolError(f"{type(value).__name__} v{version}: {error}") from error
 
 
-def _joined(parts: list[bytes]) -> bytes:
-    """Joins from the end, and lets go of what is joined: a million parts take their time."""
-    chunks: list[bytes] = []
-    while parts:
-        hook.pause()
-        chunks.append(b"".join(parts[-_MANY:]))
-        del parts[-_MANY:]
-    return b"".join(reversed(chunks))
+def encode_in_parts(value: object, version: int, flexible: bool) -> list[bytes]:
+    """As `encode`; a long message in several parts, so that it need not be copied as a whole."""
+    pieces: list[bytes] = []
+    parts: list[bytes] = []
+    try:
+        writer(type(value), version, flexible)(value, pieces.append)
+        while pieces:  # from the end, to let go of what is joined: a million pieces take their time
+            hook.pause()
+            parts.append(b"".join(pieces[-_MANY:]))
+            del pieces[-_MANY:]
+    except _UNWRITABLE as error:
+        raise LocalProtocolError(f"{type(value).__name__} v{version}: {error}") from error
+    parts.reverse()
+    return parts
+
+
+_UNWRITABLE: Final = (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Reader(Protocol):

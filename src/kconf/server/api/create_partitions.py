@@ -23,7 +23,7 @@ from kconf.server.api.topic_mutations import (
 )
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
-from kconf.util.slices import in_slices
+from kconf.util.slices import discard, in_slices
 
 
 async def handle(
@@ -53,7 +53,8 @@ async def handle(
         results = (await submit(context, plan, call, validate_only=request.validate_only)).items()
     except KafkaError as error:
         results = [(growth.name, error.failure()) for growth in in_slices(growths)]
-    audit(context, call, dict(results), dry_run=request.validate_only)
+    discard(growths)
+    audit(context, call, dict(in_slices(results)), dry_run=request.validate_only)
     return CreatePartitionsResponse(
         throttle_time_ms(context, call, quota),
         [

@@ -16,7 +16,7 @@ from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
 from kconf.protocol.codec.fields import fields_of
-from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.codec.serde import decode, encode, encode_in_parts
 from kconf.protocol.headers import HEAD, LENGTH, Header, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
 from kconf.server.api import (
@@ -202,11 +202,16 @@ class _Dispatch:
         flexible = api.is_flexible(version)
         if isinstance(result, list):
             self.response = _in_parts(result, correlation, flexible)
+        elif is_sliced():
+            body = encode_in_parts(result, version, flexible)
+            _discard(self._request)
+            _discard(result)
+            if len(body) > 1:
+                self.response = _in_parts(body, correlation, flexible)
+            else:
+                self.response = _whole(response(api, version, correlation, b"".join(body)))
         else:
             self.response = _whole(response(api, version, correlation, encode(result, version, flexible)))
-            if is_sliced():
-                _discard(self._request)
-                _discard(result)
 
 
 def _discard(message: Any) -> None:

@@ -50,8 +50,8 @@ class Throttling:
         delay = self._quotas.record_request(user_of(connection.principal), _client_id(frame), seconds)
         size, parts = made
         offset = _throttle_time_offset(key, version)
-        if offset is not None and len(parts) == 1:
-            delay = max(delay, LENGTH.unpack_from(parts[0], offset)[0])
+        if offset is not None:
+            delay = max(delay, _number_at(parts, offset))
         if not delay:
             return made
         connection.mute_ms = delay
@@ -77,6 +77,14 @@ def _throttle_time_offset(key: int, version: int) -> int | None:
     if first is None or first.name != "throttle_time_ms":
         return None
     return 9 if api.is_flexible(version) else 8
+
+
+def _number_at(parts: Sequence[bytes], offset: int) -> int:
+    for part in parts:
+        if offset < len(part):
+            return int(LENGTH.unpack_from(part, offset)[0])
+        offset -= len(part)
+    return 0
 
 
 def _overwritten(parts: Sequence[bytes], offset: int, data: bytes) -> Sequence[bytes]:
