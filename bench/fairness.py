@@ -13,13 +13,13 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from bench import load, requests
 from bench.alter import Alters
-from bench.arena import Arena, main
+from bench.arena import Arena, Watch, main
 from bench.load import BenchError, Shape
 from bench.table import Goal, Row
 from kconf.protocol.apis import BY_NAME
@@ -64,7 +64,7 @@ def rows(arena: Arena) -> Iterator[Row]:
         for name, frame in LARGE.items():
             alone = _bystanders(server, seconds)
             yield Row("reader alone, longest wait", "ms", {"kconf": [alone.longest]}, less_is_better=True)
-            yield Row("writer alone", "/s", {"kconf": [alone.writes]})
+            yield Row("writer alone", "/s", {"kconf": [alone.writes]}, others=alone.others)
             for callers in (1, CROWD):
                 with _callers(server, frame(), callers) as answered:
                     beside = _bystanders(server, seconds)
@@ -73,10 +73,11 @@ def rows(arena: Arena) -> Iterator[Row]:
 
 
 def _rows(name: str, alone: Bystanders, beside: Bystanders, answered: int) -> Iterator[Row]:
-    notes = {"answers to the caller": answered}
-    yield Row(f"{name}: reader's wait, p99", "ms", {"kconf": [beside.p99]}, [P99], less_is_better=True, notes=notes)
-    yield Row("… its longest wait", "ms", {"kconf": [beside.longest]}, [MAX], less_is_better=True)
-    yield Row("… writer, as a part of it alone", "×", {"kconf": [beside.writes / alone.writes]}, [PART])
+    notes, others = {"answers to the caller": answered}, beside.others
+    p99, longest, part = ({"kconf": [each]} for each in (beside.p99, beside.longest, beside.writes / alone.writes))
+    yield Row(f"{name}: reader's wait, p99", "ms", p99, [P99], less_is_better=True, others=others, notes=notes)
+    yield Row("… its longest wait", "ms", longest, [MAX], less_is_better=True, others=others)
+    yield Row("… writer, as a part of it alone", "×", part, [PART], others=others)
 
 
 # -- bystanders
@@ -87,17 +88,20 @@ class Bystanders:
     p99: float  # seconds of the reader's waits
     longest: float
     writes: float  # a second
+    others: float  # cores that were busy with something else
 
 
 def _bystanders(server: KconfProcess, seconds: float) -> Bystanders:
     address = server.address("PLAINTEXT")
-    writer = load.start(address, ALTERS.frames, Shape(1, 1), seconds=seconds, warm_up=0.5)
     here, there = multiprocessing.Pipe()
-    reader = multiprocessing.get_context("fork").Process(target=_read, args=(address, seconds + 0.5, there))
-    reader.start()
-    waits: Sequence[float] = here.recv()
-    reader.join()
-    return Bystanders(statistics.quantiles(waits, n=100)[98], max(waits), writer.result().rate)
+    with Watch([server]) as watch:
+        writer = load.start(address, ALTERS.frames, Shape(1, 1), seconds=seconds, warm_up=0.5)
+        reader = multiprocessing.get_context("fork").Process(target=_read, args=(address, seconds + 0.5, there))
+        reader.start()
+        waits: Sequence[float] = here.recv()
+        reader.join()
+        written = writer.result()
+    return Bystanders(statistics.quantiles(waits, n=100)[98], max(waits), written.rate, watch.others)
 
 
 def _read(address: str, seconds: float, result: Connection) -> None:
@@ -122,14 +126,19 @@ def _callers(server: KconfProcess, frame: bytes, count: int) -> Iterator[Callabl
     """So many connections that send the same request; gives what counts the answers."""
     answers = [0] * count
     over = threading.Event()
+    lines = [_Line(server.address("SASL_PLAINTEXT")) for _ in range(count)]
 
     def send(number: int) -> None:
-        with _Line(server.address("SASL_PLAINTEXT")) as line:
-            line.log_in()
-            while not over.is_set():
-                line.ask(frame)
+        try:
+            while True:
+                lines[number].ask(frame)
                 answers[number] += 1
+        except (OSError, BenchError):
+            if not over.is_set():
+                raise
 
+    for line in lines:
+        line.log_in()
     threads = [threading.Thread(target=send, args=(number,)) for number in range(count)]
     for each in threads:
         each.start()
@@ -138,6 +147,8 @@ def _callers(server: KconfProcess, frame: bytes, count: int) -> Iterator[Callabl
         yield lambda: sum(answers)
     finally:
         over.set()
+        for line in lines:
+            line.close()
         for each in threads:
             each.join()
 
@@ -154,6 +165,12 @@ class _Line:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Also while another thread waits for an answer."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def log_in(self) -> None:
