@@ -11,7 +11,7 @@ import asyncio
 import gc
 import sys
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -20,15 +20,23 @@ from typing import Any
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.errors import ErrorCode
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.codec.fields import BOOL, F64, UUID16, Array, Blob, FieldType, Primitive, Text, fields_of
-from kconf.protocol.headers import request
+from kconf.protocol.headers import read_response, request
+from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
+from kconf.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+)
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.api.router import HANDLERS
 from kconf.server.auth.authorizer import authorize_function
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ServerContext
-from kconf.service import Service
+from kconf.service import MAX_CHANGES, Service
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -214,5 +222,40 @@ def test_a_client_that_leaves_while_its_large_request_waits_leaves_nothing_behin
                 with pytest.raises(asyncio.CancelledError):
                     await pending
             assert scheduler.admitted_bytes == 0
+
+    asyncio.run(scene())
+
+
+def _groups(count: int) -> Any:
+    configs = [IncrementalAlterableConfig("consumer.session.timeout.ms", 0, "50000")]
+    return IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(32, f"g{n}", configs) for n in range(count)])
+
+
+def _quotas(count: int) -> Any:
+    ops = [QuotaOp("producer_byte_rate", 1.0)]
+    return AlterClientQuotasRequest([AlteredQuota([QuotaEntityPart("user", f"u{n}")], ops) for n in range(count)])
+
+
+@pytest.mark.parametrize(
+    ("key", "message", "results"),
+    [(44, _groups, "responses"), (49, _quotas, "entries")],
+    ids=["IncrementalAlterConfigs", "AlterClientQuotas"],
+)
+def test_a_request_with_more_changes_than_kafka_takes_is_refused_as_a_whole(
+    key: int, message: Callable[[int], Any], results: str
+) -> None:
+    api = APIS[key]
+
+    async def scene() -> None:
+        async with world() as server:
+            connection = ConnectionContext("127.0.0.1", "127.0.0.1", 9092)  # may do everything
+            data = request(api, 1, 1, "c", message(MAX_CHANGES + 1))
+            made = server.pipeline.handle(connection, data, 4, len(data))
+            assert isinstance(made, Awaitable)
+            _, parts = await made
+            _, answer = read_response(api, 1, b"".join(parts)[4:])
+            codes = {each.error_code for each in getattr(answer, results)}
+            assert (codes, len(getattr(answer, results))) == ({ErrorCode.POLICY_VIOLATION}, MAX_CHANGES + 1)
+            assert server.context.service.state.snapshot.revision == 0
 
     asyncio.run(scene())
