@@ -89,7 +89,7 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
 }
 
 LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
-MANY: Final = 1000  # topics and other resources, beyond which lists of them are made in slices
+MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
 LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
 """APIs whose smallest request may ask for everything there is."""
 
@@ -111,9 +111,10 @@ class Router:
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
     ) -> Response | Awaitable[Response]:
         frame = data[start:stop]
-        if len(frame) > LARGE:
+        key = HEAD.unpack_from(frame, 0)[0]
+        if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
             return self._in_slices(connection, frame)
-        if HEAD.unpack_from(frame, 0)[0] in LISTS and self._has_much():
+        if key in LISTS and self._has_much():
             # Their handlers do not wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
@@ -215,10 +216,10 @@ class _Dispatch:
 
 
 def _discard(message: Any) -> None:
-    """Free a large message in slices; to free 250,000 elements at once takes 100 ms."""
+    """Free a large message in slices; to free 250,000 elements at once takes 100 ms. Short lists may be shared."""
     for field in fields_of(type(message)):
         value = getattr(message, field.name)
-        if isinstance(value, list):
+        if isinstance(value, list) and len(value) > MANY:
             discard(value)
 
 

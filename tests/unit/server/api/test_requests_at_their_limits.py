@@ -226,6 +226,20 @@ def test_a_client_that_leaves_while_its_large_request_waits_leaves_nothing_behin
     asyncio.run(scene())
 
 
+def test_a_long_request_for_the_versions_gets_the_same_answer_every_time() -> None:
+    api = APIS[API_VERSIONS]
+    data = request(api, api.max, 1, "c" * LONGEST, api.request("n" * LONGEST, "1"))
+
+    async def scene() -> None:
+        async with world() as server:
+            made = server.pipeline.handle(ConnectionContext("127.0.0.1", "127.0.0.1", 9092), data, 4, len(data))
+            assert isinstance(made, tuple), "it is answered before a login, without waiting"
+            sizes = {await server.answer(data) for _ in range(3)}
+            assert sizes == {await server.answer(request(api, api.max, 1, "c", api.request("n", "1")))}
+
+    asyncio.run(scene())
+
+
 def _groups(count: int) -> Any:
     configs = [IncrementalAlterableConfig("consumer.session.timeout.ms", 0, "50000")]
     return IncrementalAlterConfigsRequest([IncrementalAlterConfigsResource(32, f"g{n}", configs) for n in range(count)])
