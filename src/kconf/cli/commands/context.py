@@ -28,6 +28,7 @@ examples:
   kconf context use local
   kconf context show prod-eu
   kconf context test local
+  kconf context remove local
 
 The file is ~/.config/kconf/config.yaml, or what KCONF_CONFIG names. Values may be ${env:NAME}, ${file:PATH:KEY},
 ${file:PATH} and ${password}, which is what the password command prints.
@@ -59,6 +60,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))
     _add_add(verbs)
+    about = "Remove a context from the file. Its journal, its properties file and the cluster stay as they are."
+    remove = add_verb(verbs, "remove", "remove one", about, EXAMPLES)
+    remove.add_argument("name", metavar="NAME", help="the context")
+    add_output(remove)
+    remove.set_defaults(run=command("context remove", remove_context))
 
 
 def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -119,6 +125,18 @@ def use_context(options: argparse.Namespace, result: CommandResult) -> None:
     write_file(found.path, with_current(_text(found.path), options.name))
     result.add(context=options.name, file=found.path)
     result.notes.append(f"the current context is {options.name}")
+
+
+def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.client.contexts.file import without_context, write_file
+
+    found = load_contexts()
+    found.named(options.name)
+    write_file(found.path, without_context(_text(found.path), options.name))
+    result.add(context=options.name, file=found.path)
+    result.notes.append(f"{options.name} is no longer in {found.path}")
+    if options.name == found.current:
+        result.notes.append("it was the current context; kconf context use NAME chooses another")
 
 
 def show_context(options: argparse.Namespace, result: CommandResult) -> None:

@@ -144,6 +144,23 @@ def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
     return before + gap + _block(name, fields, contexts.value[0][0].start_mark.column) + text[end:]
 
 
+def without_context(text: str, name: str) -> str:
+    """The file's text without a context, and without `current` if that was it; comments and order stay."""
+    root = compose(text, "contexts")
+    fields = {key.value: (key, value) for key, value in root.value} if root is not None else {}
+    contexts = fields["contexts"][1]
+    if contexts.flow_style:
+        raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one removed")
+    cuts = [(key, value) for key, value in contexts.value if key.value == name]
+    if len(contexts.value) == 1:
+        cuts = [fields["contexts"]]
+    if "current" in fields and fields["current"][1].value == name:
+        cuts.append(fields["current"])
+    for key, value in sorted(cuts, key=lambda each: -int(each[0].start_mark.index)):
+        text = text[: text.rfind("\n", 0, key.start_mark.index) + 1] + text[_end(text, value) :]
+    return text
+
+
 def _end(text: str, node: YamlNode) -> int:
     """The end of the last line that a node stands in; comments behind that are not its own."""
     while node.id != "scalar" and node.value:

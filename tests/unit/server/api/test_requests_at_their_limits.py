@@ -40,8 +40,8 @@ from kconf.service import MAX_CHANGES, Service
 from kconf.store.memory import MemoryStore
 from kconf.util.slice_scheduler import SliceScheduler
 
-MANY = 5_000  # elements; a real request may have 262,144
-MOST_CALLS = 4_500  # in one turn of the loop: 64 elements take less, and one call for each element takes more
+MANY = 7_000  # elements; a real request may have 262,144
+MOST_CALLS = 6_500  # in one turn of the loop: 64 elements take less, and one call for each element takes more
 LONGEST = 32_767  # characters of a text
 MALLORY = "User:mallory"
 STATIC = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}

@@ -12,7 +12,6 @@ from kconf.cli.common.history_output import (
     author_cell,
     history_columns,
     history_item,
-    iso,
     milliseconds,
     names_of,
     value_of,
@@ -21,6 +20,8 @@ from kconf.cli.common.history_output import (
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import TIME_HELP
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from kconf.operations.history.sources import RecordedHistory
@@ -56,7 +57,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES["history"],
     )
     add_history(history)
-    history.add_argument("--since", metavar="TIME", help="from then on: 2026-11-15, 2026-11-15T09:30, 09:30, 2h")
+    history.add_argument("--since", metavar="TIME", help=f"from then on: {TIME_HELP}")
     history.add_argument("--until", metavar="TIME", help="up to then")
     history.add_argument("--key", metavar="KEY", help="of one key only")
     history.add_argument("--last", metavar="N", type=int, help="only the last so many")
@@ -116,7 +117,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         result.add(
             **names_of(each.change),
             value=value_of(each.change, each.value if each.is_set else None),
-            time=None if last is None else iso(last.time),
+            time=None if last is None else iso_time(last.time),
             revision=None if last is None else last.revision,
             principal=None if last is None else last.caller.principal,
             os_user=None if last is None else last.os_user,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.history_output import add_history, history_columns, history_item
 from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
 from kconf.cli.output.formats import ItemStream
+from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import status_of
 from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
 
@@ -61,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         with interruptible():
             _watch(options)
+    except BrokenPipeError:  # `| head -1` is a way to end it
+        discard_output()
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
         return status_of(error)
