@@ -9,6 +9,7 @@ from bench import (
     cli,
     client,
     describe,
+    fairness,
     feed,
     follow,
     growth,
@@ -22,5 +23,5 @@ from bench import (
 from bench.arena import main
 
 if __name__ == "__main__":
-    servers = (describe, alter, mixed, bulk, memory, start, growth, feed, quotas, zookeeper)
+    servers = (describe, alter, mixed, bulk, memory, start, growth, feed, fairness, quotas, zookeeper)
     main(*(each.rows for each in (*servers, client, cli, people, follow)))

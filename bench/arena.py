@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from bench import load, machine, requests
 from bench.crowd import FEW, TOPICS
@@ -141,10 +141,15 @@ class Arena:
             load.start(peer.address, frames, Shape(8, 8), seconds=self.settings.first_warm_up / 2, warm_up=0.0).result()
 
 
+class HasPid(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+
 class Watch:
     """How many cores were busy with neither us, the load generator nor the servers, inside a `with` block."""
 
-    def __init__(self, peers: Sequence[Peer]) -> None:
+    def __init__(self, peers: Sequence[HasPid]) -> None:
         self._peers = peers
         self.others = 0.0
 

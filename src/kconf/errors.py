@@ -383,6 +383,10 @@ class ChangeTooLarge(RevisionConflict):
     """One resource is too large for the store; planning again does not help."""
 
 
+class TooManyChanges(StoreError):
+    """One request would change more than is committed at once."""
+
+
 class JournalTrimmed(StoreError):
     """The journal no longer reaches back that far."""
 

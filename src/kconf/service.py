@@ -7,7 +7,8 @@
     commit   the changes of all plans, in one transaction of the store
     apply    the new snapshot becomes visible, subscribers are notified, and every caller gets its outcome
 
-A dry run is plan and check without the rest. Reads take `state` once and never wait.
+A dry run is plan and check without the rest. Reads take `state` once and never wait. A large request is planned before
+the writer gets it, in slices (util/slice_scheduler.py), so that the changes of others do not wait for it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from kconf.errors import (
     StoreError,
     StoreReadOnly,
     StoreUnavailable,
+    TooManyChanges,
 )
-from kconf.model.journal import RequestContext, Revision
+from kconf.model.journal import ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import SingleServerMixin, Store
+from kconf.store.base import SingleServerMixin, Store, find_conflict
+from kconf.util.slice_scheduler import is_sliced
 
 log = getLogger(__name__)
 
@@ -48,6 +51,7 @@ _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many call
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
 _NO_OVERRIDES: Overrides = {}
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
+MAX_CHANGES = 10_000  # of one request, as in Kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,22 @@ class _Job(Generic[T]):
     check: PlanCheck | None
     done: asyncio.Future[T]
     attempts: int = 0
+    early: tuple[State, Plan[T]] | None = None  # of a large request: its plan, and what it was planned on
 
     def plan(self, state: State) -> Plan[T]:
-        return self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
+        """Raises TooManyChanges, and what the planner raises."""
+        if self.early is not None:
+            planned_on, plan = self.early
+            if planned_on is not state and not _still_holds(plan, planned_on, state):
+                raise _Outdated
+            return plan
+        plan = self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
+        _check_size(plan)
+        return plan
+
+
+class _Outdated(Exception):
+    """Others have changed what an early plan depends on."""
 
 
 class _Planned(NamedTuple):
@@ -169,7 +186,7 @@ class Service:
             self._check_writable()
         check = None if policy is None else policy.check(context, validate_only=validate_only)
         if check is None:
-            return planner(self.state, NO_POLICY).outcome if validate_only else await self._enqueue(planner, context)
+            return self._dry_run(planner, NO_POLICY) if validate_only else await self._enqueue(planner, context)
         try:
             return await self._submit_checked(planner, context, check, validate_only)
         finally:
@@ -186,7 +203,7 @@ class Service:
                 planner(self.state, check.hooks())
             if not check.is_pending:
                 if validate_only:
-                    outcome = planner(self.state, check.hooks()).outcome
+                    outcome = self._dry_run(planner, check.hooks())
                 else:
                     outcome = await self._enqueue(planner, context, check)
                 if not check.is_pending:
@@ -194,10 +211,34 @@ class Service:
                     return outcome
             preview = await check.resolve()
 
+    def _dry_run(self, planner: Planner[T], hooks: PolicyHooks) -> T:
+        plan = planner(self.state, hooks)
+        _check_size(plan)
+        return plan.outcome
+
     async def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> T:
         """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
+        if is_sliced():
+            return await self._enqueue_large(planner, context, check)
+        return await self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
+
+    async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
+        """As `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not involved."""
+        for _ in range(MAX_ATTEMPTS):
+            state = self.state
+            job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
+            plan = job.plan(state)
+            if not plan.changes or (check is not None and check.is_pending):
+                return plan.outcome
+            job.early = state, plan
+            try:
+                return await self._queued(job)
+            except _Outdated:
+                continue
+        raise StoreUnavailable("too many others are changing the same resources")
+
+    async def _queued(self, job: _Job[T]) -> T:
         self._check_writable()
-        job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._wake.set()
         return await job.done
@@ -344,7 +385,9 @@ class Service:
 
     def _retry(self, job: _Job[Any]) -> None:
         job.attempts += 1
-        if job.attempts >= MAX_ATTEMPTS:
+        if job.early is not None:
+            self._fail([job], _Outdated())
+        elif job.attempts >= MAX_ATTEMPTS:
             self._fail([job], StoreUnavailable("too many others are changing the same resource"))
         else:
             self._jobs.append(job)
@@ -423,3 +466,20 @@ class Service:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _check_size(plan: Plan[Any]) -> None:
+    """As in Kafka; with a topic its overrides are deleted too, and do not count."""
+    changes = plan.changes
+    if len(changes) > MAX_CHANGES:
+        deleted = {each.resource for each in changes if each.kind is ChangeKind.TOPIC and each.after is None}
+        if len(deleted) + sum(each.resource not in deleted for each in changes) > MAX_CHANGES:
+            raise TooManyChanges("Unable to perform excessively large batch operation.")
+
+
+def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
+    """Whether a plan may be committed on a later state than the one that it was made on."""
+    if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
+        return False
+    created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)
+    return all(state.snapshot.colliding_topic(each.resource.name) is None for each in created)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import StoreReadOnly
+from kconf.errors import RevisionConflict, StoreReadOnly, TooManyChanges
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
-from kconf.model.plan import Plan
+from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Resource
-from kconf.service import Planner, Service, State
+from kconf.service import MAX_CHANGES, Planner, Service, State
 from kconf.store.memory import MemoryStore
+from kconf.util.slice_scheduler import SliceScheduler
 
 ADA = RequestContext("User:ada")
 ORDERS = Resource.topic("orders")
@@ -171,5 +173,117 @@ def test_a_subscriber_sees_the_commit_before_its_caller_does_and_the_first_one_b
             await service.submit(setting("1"), ADA)
             assert seen == [("first", 1), ("second", 1)]
             assert [each.number for each in revisions] == [1]
+
+    asyncio.run(scene())
+
+
+# -- large requests, which are planned in slices
+
+
+class Slow(MemoryStore):
+    """A store whose commits wait until they are let through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.released = threading.Event(), threading.Event()
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+        self.entered.set()
+        self.released.wait(30)
+        return super().commit(batch)
+
+
+@asynccontextmanager
+async def slow() -> AsyncIterator[tuple[Service, Slow, asyncio.Task[str]]]:
+    """A service that commits the value "first" until it is released."""
+    store = Slow()
+    service = Service(store, node_id=1, catalog=kafka_43(), static={})
+    await service.start()
+    first = asyncio.create_task(service.submit(guarded("first"), ADA))
+    await asyncio.to_thread(store.entered.wait)
+    yield service, store, first
+    store.released.set()
+    await service.stop()
+
+
+def guarded(value: str, planned_on: list[str | None] | None = None) -> Planner[str]:
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[str]:
+        before = state.snapshot.overrides(ORDERS).get("k")
+        if planned_on is not None:
+            planned_on.append(before)
+        guards = {ORDERS: state.snapshot.changed.get(ORDERS, 0)}
+        return Plan(value, [Change(ChangeKind.CONFIG, ORDERS, "k", before, value, "set")], guards)
+
+    return plan
+
+
+def test_a_large_request_without_changes_does_not_wait_for_the_commits_of_others() -> None:
+    async def scene() -> None:
+        async with slow() as (service, _, first):
+            refused = service.submit(lambda *_: Plan("refused"), ADA)
+            assert await SliceScheduler().run("User:ada", refused) == "refused"
+            assert not first.done()
+
+    asyncio.run(scene())
+
+
+def test_a_large_plan_that_others_overtook_is_made_again() -> None:
+    async def scene() -> None:
+        async with slow() as (service, store, first):
+            planned_on: list[str | None] = []
+            large = asyncio.create_task(
+                SliceScheduler().run("User:ada", service.submit(guarded("large", planned_on), ADA))
+            )
+            while not planned_on:
+                await asyncio.sleep(0)
+            store.released.set()
+            assert list(await asyncio.gather(first, large)) == ["first", "large"]
+            assert planned_on == [None, "first"]
+            assert [each.changes[0].before for each in store.changes(0)] == [None, "first"]
+
+    asyncio.run(scene())
+
+
+def test_a_large_plan_that_nobody_overtook_is_made_once() -> None:
+    async def scene() -> None:
+        async with running() as service:
+            planned_on: list[str | None] = []
+            await SliceScheduler().run("User:ada", service.submit(guarded("large", planned_on), ADA))
+            assert planned_on == [None]
+            assert service.state.snapshot.overrides(ORDERS) == {"k": "large"}
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_request_changes_no_more_than_kafka_lets_it(validate_only: bool) -> None:
+    def altering(count: int) -> Planner[None]:
+        changes = [Change(ChangeKind.CONFIG, ORDERS, f"k{n}", None, "1", "set") for n in range(count)]
+        return lambda *_: Plan(None, changes)
+
+    async def scene() -> None:
+        async with running() as service:
+            with pytest.raises(TooManyChanges):
+                await service.submit(altering(MAX_CHANGES + 1), ADA, validate_only=validate_only)
+            assert service.state.snapshot.revision == 0
+            await service.submit(altering(MAX_CHANGES), ADA, validate_only=validate_only)
+
+    asyncio.run(scene())
+
+
+def test_the_overrides_of_deleted_topics_are_not_counted() -> None:
+    def deletion(name: str) -> list[Change]:
+        topic = Resource.topic(name)
+        gone = [Change(ChangeKind.CONFIG, topic, key, "1", None, "delete") for key in ("a", "b")]
+        return [*gone, Change(ChangeKind.TOPIC, topic, "", "{}", None, "delete")]
+
+    def deleting(count: int) -> Planner[None]:
+        return lambda *_: Plan(None, [each for n in range(count) for each in deletion(f"t{n}")])
+
+    async def scene() -> None:
+        async with running() as service:
+            await service.submit(deleting(MAX_CHANGES), ADA, validate_only=True)
+            with pytest.raises(TooManyChanges):
+                await service.submit(deleting(MAX_CHANGES + 1), ADA, validate_only=True)
 
     asyncio.run(scene())

@@ -9,13 +9,14 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from uuid import UUID
 
 from immutables import Map
 
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
+from kconf.util.slices import in_slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,14 @@ class Snapshot:
 
     def names(self, kind: ResourceType) -> list[str]:
         """The names of the resources of one type that have overrides."""
-        return sorted(resource.name for resource in self.configs if resource.type == kind)
+        return sorted(resource.name for resource in in_slices(self.configs) if resource.type == kind)
 
     def apply(self, changes: Sequence[Change], revision: int) -> Snapshot:
         """The snapshot after one committed revision."""
-        known = _Topics(self.topics, self.topic_ids, self.metric_names)
+        known: _Topics | None = None
         configs, changed = self.configs, self.changed
         moved: dict[Resource, dict[str, str]] = {}
-        for change in changes:
+        for change in in_slices(changes):
             resource = change.resource
             if change.kind is ChangeKind.CONFIG:
                 values = moved.get(resource)
@@ -75,15 +76,17 @@ class Snapshot:
                     values[change.key] = change.after
             else:
                 moved.setdefault(resource, dict(configs.get(resource, NO_OVERRIDES)))
-                known = known.apply(change)
+                known = known or _Topics(self)
+                known.apply(change)
         new_configs, new_changed = configs.mutate(), changed.mutate()
-        for resource, values in moved.items():
+        for resource, values in in_slices(moved.items()):
             if values:
                 new_configs[resource] = values
             else:
                 new_configs.pop(resource, None)
             new_changed[resource] = revision
-        return Snapshot(revision, *known, new_configs.finish(), new_changed.finish())
+        topics = (self.topics, self.topic_ids, self.metric_names) if known is None else known.finish()
+        return Snapshot(revision, *topics, new_configs.finish(), new_changed.finish())
 
 
 Snapshot.EMPTY = Snapshot()
@@ -93,34 +96,38 @@ def _metric_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-class _Topics(NamedTuple):
-    """The three maps of topics, which change together."""
+class _Topics:
+    """The three maps of topics while changes are applied: they change together."""
 
-    topics: Map[str, Topic]
-    ids: Map[UUID, str]
-    metric_names: Map[str, frozenset[str]]
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._topics, self._ids = snapshot.topics.mutate(), snapshot.topic_ids.mutate()
+        self._metric_names = snapshot.metric_names.mutate()
 
-    def apply(self, change: Change) -> _Topics:
+    def apply(self, change: Change) -> None:
         name = change.resource.name
-        topics, ids, metric_names = self
-        old = topics.get(name)
+        old = self._topics.get(name)
         if old is not None:
-            ids = ids.delete(old.id)
+            del self._ids[old.id]
         if change.after is None:
-            return _Topics(topics.delete(name), ids, _without(metric_names, name))
+            del self._topics[name]
+            self._forget_metric_name(name)
+            return
         topic = topic_from_json(name, change.after)
         if old is None and ("." in name or "_" in name):
-            metric_names = metric_names.set(
-                _metric_name(name), metric_names.get(_metric_name(name), frozenset()) | {name}
-            )
-        return _Topics(topics.set(name, topic), ids.set(topic.id, name), metric_names)
+            same = self._metric_names.get(_metric_name(name), frozenset())
+            self._metric_names[_metric_name(name)] = same | {name}
+        self._topics[name] = topic
+        self._ids[topic.id] = name
 
+    def _forget_metric_name(self, name: str) -> None:
+        left = self._metric_names.get(_metric_name(name), frozenset()) - {name}
+        if left:
+            self._metric_names[_metric_name(name)] = left
+        else:
+            self._metric_names.pop(_metric_name(name), None)
 
-def _without(metric_names: Map[str, frozenset[str]], name: str) -> Map[str, frozenset[str]]:
-    left = metric_names.get(_metric_name(name), frozenset()) - {name}
-    if left:
-        return metric_names.set(_metric_name(name), left)
-    return metric_names.delete(_metric_name(name)) if _metric_name(name) in metric_names else metric_names
+    def finish(self) -> tuple[Map[str, Topic], Map[UUID, str], Map[str, frozenset[str]]]:
+        return self._topics.finish(), self._ids.finish(), self._metric_names.finish()
 
 
 def topic_to_json(topic: Topic) -> str:

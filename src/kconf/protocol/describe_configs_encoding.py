@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from kconf.protocol.codec.fields import I8, I16, STRING, f, struct
 from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.describe_configs import DescribeConfigsEntry, DescribeConfigsSynonym
+from kconf.util.slices import in_slices
 
 DEFAULT_SOURCE: Final = 5
 _REVISION: Final = uvarint(40003) + uvarint(8)  # ours: see DescribeConfigsResponse
@@ -74,7 +75,7 @@ def response_parts(
 ) -> list[bytes]:
     """The body of an answer, from the throttle time on, in parts."""
     parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
-    for head, tail in results:
+    for head, tail in in_slices(results):
         parts.append(head)
         parts.append(tail)
     parts.append(response_end(form, revision, stale=stale))

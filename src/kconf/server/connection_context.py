@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable
 
 from kconf.model.acl import Authorize, allow_all
@@ -12,14 +13,22 @@ ANONYMOUS = "User:ANONYMOUS"
 class LongPollTimer:
     """Ends a connection's long poll early: when the client has gone, or has sent another request."""
 
-    __slots__ = ("is_over", "wake")
+    __slots__ = ("is_over", "on_wait", "wake")
 
     def __init__(self) -> None:
         self.is_over = False
         self.wake: Callable[[], None] | None = None  # set while a long poll waits
+        self.on_wait: Callable[[], None] | None = None  # called when a large request begins to wait
 
     def renew(self) -> None:
         self.is_over = False
+
+    def begin(self, wake: Callable[[], None]) -> None:
+        """A long poll waits; `wake` ends it."""
+        self.wake = wake
+        if self.on_wait is not None:
+            self.on_wait()
+            self.on_wait = None
 
     def end(self) -> None:
         self.is_over = True
@@ -39,6 +48,7 @@ class ConnectionContext:
         "long_poll",
         "mute_ms",
         "principal",
+        "waiting",
     )
 
     def __init__(self, host: str, advertised_host: str, advertised_port: int, listener: str = "PLAINTEXT") -> None:
@@ -50,3 +60,13 @@ class ConnectionContext:
         self.listener = listener
         self.long_poll = LongPollTimer()
         self.mute_ms = 0  # the connection is not read for this long after the response (api/throttling.py)
+        self.waiting: Future[None] | None = None  # a large request that is not worked on yet
+
+    def wait_for_turn(self, turn: Future[None] | None) -> None:
+        self.waiting = turn
+
+    def close(self) -> None:
+        """The client has gone: end its long poll, and drop the request that nobody works on yet."""
+        self.long_poll.end()
+        if self.waiting is not None:
+            self.waiting.cancel()

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from kconf.engine.access.acls import Authorizer
 from kconf.engine.configs.alter import AlterTarget
 from kconf.engine.topics.placement import ClusterDefaults
-from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly
+from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly, TooManyChanges
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
 from kconf.server.auth.authorizer import alters_authentication, authorizer_of
@@ -24,6 +24,7 @@ from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
 from kconf.service import Service, State
+from kconf.util.slice_scheduler import SliceScheduler
 
 UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
 READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
@@ -33,6 +34,8 @@ def store_error(error: StoreError) -> ApiError:
     """The error of a change that the store did not take: to try again later, or, where that does not help, why."""
     if isinstance(error, ChangeTooLarge):
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
+    if isinstance(error, TooManyChanges):
+        return ApiError(ErrorCode.POLICY_VIOLATION, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 
@@ -54,6 +57,7 @@ class ServerContext:
     new_id: Callable[[], UUID] = uuid4
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
     counters: Counters = field(default_factory=Counters)
+    scheduler: SliceScheduler = field(default_factory=SliceScheduler)
 
     @classmethod
     def over(cls, service: Service, clock: Callable[[], float], policies: PolicyManager | None = None) -> ServerContext:

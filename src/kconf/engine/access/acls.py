@@ -28,6 +28,8 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.util.bounded_cache import BoundedCache, text_size
+from kconf.util.slices import in_slices
 
 ANYONE = "User:*"
 ANYWHERE = "*"
@@ -168,32 +170,33 @@ def _by_principal(overrides: Overrides) -> _ByPrincipal:
     return entries
 
 
-_MOST_REMEMBERED = 200_000
+MAX_CACHED_BYTES = 32 << 20  # of decisions: those about 100,000 topics, for one client
 _Question = tuple[str, str, int, int, str]
 
 
 class Authorizer:
     """Decides. `allow_if_none` is allow.everyone.if.no.acl.found.
 
-    What was decided is remembered, by all that it depends on, until any ACL changes: to list 100,000 topics is to ask
-    about each of them.
+    What was decided is cached, by all that it depends on, until any ACL changes: to list 100,000 topics is to ask about
+    each of them.
     """
 
     def __init__(self, index: AclIndex, *, super_users: Iterable[str] = (), allow_if_none: bool = False) -> None:
         self.index = index
         self.super_users = frozenset(super_users)
         self.allow_if_none = allow_if_none
-        self._remembered: dict[_Question, bool] = {}
+        self.decisions: BoundedCache[_Question, bool] = BoundedCache(MAX_CACHED_BYTES, _question_size)
         self._as_of = index.version
 
     def allows(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
-        if self._as_of != self.index.version or len(self._remembered) >= _MOST_REMEMBERED:
-            self._remembered.clear()
+        if self._as_of != self.index.version:
+            self.decisions.clear()
             self._as_of = self.index.version
         question = (principal, host, operation, kind, name)
-        known = self._remembered.get(question)
+        known = self.decisions.get(question)
         if known is None:
-            known = self._remembered[question] = self._decide(*question)
+            known = self._decide(*question)
+            self.decisions.put(question, known)
         return known
 
     def _decide(self, principal: str, host: str, operation: Operation, kind: AclType, name: str) -> bool:
@@ -217,9 +220,14 @@ class Authorizer:
         return allowed
 
 
+def _question_size(question: _Question) -> int:
+    principal, host, _, _, name = question
+    return text_size(principal, host, name)
+
+
 def bindings(snapshot: Snapshot) -> Iterable[AclBinding]:
     """Every ACL there is, in the order of their patterns."""
-    for resource in sorted(each for each in snapshot.configs if each.type == ResourceType.ACL):
+    for resource in in_slices(sorted(each for each in in_slices(snapshot.configs) if each.type == ResourceType.ACL)):
         pattern = ResourcePattern.of(resource)
         for key in sorted(snapshot.overrides(resource)):
             yield binding_of(pattern, key)
@@ -272,7 +280,7 @@ def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[l
     """One outcome per wish, in order. One that is there already is granted and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
-    for wish in wishes:
+    for wish in in_slices(wishes):
         try:
             check_binding(wish)
         except KafkaError as error:
@@ -288,9 +296,9 @@ def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[l
 def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
     """What each filter removes; one that two filters mean is reported under both."""
     every = list(bindings(snapshot))
-    outcomes = [[binding for binding in every if matches(binding, wish)] for wish in wishes]
+    outcomes = [[binding for binding in in_slices(every) if matches(binding, wish)] for wish in in_slices(wishes)]
     gone: dict[tuple[Resource, str], Change] = {}
-    for binding in (each for found in outcomes for each in found):
+    for binding in (each for found in in_slices(outcomes) for each in in_slices(found)):
         resource, key = pattern_of(binding).resource, key_of(binding)
         gone[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", None, "delete")
     return Plan(outcomes, list(gone.values()), _guards(snapshot, gone))

@@ -24,6 +24,7 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.model.snapshot import Snapshot
 from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, credential, from_text, to_text
+from kconf.util.slices import in_slices
 
 _KNOWN = {int(each): each for each in Mechanism if each is not Mechanism.UNKNOWN}
 
@@ -45,14 +46,14 @@ def plan_alter_credentials(
 ) -> Plan[dict[str, ApiError | None]]:
     """One outcome per user, by name; a user with any fault has nothing applied."""
     wishes: dict[str, list[UserScramCredentialDeletion | UserScramCredentialUpsertion]] = {}
-    for deletion in deletions:
+    for deletion in in_slices(deletions):
         wishes.setdefault(deletion.user, []).append(deletion)
-    for upsertion in upsertions:
+    for upsertion in in_slices(upsertions):
         wishes.setdefault(upsertion.user, []).append(upsertion)
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
-    for user in sorted(wishes):
+    for user in in_slices(sorted(wishes)):
         try:
             made = _decide(snapshot, user, wishes[user])
         except KafkaError as error:
@@ -104,9 +105,9 @@ def _change(before: str | None, wish: UserScramCredentialDeletion | UserScramCre
 def describe_credentials(snapshot: Snapshot, users: Sequence[str] | None) -> dict[str, list[CredentialInfo] | ApiError]:
     """The mechanisms and iterations of the users named, or of all that have a credential."""
     if not users:
-        return {user: _infos(snapshot, user) for user in snapshot.names(ResourceType.SCRAM)}
+        return {user: _infos(snapshot, user) for user in in_slices(snapshot.names(ResourceType.SCRAM))}
     found: dict[str, list[CredentialInfo] | ApiError] = {}
-    for user, count in Counter(users).items():
+    for user, count in in_slices(Counter(users).items()):
         infos = _infos(snapshot, user)
         if count > 1:
             found[user] = ApiError(ErrorCode.DUPLICATE_RESOURCE, "the user stands in the request more than once")

@@ -39,6 +39,7 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
+from kconf.util.slices import in_slices
 
 Outcomes = list[ApiError | None]
 """One per wish, in the order of the request; None: granted."""
@@ -95,7 +96,7 @@ def plan_alter(
     repeated = repeated_resources(wishes)
     changed = snapshot.changed
     start = node.resolver  # what the next start would read, with the changes of this request so far
-    for wish in wishes:
+    for wish in in_slices(wishes):
         resource = wish.resource
         try:
             if resource in repeated:
@@ -124,11 +125,11 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
-    resources = [(wish.resource, _canonical(wish.resource)) for wish in wishes]
-    if len({canonical for _, canonical in resources}) == len(resources):
+    resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
+    if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
         return set()
-    counts = Counter(canonical for _, canonical in resources)
-    return {resource for resource, canonical in resources if counts[canonical] > 1}
+    counts = Counter(canonical for _, canonical in in_slices(resources))
+    return {resource for resource, canonical in in_slices(resources) if counts[canonical] > 1}
 
 
 def _after(resolver: ConfigResolver, changes: Sequence[Change], *, everywhere: bool) -> ConfigResolver:
@@ -150,9 +151,9 @@ def _canonical(resource: Resource) -> Resource:
 
 def check_alterations(alterations: Sequence[AlterConfigOp]) -> None:
     """What is wrong with the wishes themselves, whatever they are about."""
-    if len(alterations) > 1 and len({each.key for each in alterations}) < len(alterations):
+    if len(alterations) > 1 and len({each.key for each in in_slices(alterations)}) < len(alterations):
         raise InvalidRequest("a key stands in the request more than once for this resource")
-    nulls = [each.key for each in alterations if each.value is None and each.op != OpType.DELETE]
+    nulls = [each.key for each in in_slices(alterations) if each.value is None and each.op != OpType.DELETE]
     if nulls:
         raise InvalidRequest(f"a value is needed to do this to {', '.join(nulls)}")
 
@@ -265,7 +266,7 @@ class _Decision(NamedTuple):
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
         resulting = {} if self.replace else dict(stored)
-        for op, name, value in self.alterations:
+        for op, name, value in in_slices(self.alterations):
             if op == OpType.SET:
                 resulting[name] = value or ""
             elif op == OpType.DELETE:
@@ -299,7 +300,7 @@ class _Decision(NamedTuple):
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:
         """One change per key that moves, in the order of the request; what a replacement drops comes last."""
         resource, changes = self.resource, []
-        for op, name, _ in self.alterations:
+        for op, name, _ in in_slices(self.alterations):
             before, after = stored.get(name), resulting.get(name)
             if before != after:
                 changes.append(Change(ChangeKind.CONFIG, resource, name, before, after, _WORDS[op]))

@@ -8,7 +8,7 @@ INVALID_REQUEST (Kafka's own inconsistency: topics get INVALID_CONFIG).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 from kconf.configdef.broker import BROKER
 from kconf.configdef.dynamic import (
@@ -30,6 +30,7 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.model.entry import ValueType
 from kconf.model.resource import Overrides
+from kconf.util.slices import in_slices
 
 
 def check_broker(resolver: ConfigResolver, resulting: Overrides, stored: Overrides, *, everywhere: bool) -> None:
@@ -37,22 +38,23 @@ def check_broker(resolver: ConfigResolver, resulting: Overrides, stored: Overrid
     _check_names(resolver, resulting, everywhere)
     _check_values(resolver, resulting)
     would_be = resolver.with_level(resulting, everywhere=everywhere)
-    moved = {name for name in resulting.keys() | stored.keys() if resulting.get(name) != stored.get(name)}
+    names = resulting.keys() | stored.keys()
+    moved = {name for name in in_slices(names) if resulting.get(name) != stored.get(name)}
     moved -= BROKER.keys() - resolver.catalog.broker.keys()  # a key of a later release is a custom one here
     for rule in _RULES:
         rule(resolver, would_be, moved)
 
 
-def _check_names(resolver: ConfigResolver, resulting: Iterable[str], everywhere: bool) -> None:
+def _check_names(resolver: ConfigResolver, resulting: Collection[str], everywhere: bool) -> None:
     keys = resolver.catalog.broker
-    fixed = sorted(name for name in resulting if name in keys and name not in resolver.catalog.dynamic)
+    fixed = sorted(name for name in in_slices(resulting) if name in keys and name not in resolver.catalog.dynamic)
     if fixed:
         raise InvalidRequest(f"these cannot be changed while a broker runs: {', '.join(fixed)}")
-    bare = sorted(name for name in resulting if name in SSL_STORES)
+    bare = sorted(name for name in in_slices(resulting) if name in SSL_STORES)
     if bare:
         raise InvalidRequest(f"these need a listener prefix (listener.name.<listener>.): {', '.join(bare)}")
     if everywhere:
-        own = sorted(name for name in resulting if _per_broker_only(name, keys))
+        own = sorted(name for name in in_slices(resulting) if _per_broker_only(name, keys))
         if own:
             raise InvalidRequest(f"these can be set for one broker only, not for all: {', '.join(own)}")
 
@@ -65,7 +67,7 @@ def _per_broker_only(name: str, keys: ConfigDef) -> bool:
 
 
 def _check_values(resolver: ConfigResolver, resulting: Overrides) -> None:
-    for name, text in resulting.items():
+    for name, text in in_slices(resulting.items()):
         base = without_listener(name)
         key = resolver.catalog.broker.get(base)
         if key is not None and base in resolver.catalog.dynamic:
@@ -98,7 +100,7 @@ _NETWORK = "num.network.threads"  # each listener has a pool of its own
 
 def _listener_limits(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
     """What holds for each listener that carries data: its own prefixed setting, else the one for all."""
-    if not any(name.endswith((_NETWORK, *ABOVE_ZERO)) for name in moved):
+    if not any(name.endswith((_NETWORK, *ABOVE_ZERO)) for name in in_slices(moved)):
         return
     controllers = {name.upper() for name in _items(now.value("controller.listener.names"))}
     for listener in _listener_names(now.value("listeners")):

@@ -14,12 +14,13 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidConfig, InvalidRequest
 from kconf.model.entry import ValueType
 from kconf.model.resource import Overrides
+from kconf.util.slices import in_slices
 
 
 def check_topic(resulting: Overrides, stored: Overrides, resolver: ConfigResolver) -> None:
     """The whole set of overrides that a topic would have; `stored` is what it has."""
     keys = resolver.catalog.topic
-    for name in resulting:
+    for name in in_slices(resulting):
         if name not in keys:
             raise InvalidConfig(f"unknown topic key {name}")
     for name, text in resulting.items():
@@ -80,7 +81,7 @@ def _check_tiered(now: _Effective, resolver: ConfigResolver) -> None:
 def check_group(resulting: Overrides, resolver: ConfigResolver) -> None:
     """A group's overrides: known, well formed, inside the brokers' bounds, sessions longer than heartbeats."""
     keys = resolver.catalog.group
-    for name in resulting:
+    for name in in_slices(resulting):
         if name not in keys:
             raise InvalidConfig(f"unknown group key {name}")
     numbers: dict[str, int] = {}
@@ -110,7 +111,7 @@ def check_client_metrics(resulting: Overrides, keys: ConfigDef) -> None:
 
     Names come first, then what each text is, then the range, and the patterns last.
     """
-    for name in resulting:
+    for name in in_slices(resulting):
         if name not in keys:
             raise InvalidRequest(f"unknown client-metrics key {name}")
     values = {name: _read(keys[name], text) for name, text in resulting.items()}

@@ -26,6 +26,7 @@ from kconf.model.plan import Plan
 from kconf.model.quota import CLIENT_ID, IP, USER, ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
+from kconf.util.slices import in_slices
 
 QuotaOutcomes = dict[QuotaEntity, ApiError | None]
 """One per entity, in the order of the request; None: granted."""
@@ -49,12 +50,12 @@ def plan_alter_quotas(
     """Decide what would change. `is_host` says whether the name of an ip entity is an address or leads to one."""
     if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
         refused = NotAuthorized(NotAuthorized.stock).failure()
-        return Plan({wish.entity: refused for wish in wishes})
+        return Plan({wish.entity: refused for wish in in_slices(wishes)})
     outcomes: QuotaOutcomes = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
-    named = Counter(wish.entity for wish in wishes)
-    for entity, alterations in wishes:
+    named = Counter(wish.entity for wish in in_slices(wishes))
+    for entity, alterations in in_slices(wishes):
         try:
             if named[entity] > 1:
                 raise InvalidRequest(f"{_shown(str(entity))} stands in the request more than once")
@@ -77,8 +78,8 @@ def plan_alter_each_quota(
     outcomes: EachQuotaOutcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
-    named = Counter(wish.entity for wish in wishes)
-    for entity, alterations in wishes:
+    named = Counter(wish.entity for wish in in_slices(wishes))
+    for entity, alterations in in_slices(wishes):
         try:
             if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
                 raise NotAuthorized(NotAuthorized.stock)
@@ -101,8 +102,8 @@ def _each_quota(
 ) -> tuple[list[ApiError | None], list[Change]]:
     outcomes: list[ApiError | None] = []
     changes: list[Change] = []
-    given = Counter(each.key for each in alterations)
-    for each in alterations:
+    given = Counter(each.key for each in in_slices(alterations))
+    for each in in_slices(alterations):
         try:
             if given[each.key] > 1:
                 raise InvalidRequest(f"{_shown(each.key)} stands in the request more than once for this entity")
@@ -165,10 +166,10 @@ def _changes(
     keys: ConfigDef,
     fractions: bool = False,
 ) -> list[Change]:
-    if len({each.key for each in alterations}) < len(alterations):
+    if len({each.key for each in in_slices(alterations)}) < len(alterations):
         raise InvalidRequest("a quota stands in the request more than once for this entity")
     changes = []
-    for name, value in alterations:
+    for name, value in in_slices(alterations):
         # Removing what is not there succeeds, whatever it is called. Only quotas are ever removed: a SCRAM credential
         # that stands beside them in ZooKeeper is none.
         after = None if value is None else quota_text(_key(keys, name), value, fractions=fractions)

@@ -41,8 +41,10 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.util.slices import in_slices
 
 METADATA_TOPIC = "__cluster_metadata"
+_REFUSED = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +68,26 @@ def plan_create_topics(
 
     Raises PolicyViolation where the request as a whole is too large, before it looks at any topic, as in Kafka.
     """
-    repeated = repeated_names(new_topic.name for new_topic in new_topics)
+    repeated = repeated_names(new_topic.name for new_topic in in_slices(new_topics))
     outcomes: dict[str, Created | ApiError] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     everywhere = authorize(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME)
     total = 0
     allowed: list[NewTopic] = []
-    for new_topic in new_topics:
+    for new_topic in in_slices(new_topics):
         if new_topic.name in repeated:
             continue
         if new_topic.name == METADATA_TOPIC:
             outcomes[new_topic.name] = ApiError(ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} cannot be created")
         elif not everywhere and not authorize(Operation.CREATE, AclType.TOPIC, new_topic.name):
-            outcomes[new_topic.name] = TopicNotAuthorized(TopicNotAuthorized.stock).failure()
+            outcomes[new_topic.name] = _REFUSED
         else:
             allowed.append(new_topic)
             total += _partitions(new_topic, cluster)
     if total > MOST_PARTITIONS:
         raise too_many_partitions()
-    for new_topic in allowed:
+    for new_topic in in_slices(allowed):
         try:
             made = _create(snapshot, new_topic, cluster, gate)
             if charge is not None and not charge(new_topic.name, made.topic.partitions):
@@ -100,7 +102,7 @@ def plan_create_topics(
         changes += [
             Change(ChangeKind.CONFIG, resource, key, None, value, "set") for key, value in made.overrides.items()
         ]
-    for name in dict.fromkeys(new_topic.name for new_topic in new_topics if new_topic.name in repeated):
+    for name in dict.fromkeys(new_topic.name for new_topic in in_slices(new_topics) if new_topic.name in repeated):
         outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
     return Plan(outcomes, changes, guards)
 
@@ -155,7 +157,7 @@ def _replicas(new_topic: NewTopic, cluster: ClusterDefaults) -> tuple[tuple[int,
 
 def _assigned(assignment: Sequence[tuple[int, Sequence[int]]], brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     given: dict[int, tuple[int, ...]] = {}
-    for partition, replicas in assignment:
+    for partition, replicas in in_slices(assignment):
         if partition in given:
             raise InvalidAssignment(f"partition {partition} is assigned twice")
         given[partition] = check_replicas(replicas, brokers, partition)

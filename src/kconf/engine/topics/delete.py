@@ -14,6 +14,7 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.util.slices import in_slices
 
 NO_ID = UUID(int=0)
 
@@ -54,7 +55,7 @@ def plan_delete_topics(
     told: set[TopicDeletion] = set()
     found: dict[str, list[TopicDeletion]] = {}
     everywhere = authorize(Operation.DELETE, AclType.CLUSTER, CLUSTER_NAME)
-    for wanted in deletions:
+    for wanted in in_slices(deletions):
         problem = _malformed(wanted)
         if problem is None and _is_repeated(wanted, names, ids):
             problem = "the name or the id stands in the request more than once"
@@ -72,7 +73,7 @@ def plan_delete_topics(
         found.setdefault(name, []).append(wanted)
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
-    for name, twice in found.items():
+    for name, twice in in_slices(found.items()):
         topic = snapshot.topics[name]
         if len(twice) > 1:
             results.append(
@@ -91,14 +92,16 @@ def plan_delete_topics(
 def well_formed(deletions: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:
     """The deletions that name one topic, once."""
     names, ids = _counted(deletions)
-    return (wanted for wanted in deletions if _malformed(wanted) is None and not _is_repeated(wanted, names, ids))
+    return (
+        wanted for wanted in in_slices(deletions) if _malformed(wanted) is None and not _is_repeated(wanted, names, ids)
+    )
 
 
 def _counted(deletions: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[UUID]]:
     """How often each name and each id stands there alone; what has both, or neither, is no repetition of another."""
     return (
-        Counter(wanted.name for wanted in deletions if wanted.name is not None and wanted.id == NO_ID),
-        Counter(wanted.id for wanted in deletions if wanted.name is None and wanted.id != NO_ID),
+        Counter(wanted.name for wanted in in_slices(deletions) if wanted.name is not None and wanted.id == NO_ID),
+        Counter(wanted.id for wanted in in_slices(deletions) if wanted.name is None and wanted.id != NO_ID),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from kconf.errors import InvalidTopic
 
@@ -11,9 +10,8 @@ _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 LONGEST = 249
 
 
-@lru_cache(maxsize=65536)
 def name_problem(name: str) -> str | None:
-    """Why a topic cannot have this name; None: it can."""
+    """Why a topic cannot have this name; None: it can. Not cached: names come from clients, and may be long."""
     if _LEGAL.fullmatch(name) and name not in (".", ".."):
         return None
     if not name:

@@ -30,6 +30,9 @@ from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
+from kconf.util.slices import in_slices
+
+_REFUSED = TopicNotAuthorized().failure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +54,18 @@ def plan_create_partitions(
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[dict[str, ApiError | None]]:
     """Results by topic name; a name that is in the request twice fails once."""
-    repeated = repeated_names(wanted.name for wanted in requested)
+    repeated = repeated_names(wanted.name for wanted in in_slices(requested))
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
     left = MOST_PARTITIONS
-    for wanted in requested:
+    for wanted in in_slices(requested):
         if wanted.name in repeated:
             continue
+        if not authorize(Operation.ALTER, AclType.TOPIC, wanted.name):
+            outcomes[wanted.name] = _REFUSED
+            continue
         try:
-            if not authorize(Operation.ALTER, AclType.TOPIC, wanted.name):
-                raise TopicNotAuthorized
             old, new = _grow(snapshot, wanted, cluster, left)
             gate.growth(old, new, snapshot.overrides(old.resource), cluster.resolver)
             if charge is not None and not charge(wanted.name, new.partitions - old.partitions):

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidAssignment, InvalidReplicationFactor, PolicyViolation
+from kconf.util.slices import in_slices
 
 Charge = Callable[[str, int], bool]
 """Whether controller_mutation_rate allows so many partitions to be created or deleted for the topic of that name."""
@@ -29,7 +30,7 @@ class ClusterDefaults:
 
 
 def repeated_names(names: Iterable[str]) -> set[str]:
-    return {name for name, count in Counter(names).items() if count > 1}
+    return {name for name, count in in_slices(Counter(names).items()) if count > 1}
 
 
 def too_many_partitions() -> PolicyViolation:

@@ -24,6 +24,7 @@ from kconf.protocol.codec.fields import (
     fields_of,
 )
 from kconf.protocol.codec.varint import MAX_TEXT, Malformed, read_uvarint
+from kconf.util.slices import steps
 
 
 def compile_reader(cls: type, version: int, flexible: bool) -> Any:
@@ -171,7 +172,10 @@ class _Reader:
             code.line(f"{made} = list({numbers}); p += {n} * {kind.size}")
             return
         code.line(f"{made} = []")
-        with code.block(f"for _ in range({n}):"):
+        with (
+            code.block(f"for {(m := code.fresh('m'))} in {code.name('S', steps)}({n}):"),
+            code.block(f"for _ in range({m}):"),
+        ):
             code.line(f"{made}.append({self._value(kind, what, nullable=False)})")
 
     def _maybe_struct(self, cls: type) -> str:

@@ -17,10 +17,12 @@ from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.protocol.codec.readers import compile_reader
 from kconf.protocol.codec.varint import Malformed, uvarint
 from kconf.protocol.codec.writers import compile_writer
+from kconf.util.slices import hook
 
-__all__ = ["MAX_ELEMENTS", "decode", "decode_part", "encode", "reader", "uvarint", "writer"]
+__all__ = ["MAX_ELEMENTS", "decode", "decode_part", "encode", "encode_in_parts", "reader", "uvarint", "writer"]
 
 MAX_ELEMENTS = 1 << 18
+_MANY: Final = 4096  # pieces of a message that are joined at once
 
 T = TypeVar("T")
 
@@ -44,12 +46,31 @@ def decode_part(
 
 def encode(value: object, version: int, flexible: bool) -> bytes:
     """Write one struct: a message body, or an element to be joined into one later."""
+    pieces: list[bytes] = []
+    try:
+        writer(type(value), version, flexible)(value, pieces.append)
+        return b"".join(pieces)
+    except _UNWRITABLE as error:
+        raise LocalProtocolError(f"{type(value).__name__} v{version}: {error}") from error
+
+
+def encode_in_parts(value: object, version: int, flexible: bool) -> list[bytes]:
+    """As `encode`; a long message in several parts, so that it need not be copied as a whole."""
+    pieces: list[bytes] = []
     parts: list[bytes] = []
     try:
-        writer(type(value), version, flexible)(value, parts.append)
-        return b"".join(parts)
-    except (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        writer(type(value), version, flexible)(value, pieces.append)
+        while pieces:  # from the end, to let go of what is joined: a million pieces take their time
+            hook.pause()
+            parts.append(b"".join(pieces[-_MANY:]))
+            del pieces[-_MANY:]
+    except _UNWRITABLE as error:
         raise LocalProtocolError(f"{type(value).__name__} v{version}: {error}") from error
+    parts.reverse()
+    return parts
+
+
+_UNWRITABLE: Final = (StructError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Reader(Protocol):

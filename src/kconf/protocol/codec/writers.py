@@ -12,6 +12,7 @@ from typing import Any
 from kconf.protocol.codec.compiler import Code, many, packer
 from kconf.protocol.codec.fields import BOOL, I8, Array, Blob, Field, FieldType, LongText, Primitive, Text, fields_of
 from kconf.protocol.codec.varint import MAX_TEXT, ONE_BYTE, uvarint
+from kconf.util.slices import in_slices
 
 _I8_BYTES = {n: bytes([n & 255]) for n in range(-128, 128)}
 
@@ -135,7 +136,7 @@ class _Writer:
             code.line(f"out({code.name('F', many)}(len({held}), {kind.code!r}).pack(*{held}))")
             return
         each = code.fresh("x")
-        with code.block(f"for {each} in {held}:"):
+        with code.block(f"for {each} in {code.name('S', in_slices)}({held}):"):
             if isinstance(kind, type):
                 with code.block(f"if type({each}) is bytes:"):
                     code.line(f"out({each})")

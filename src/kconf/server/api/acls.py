@@ -34,6 +34,7 @@ from kconf.protocol.messages.describe_acls import (
 from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _DISABLED = ApiError(ErrorCode.SECURITY_DISABLED, "no authorizer is configured on this server")
 _REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
@@ -63,7 +64,7 @@ def handle_describe(context: ServerContext, request: DescribeAclsRequest, call: 
 
 
 async def handle_create(context: ServerContext, request: CreateAclsRequest, call: ApiRequest) -> CreateAclsResponse:
-    requested = [_binding(each) for each in request.creations]
+    requested = [_binding(each) for each in in_slices(request.creations)]
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[list[ApiError | None]]:
         return plan_create_acls(state.snapshot, requested)
@@ -78,17 +79,22 @@ async def handle_create(context: ServerContext, request: CreateAclsRequest, call
             outcomes = await context.service.submit(plan, call.caller)
         except StoreError as error:
             outcomes = [store_error(error)] * len(requested)
-    named = [Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in requested]
+    named = [
+        Resource(ResourceType.ACL, f"{each.resource_type}:{each.pattern}:{each.name}") for each in in_slices(requested)
+    ]
     _audit(context, call, named, outcomes)
     return CreateAclsResponse(
-        results=[AclCreationResult(0, "") if each is None else AclCreationResult(*_error(each)) for each in outcomes]
+        results=[
+            AclCreationResult(0, "") if each is None else AclCreationResult(*_error(each))
+            for each in in_slices(outcomes)
+        ]
     )
 
 
 async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call: ApiRequest) -> DeleteAclsResponse:
-    filters = [_filter(each) for each in request.filters]
-    failures = [_problem(each) for each in filters]
-    good = [each for each, failure in zip(filters, failures, strict=True) if failure is None]
+    filters = [_filter(each) for each in in_slices(request.filters)]
+    failures = [_problem(each) for each in in_slices(filters)]
+    good = [each for each, failure in zip(in_slices(filters), failures, strict=True) if failure is None]
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[list[list[AclBinding]]]:
         return plan_delete_acls(state.snapshot, good)
@@ -103,14 +109,14 @@ async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call
             refusal = store_error(error)
     if refusal is not None:
         failures = [refusal] * len(filters)
-    _audit(context, call, [Resource(ResourceType.ACL, each.name or "") for each in filters], failures)
+    _audit(context, call, [Resource(ResourceType.ACL, each.name or "") for each in in_slices(filters)], failures)
     removed = iter(found)
     return DeleteAclsResponse(
         filter_results=[
             DeleteAclsFilterResult(0, None, [_removed(each) for each in next(removed)])
             if failure is None
             else DeleteAclsFilterResult(*_error(failure))
-            for failure in failures
+            for failure in in_slices(failures)
         ]
     )
 
@@ -132,7 +138,7 @@ def _audit(
     context: ServerContext, call: ApiRequest, named: Sequence[Resource], outcomes: Sequence[ApiError | None]
 ) -> None:
     if any(outcomes):
-        entries = ((resource, (), failure) for resource, failure in zip(named, outcomes, strict=True))
+        entries = ((resource, (), failure) for resource, failure in zip(in_slices(named), outcomes, strict=True))
         context.audit_log.record(call.caller, entries, dry_run=False)
 
 

@@ -23,6 +23,7 @@ from kconf.protocol.messages.alter_configs import (
 )
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _TYPES = {int(kind): kind for kind in ResourceType}
 MAX_REASON = 4096  # characters; it stays in the journal
@@ -41,9 +42,9 @@ async def handle(context: ServerContext, request: AlterConfigsRequest, call: Api
     requested = [
         ResourceAlterations(
             resource_of(each.resource_type, each.resource_name),
-            [_op(config, incremental=incremental) for config in each.configs],
+            [_op(config, incremental=incremental) for config in in_slices(each.configs)],
         )
-        for each in request.resources
+        for each in in_slices(request.resources)
     ]
     if call.surplus and call.version < _FIRST_FLEXIBLE:
         outcomes: Outcomes = [_SURPLUS] * len(requested)
@@ -73,7 +74,7 @@ async def alter(
 ) -> Outcomes:
     """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
 
-    brokers = [each for each in requested if each.resource.type == ResourceType.BROKER]
+    brokers = [each for each in in_slices(requested) if each.resource.type == ResourceType.BROKER]
 
     def planned(state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks) -> Plan[Outcomes]:
         return plan_alter(
@@ -101,7 +102,7 @@ async def alter(
             outcomes = [store_error(error)] * len(requested)
         if not validate_only:
             # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
-            for each, outcome in zip(requested, outcomes, strict=True):
+            for each, outcome in zip(in_slices(requested), outcomes, strict=True):
                 if outcome is None and each.resource.type == ResourceType.BROKER:
                     context.security.reread(check, {op.key for op in each.alterations})
     if validate_only or any(outcomes):
@@ -118,8 +119,8 @@ def audit(
     dry_run: bool,
     not_stored: bool = False,
 ) -> None:
-    attempts = zip(requested, outcomes, strict=True)
-    entries = ((each.resource, [op.key for op in each.alterations], outcome) for each, outcome in attempts)
+    attempts = zip(in_slices(requested), outcomes, strict=True)
+    entries = ((each.resource, (op.key for op in each.alterations), outcome) for each, outcome in attempts)
     context.audit_log.record(call.caller, entries, dry_run=dry_run, not_stored=not_stored)
 
 
@@ -128,5 +129,5 @@ def responses(requested: Sequence[ResourceAlterations], outcomes: Outcomes) -> l
         AlterConfigsResourceResponse(0, None, resource.type, resource.name)
         if failure is None
         else AlterConfigsResourceResponse(failure.code, failure.message, resource.type, resource.name)
-        for (resource, *_), failure in zip(requested, outcomes, strict=True)
+        for (resource, *_), failure in zip(in_slices(requested), outcomes, strict=True)
     ]

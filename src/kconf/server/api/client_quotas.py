@@ -7,7 +7,7 @@ that describing all of 100,000 entities is joining them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from kconf.engine.policy.hooks import PolicyHooks
@@ -43,38 +43,26 @@ from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.server.quotas.manager import addresses_of
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _FLEXIBLE = 1
-_BATCH = 2000  # entities encoded before other tasks may run
 
 
 def handle_describe(
     context: ServerContext, request: DescribeClientQuotasRequest, call: ApiRequest
-) -> DescribeClientQuotasResponse | Awaitable[DescribeClientQuotasResponse]:
+) -> DescribeClientQuotasResponse:
     try:
         if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
-        components = tuple(QuotaComponent(each.entity_type, each.match_type, each.match) for each in request.components)
+        components = tuple(
+            QuotaComponent(each.entity_type, each.match_type, each.match) for each in in_slices(request.components)
+        )
         rows = matching(context.quotas.index, QuotaFilter(components, request.strict))
     except KafkaError as error:
         failure = error.failure()
         return DescribeClientQuotasResponse(error_code=failure.code, error_message=failure.message)
     flexible = call.version >= _FLEXIBLE
-    if len(rows) > _BATCH:
-        return _describe_many(rows, flexible)
-    return _described([_bytes(row, flexible) for row in rows])
-
-
-async def _describe_many(rows: Sequence[QuotaRow], flexible: bool) -> DescribeClientQuotasResponse:
-    """Rows do not change, so other tasks can run in between."""
-    entries: list[bytes] = []
-    for start in range(0, len(rows), _BATCH):
-        entries += [_bytes(row, flexible) for row in rows[start : start + _BATCH]]
-        await asyncio.sleep(0)
-    return _described(entries)
-
-
-def _described(entries: list[bytes]) -> DescribeClientQuotasResponse:
+    entries = [_bytes(row, flexible) for row in in_slices(rows)]
     return DescribeClientQuotasResponse(error_message="", entries=cast(Any, entries))
 
 
@@ -94,11 +82,11 @@ def _bytes(row: QuotaRow, flexible: bool) -> bytes:
 async def handle_alter(
     context: ServerContext, request: AlterClientQuotasRequest, call: ApiRequest
 ) -> AlterClientQuotasResponse:
-    requested = [_alteration(each) for each in request.entries]
+    requested = [_alteration(each) for each in in_slices(request.entries)]
     try:
         call = with_reason(call, request.reason)
     except KafkaError as error:
-        outcomes: QuotaOutcomes = {each.entity: error.failure() for each in requested}
+        outcomes: QuotaOutcomes = {each.entity: error.failure() for each in in_slices(requested)}
         _audit(context, call, requested, outcomes, dry_run=request.validate_only)
     else:
         outcomes = await alter(context, requested, call, validate_only=request.validate_only)
@@ -107,18 +95,18 @@ async def handle_alter(
             AlteredQuotaResult(
                 failure.code if failure else ErrorCode.NONE,
                 failure.message if failure else None,
-                [QuotaEntityPart(*part) for part in entity.parts],
+                [QuotaEntityPart(*part) for part in in_slices(entity.parts)],
             )
-            for entity, failure in outcomes.items()
+            for entity, failure in in_slices(outcomes.items())
         ]
     )
 
 
 def _alteration(entry: AlteredQuota) -> ClientQuotaAlteration:
     # As in Kafka: of a type that is in an entity twice, the last one counts.
-    entity = QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity})
+    entity = QuotaEntity.of({part.entity_type: part.entity_name for part in in_slices(entry.entity)})
     return ClientQuotaAlteration(
-        entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in entry.ops)
+        entity, tuple(ClientQuotaOp(each.key, None if each.remove else each.value) for each in in_slices(entry.ops))
     )
 
 
@@ -136,7 +124,7 @@ async def alter(
     try:
         outcomes = await context.service.submit(plan, call.caller, validate_only=validate_only)
     except StoreError as error:
-        outcomes = {each.entity: store_error(error) for each in requested}
+        outcomes = {each.entity: store_error(error) for each in in_slices(requested)}
     _audit(context, call, requested, outcomes, dry_run=validate_only)
     return outcomes
 
@@ -150,15 +138,15 @@ def _audit(
     dry_run: bool,
 ) -> None:
     if dry_run or any(outcomes.values()):
-        keys = {each.entity: [op.key for op in each.alterations] for each in requested}
-        entries = ((entity.resource, keys[entity], failure) for entity, failure in outcomes.items())
+        keys = {each.entity: [op.key for op in in_slices(each.alterations)] for each in in_slices(requested)}
+        entries = ((entity.resource, keys[entity], failure) for entity, failure in in_slices(outcomes.items()))
         context.audit_log.record(call.caller, entries, dry_run=dry_run)
 
 
 async def _known_hosts(requested: Sequence[ClientQuotaAlteration]) -> frozenset[str]:
     """The host names of ip entities that have an address."""
-    parts = [part for each in requested for part in each.entity.parts]
-    names = sorted({name for kind, name in parts if kind == IP and name and not is_address(name)})
+    parts = [part for each in in_slices(requested) for part in in_slices(each.entity.parts)]
+    names = sorted({name for kind, name in in_slices(parts) if kind == IP and name and not is_address(name)})
     if not names:
         return frozenset()
     found = await asyncio.gather(*map(addresses_of, names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.topics.partitions import NewPartitions, plan_create_partitions
@@ -23,6 +23,7 @@ from kconf.server.api.topic_mutations import (
 )
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import discard, in_slices
 
 
 async def handle(
@@ -30,9 +31,11 @@ async def handle(
 ) -> CreatePartitionsResponse:
     growths = [
         NewPartitions(
-            each.name, each.count, None if each.assignments is None else [one.broker_ids for one in each.assignments]
+            each.name,
+            each.count,
+            None if each.assignments is None else [one.broker_ids for one in in_slices(each.assignments)],
         )
-        for each in request.topics
+        for each in in_slices(request.topics)
     ]
     quota, charge = mutation_quota(context, call, strict_from=3)
 
@@ -42,19 +45,20 @@ async def handle(
             state.snapshot, growths, cluster, authorize=call.authorize, gate=hooks, charge=charge
         )
 
-    results: Iterable[tuple[str, ApiError | None]]
+    results: Collection[tuple[str, ApiError | None]]
     try:
         call = with_reason(call, request.reason)
-        if request.timeout_ms <= 0 and needs_time(growth.name for growth in growths):
+        if request.timeout_ms <= 0 and needs_time(growth.name for growth in in_slices(growths)):
             raise RequestTimedOut
         results = (await submit(context, plan, call, validate_only=request.validate_only)).items()
     except KafkaError as error:
-        results = [(growth.name, error.failure()) for growth in growths]
-    audit(context, call, dict(results), dry_run=request.validate_only)
+        results = [(growth.name, error.failure()) for growth in in_slices(growths)]
+    discard(growths)
+    audit(context, call, dict(in_slices(results)), dry_run=request.validate_only)
     return CreatePartitionsResponse(
         throttle_time_ms(context, call, quota),
         [
             CreatePartitionsTopicResult(name, failure.code if failure else 0, failure.message if failure else None)
-            for name, failure in results
+            for name, failure in in_slices(results)
         ],
     )

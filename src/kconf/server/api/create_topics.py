@@ -31,6 +31,7 @@ from kconf.server.api.topic_mutations import (
 )
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _NO_ID = UUID(int=0)
 
@@ -41,10 +42,10 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
             topic.name,
             topic.num_partitions,
             topic.replication_factor,
-            [(each.partition_index, each.broker_ids) for each in topic.assignments],
-            [(each.name, each.value) for each in topic.configs],
+            [(each.partition_index, each.broker_ids) for each in in_slices(topic.assignments)],
+            [(each.name, each.value) for each in in_slices(topic.configs)],
         )
-        for topic in request.topics
+        for topic in in_slices(request.topics)
     ]
     quota, charge = mutation_quota(context, call, strict_from=6)
 
@@ -52,23 +53,24 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
         cluster = context.cluster(state)
         return plan_create_topics(state.snapshot, topics, cluster, authorize=call.authorize, gate=hooks, charge=charge)
 
+    names = [topic.name for topic in in_slices(topics)]
     try:
         call = with_reason(call, request.reason)
-        if request.timeout_ms <= 0 and needs_time((topic.name for topic in topics), except_for={METADATA_TOPIC}):
+        if request.timeout_ms <= 0 and needs_time(names, except_for={METADATA_TOPIC}):
             raise RequestTimedOut
         outcomes = await submit(context, plan, call, validate_only=request.validate_only)
     except KafkaError as error:
-        audit(context, call, {topic.name: error.failure() for topic in topics}, dry_run=request.validate_only)
-        failed = [CreatableTopicResult(topic.name, _NO_ID.bytes, error.code, error.message) for topic in topics]
+        audit(context, call, {name: error.failure() for name in in_slices(names)}, dry_run=request.validate_only)
+        failed = [CreatableTopicResult(name, _NO_ID.bytes, error.code, error.message) for name in in_slices(names)]
         return CreateTopicsResponse(0, failed)
-    failures = {name: each if isinstance(each, ApiError) else None for name, each in outcomes.items()}
+    failures = {name: each if isinstance(each, ApiError) else None for name, each in in_slices(outcomes.items())}
     audit(context, call, failures, dry_run=request.validate_only)
     resolver = context.service.state.resolver
     results = [
         CreatableTopicResult(name, _NO_ID.bytes, outcome.code, outcome.message)
         if isinstance(outcome, ApiError)
         else _created(outcome, resolver, call, dry_run=request.validate_only)
-        for name, outcome in outcomes.items()
+        for name, outcome in in_slices(outcomes.items())
     ]
     return CreateTopicsResponse(throttle_time_ms(context, call, quota), results)
 

@@ -14,13 +14,14 @@ from kconf.server.api.reasons import with_reason
 from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 
 async def handle(context: ServerContext, request: DeleteTopicsRequest, call: ApiRequest) -> DeleteTopicsResponse:
     if call.version >= 6:
-        deletions = [TopicDeletion(each.name, UUID(bytes=each.topic_id)) for each in request.topics]
+        deletions = [TopicDeletion(each.name, UUID(bytes=each.topic_id)) for each in in_slices(request.topics)]
     else:
-        deletions = [TopicDeletion(name) for name in request.topic_names]
+        deletions = [TopicDeletion(name) for name in in_slices(request.topic_names)]
     quota, charge = mutation_quota(context, call, strict_from=5)
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[list[Deleted]]:
@@ -28,7 +29,7 @@ async def handle(context: ServerContext, request: DeleteTopicsRequest, call: Api
 
     if not context.service.state.resolver.flag("delete.topic.enable"):
         code = ErrorCode.INVALID_REQUEST if call.version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
-        results = [Deleted(each.name, each.id, ApiError(code)) for each in deletions]
+        results = [Deleted(each.name, each.id, ApiError(code)) for each in in_slices(deletions)]
     else:
         try:
             call = with_reason(call, request.reason)
@@ -36,9 +37,9 @@ async def handle(context: ServerContext, request: DeleteTopicsRequest, call: Api
                 raise RequestTimedOut
             results = await submit(context, plan, call)
         except KafkaError as error:
-            results = [Deleted(each.name, each.id, error.failure()) for each in deletions]
-    audit(context, call, {each.name or encode_id(each.id): each.failure for each in results})
-    return DeleteTopicsResponse(throttle_time_ms(context, call, quota), [_result(each) for each in results])
+            results = [Deleted(each.name, each.id, error.failure()) for each in in_slices(deletions)]
+    audit(context, call, {each.name or encode_id(each.id): each.failure for each in in_slices(results)})
+    return DeleteTopicsResponse(throttle_time_ms(context, call, quota), [_result(each) for each in in_slices(results)])
 
 
 def _result(deleted: Deleted) -> DeletableTopicResult:

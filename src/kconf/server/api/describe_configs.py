@@ -7,7 +7,6 @@ that, so that a topic costs a few appends, and topics with the same overrides sh
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
@@ -32,37 +31,28 @@ from kconf.protocol.messages.describe_configs import DescribeConfigsRequest, Des
 from kconf.server.api.encoded_entries import entry_bytes, tail_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
-_BATCH = 500  # resources described before other tasks may run
 _TYPES = frozenset(kind for kind in ResourceType if kind is not ResourceType.UNKNOWN)
 
 
 def handle(
     context: ServerContext, request: DescribeConfigsRequest, call: ApiRequest
 ) -> list[bytes] | Coroutine[Any, Any, list[bytes]]:
-    """The encoded body of the response, in parts; a coroutine if there is a lot to describe, or brokers are asked."""
+    """The encoded body of the response, in parts; a coroutine if brokers are asked."""
     form = Form(call.version, request.include_synonyms, request.include_documentation)
     state = context.service.state
-    if any(each.resource_type not in _TYPES for each in request.resources):
+    if any(each.resource_type not in _TYPES for each in in_slices(request.resources)):
         # As in Kafka: one unknown type fails every resource of the request.
         failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
-        failed = [_failed(form, each, failure) for each in request.resources]
+        failed = [_failed(form, each, failure) for each in in_slices(request.resources)]
         return response_parts(form, failed, state.snapshot.revision, stale=context.service.is_stale)
     description = _Description(context, state, form, call)
     wanted = _once(request.resources)
     if context.brokers.members.brokers and any(each.resource_type in _OF_BROKERS for each in wanted):
         return _ask_brokers(description, wanted, context)
-    if len(wanted) > _BATCH:
-        return _in_batches(description, wanted)
     description.add(wanted)
-    return description.parts()
-
-
-async def _in_batches(description: _Description, wanted: Sequence[DescribeConfigsResource]) -> list[bytes]:
-    for first in range(0, len(wanted), _BATCH):
-        description.add(wanted[first : first + _BATCH])
-        await asyncio.sleep(0)
     return description.parts()
 
 
@@ -77,7 +67,8 @@ async def _ask_brokers(
     for kind, number in named:
         if kind == ResourceType.BROKER_LOGGER and number is not None:
             description.levels[number] = await _levels(context, number)
-    return await _in_batches(description, wanted)
+    description.add(wanted)
+    return description.parts()
 
 
 async def _levels(context: ServerContext, number: int) -> View | KafkaError:
@@ -98,7 +89,7 @@ class _Description:
         self.levels: dict[int, View | KafkaError] = {}  # of the loggers of real brokers
 
     def add(self, wanted: Sequence[DescribeConfigsResource]) -> None:
-        for each in wanted:
+        for each in in_slices(wanted):
             try:
                 self._results.append(self._described(each))
             except NotAuthorized as error:
@@ -136,7 +127,7 @@ def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConf
     if len(resources) == 1:
         return resources
     first: dict[tuple[int, str], DescribeConfigsResource] = {}
-    for each in resources:
+    for each in in_slices(resources):
         first.setdefault((each.resource_type, each.resource_name), each)
     return list(first.values())
 
@@ -182,6 +173,6 @@ def _view(context: ServerContext, state: State, resource: Resource) -> View:
 
 def _tail(view: View, names: Sequence[str] | None, form: Form) -> bytes:
     if names:
-        wanted = frozenset(names)
+        wanted = frozenset(in_slices(names))
         return result_tail(form, [entry_bytes(entry, form) for entry in view.entries if entry.name in wanted])
     return tail_of(view, form)

@@ -6,7 +6,7 @@ history takes time and no memory. Needs DESCRIBE_CONFIGS on the cluster, as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kconf.errors import ErrorCode, InvalidRequest, JournalTrimmed, KafkaError, StoreError
 from kconf.model.journal import Change, ChangeKind
@@ -23,6 +23,7 @@ from kconf.server.api.list_config_changes import REFUSED, may_read_journal
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
 from kconf.service import State
 from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
+from kconf.util.slices import in_slices
 
 _WITH_HISTORY = frozenset(ResourceType) - {ResourceType.UNKNOWN, ResourceType.BROKER_LOGGER}  # loggers have no history
 
@@ -71,7 +72,7 @@ async def handle(
         return DescribeConfigsAtResponse(error_code=error.code, error_message=error.message, oldest=oldest)
     except StoreError:
         return DescribeConfigsAtResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
-    results = [_result(each, states) for each in request.resources]
+    results = [_result(each, states) for each in in_slices(request.resources)]
     return DescribeConfigsAtResponse(revision=revision, oldest=oldest, results=results)
 
 
@@ -87,16 +88,16 @@ async def _revision(context: ServerContext, request: DescribeConfigsAtRequest) -
     return min(found, current)  # a commit that is not visible yet does not count
 
 
-def _known(resources: Iterable[ResourceAt]) -> list[Resource]:
-    wanted = {(each.resource_type, each.resource_name) for each in resources}
-    return [Resource(ResourceType(kind), name) for kind, name in wanted if kind in _WITH_HISTORY]
+def _known(resources: Sequence[ResourceAt]) -> list[Resource]:
+    wanted = {(each.resource_type, each.resource_name) for each in in_slices(resources)}
+    return [Resource(ResourceType(kind), name) for kind, name in in_slices(wanted) if kind in _WITH_HISTORY]
 
 
 async def _states(context: ServerContext, resources: Sequence[Resource], revision: int) -> Mapping[Resource, StateAt]:
     states: dict[Resource, StateAt] = {}
     for start in range(0, len(resources), MAX_RESOURCES_PER_QUERY):
         state = context.service.state
-        some = {each: StateAt(each, state) for each in resources[start : start + MAX_RESOURCES_PER_QUERY]}
+        some = {each: StateAt(each, state) for each in in_slices(resources[start : start + MAX_RESOURCES_PER_QUERY])}
         await context.feed.read(lambda reader: undo_changes(reader, some, state.snapshot, revision))  # noqa: B023 – awaited
         states.update(some)
     return states

@@ -18,6 +18,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
 from kconf.server.api.metadata import leadership, topic_operations
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _MAX_PARTITIONS = "max.request.partition.size.limit"
 
@@ -29,11 +30,11 @@ def handle(
     try:
         names, first = _wanted(state, request, call)
     except InvalidRequest:
-        failed = [DescribedTopic(ErrorCode.INVALID_REQUEST, each.name) for each in request.topics]
+        failed = [DescribedTopic(ErrorCode.INVALID_REQUEST, each.name) for each in in_slices(request.topics)]
         return DescribeTopicPartitionsResponse(0, failed)
     left = max(min(state.resolver.number(_MAX_PARTITIONS), request.response_partition_limit), 1)
     topics: list[DescribedTopic] = []
-    for name in names:
+    for name in in_slices(names):
         if left <= 0:
             return DescribeTopicPartitionsResponse(0, topics, Cursor(name, first))
         topic = state.snapshot.topics.get(name)
@@ -52,16 +53,16 @@ def handle(
 def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: ApiRequest) -> tuple[list[str], int]:
     """The names, sorted, from the cursor on, and the first partition."""
     if request.topics:
-        names = sorted({each.name for each in request.topics})
+        names = sorted({each.name for each in in_slices(request.topics)})
     else:
         known = state.snapshot.topics
-        names = sorted(name for name in known if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
+        names = sorted(name for name in in_slices(known) if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
     cursor = request.cursor
     if cursor is None:
         return names, 0
     if cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names):
         raise InvalidRequest("the cursor does not fit the request")
-    rest = [name for name in names if name >= cursor.topic_name]
+    rest = [name for name in in_slices(names) if name >= cursor.topic_name]
     return rest, cursor.partition_index if rest and rest[0] == cursor.topic_name else 0
 
 

@@ -19,6 +19,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
 )
 from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG, alter, audit, resource_of, responses
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 
 async def handle(
@@ -27,10 +28,10 @@ async def handle(
     requested = [
         ResourceAlterations(
             resource_of(each.resource_type, each.resource_name),
-            [AlterConfigOp(config.config_operation, config.name, config.value) for config in each.configs],
+            [AlterConfigOp(config.config_operation, config.name, config.value) for config in in_slices(each.configs)],
             each.expected_revision,
         )
-        for each in request.resources
+        for each in in_slices(request.resources)
     ]
     validate_only = request.validate_only
     outcomes: Outcomes
@@ -41,11 +42,11 @@ async def handle(
         if request.reason is not None:
             call = call.with_reason(request.reason)
         levels = await _alter_loggers(context, requested, call, validate_only=validate_only)
-        others = [each for index, each in enumerate(requested) if index not in levels]
+        others = [each for index, each in enumerate(in_slices(requested)) if index not in levels]
         outcomes = await alter(context, others, call, replace=False, validate_only=validate_only)
         if levels:
             rest = iter(outcomes)
-            outcomes = [levels[index] if index in levels else next(rest) for index in range(len(requested))]
+            outcomes = [levels[index] if index in levels else next(rest) for index in in_slices(range(len(requested)))]
     return IncrementalAlterConfigsResponse(0, responses(requested, outcomes))
 
 
@@ -53,7 +54,11 @@ async def _alter_loggers(
     context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest, *, validate_only: bool
 ) -> Mapping[int, ApiError | None]:
     """The outcome of each logger resource, by its index in the request."""
-    loggers = {index: each for index, each in enumerate(requested) if each.resource.type == ResourceType.BROKER_LOGGER}
+    loggers = {
+        index: each
+        for index, each in enumerate(in_slices(requested))
+        if each.resource.type == ResourceType.BROKER_LOGGER
+    }
     if not loggers:
         return {}
     repeated = repeated_resources(requested)
@@ -61,7 +66,7 @@ async def _alter_loggers(
         index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} stands in the request more than once")
         if each.resource in repeated
         else await _alter_logger(context, each, call, validate_only=validate_only)
-        for index, each in loggers.items()
+        for index, each in in_slices(loggers.items())
     }
     audit(context, call, list(loggers.values()), list(outcomes.values()), dry_run=validate_only, not_stored=True)
     return outcomes

@@ -35,6 +35,7 @@ from kconf.protocol.messages.describe_config import (
 from kconf.server.api.alter_configs import alter
 from kconf.server.api.client_quotas import alter as alter_quotas
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 _TOPICS = frozenset({"topic", "topics"})
 _CLIENTS = frozenset({"client", "clients"})
@@ -43,13 +44,13 @@ _ENTITY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOP
 
 
 async def handle_alter(context: ServerContext, request: AlterConfigRequest, call: ApiRequest) -> AlterConfigResponse:
-    requested = [_alterations(entity) for entity in request.entities if entity.entity_type in _TOPICS]
+    requested = [_alterations(entity) for entity in in_slices(request.entities) if entity.entity_type in _TOPICS]
     outcomes = iter(await alter(context, requested, call, replace=False, validate_only=False, known_deletions=True))
     clients = await _alter_clients(
-        context, [entity for entity in request.entities if entity.entity_type in _CLIENTS], call
+        context, [entity for entity in in_slices(request.entities) if entity.entity_type in _CLIENTS], call
     )
     results = []
-    for entity in request.entities:
+    for entity in in_slices(request.entities):
         if entity.entity_type in _TOPICS:
             code = _code(next(outcomes), entity)
         elif entity.entity_type in _CLIENTS:
@@ -64,15 +65,17 @@ async def handle_alter(context: ServerContext, request: AlterConfigRequest, call
 
 async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntity], call: ApiRequest) -> dict[str, int]:
     """The code of each client by its name."""
-    repeated = {name for name, count in Counter(each.entity_name for each in entities).items() if count > 1}
+    repeated = {name for name, count in Counter(each.entity_name for each in in_slices(entities)).items() if count > 1}
     codes: dict[str, int] = dict.fromkeys(repeated, ErrorCode.INVALID_REQUEST)
     requested: list[ClientQuotaAlteration] = []
-    for entity in entities:
+    for entity in in_slices(entities):
         if entity.entity_name in repeated:
             continue
         keys = _keys(entity)
         try:
-            added = [ClientQuotaOp(each.config_key, _whole(each.config_value)) for each in entity.added_configs]
+            added = [
+                ClientQuotaOp(each.config_key, _whole(each.config_value)) for each in in_slices(entity.added_configs)
+            ]
         except ValueError:
             codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
             continue
@@ -81,16 +84,16 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
         elif len(set(keys)) < len(keys) or not _CLIENT_KEYS.issuperset(keys):
             codes[entity.entity_name] = ErrorCode.INVALID_CONFIG
         else:
-            deleted = [ClientQuotaOp(key, None) for key in entity.deleted_configs]
+            deleted = [ClientQuotaOp(key, None) for key in in_slices(entity.deleted_configs)]
             requested.append(ClientQuotaAlteration(_client(entity.entity_name), (*added, *deleted)))
     refused = [
         (_client(entity.entity_name).resource, _keys(entity), ApiError(ErrorCode(codes[entity.entity_name])))
-        for entity in entities
+        for entity in in_slices(entities)
         if entity.entity_name in codes
     ]
-    context.audit_log.record(call.caller, refused, dry_run=False)
+    context.audit_log.record(call.caller, in_slices(refused), dry_run=False)
     outcomes = await alter_quotas(context, requested, call, validate_only=False) if requested else {}
-    for each in requested:
+    for each in in_slices(requested):
         ((_, name),) = each.entity.parts
         failure = outcomes[each.entity]
         if failure is None:
@@ -104,7 +107,7 @@ async def _alter_clients(context: ServerContext, entities: Sequence[AlteredEntit
 
 
 def _keys(entity: AlteredEntity) -> list[str]:
-    return [each.config_key for each in entity.added_configs] + list(entity.deleted_configs)
+    return [each.config_key for each in in_slices(entity.added_configs)] + list(entity.deleted_configs)
 
 
 def _whole(text: str) -> float:
@@ -118,8 +121,8 @@ def _client(name: str) -> QuotaEntity:
 
 
 def _alterations(entity: AlteredEntity) -> ResourceAlterations:
-    added = [AlterConfigOp(OpType.SET, each.config_key, each.config_value) for each in entity.added_configs]
-    deleted = [AlterConfigOp(OpType.DELETE, key) for key in entity.deleted_configs]
+    added = [AlterConfigOp(OpType.SET, each.config_key, each.config_value) for each in in_slices(entity.added_configs)]
+    deleted = [AlterConfigOp(OpType.DELETE, key) for key in in_slices(entity.deleted_configs)]
     return ResourceAlterations(Resource.topic(entity.entity_name), [*added, *deleted])
 
 
@@ -135,7 +138,7 @@ def _code(failure: ApiError | None, entity: AlteredEntity) -> int:
 
 
 def handle_describe(context: ServerContext, request: DescribeConfigRequest, call: ApiRequest) -> DescribeConfigResponse:
-    return DescribeConfigResponse([_describe(context, entity, call) for entity in request.entities])
+    return DescribeConfigResponse([_describe(context, entity, call) for entity in in_slices(request.entities)])
 
 
 def _describe(context: ServerContext, entity: DescribedEntity, call: ApiRequest) -> DescribedEntityResult:

@@ -7,7 +7,7 @@ store is not Kafka's, whose brokers read whole numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple
 
@@ -51,6 +51,7 @@ from kconf.protocol.messages.describe_quotas import (
 from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _MAX_SHIFTS: Final = 1000
 _MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen lately
@@ -59,7 +60,8 @@ _MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen l
 def handle_describe(context: ServerContext, request: DescribeQuotasRequest, call: ApiRequest) -> DescribeQuotasResponse:
     allowed = call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME)
     index = context.quotas.index
-    return DescribeQuotasResponse(resources=[_described(index, each, allowed=allowed) for each in request.resources])
+    described = [_described(index, each, allowed=allowed) for each in in_slices(request.resources)]
+    return DescribeQuotasResponse(resources=described)
 
 
 def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed: bool) -> DescribedQuotas:
@@ -67,7 +69,7 @@ def _described(index: QuotaIndex, requested: DescribedQuotaResource, *, allowed:
         if not allowed:
             raise NotAuthorized(NotAuthorized.stock)
         parts = _parts(requested.quota_resources)
-        kinds = sorted({_checked_type(each) for each in requested.quota_types}) or range(len(QUOTA_TYPES))
+        kinds = sorted({_checked_type(each) for each in in_slices(requested.quota_types)}) or range(len(QUOTA_TYPES))
     except KafkaError as error:
         failure = error.failure()
         return DescribedQuotas(requested.quota_resources, failure.code, failure.message)
@@ -87,10 +89,10 @@ def _resolved(kind: int, candidates: Sequence[QuotaCandidate]) -> ResolvedQuota:
     return ResolvedQuota(kind, value, source, [LosingQuota(each.value, each.source) for each in losers])
 
 
-def _parts(resources: Iterable[QuotaResource]) -> dict[str, Name]:
+def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:
     """Types and names; an empty name is the default."""
     parts: dict[str, Name] = {}
-    for each in resources:
+    for each in in_slices(resources):
         kind = ENTITY_TYPES.get(each.type)
         if kind is None:
             raise InvalidRequest(f"there are no quotas for resources of type {each.type}")
@@ -110,16 +112,18 @@ def _checked_type(kind: int) -> int:
 
 async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
     """Each quota has its own error (KIP-248), and the others of its entity are altered."""
-    requested = [_requested(each, call) for each in request.resources]
+    requested = [_requested(each, call) for each in in_slices(request.resources)]
     if request.reason is not None:
         if len(request.reason) > MAX_REASON:
-            requested = [_Requested(each.resource, None, [REASON_TOO_LONG] * len(each.quotas)) for each in requested]
+            requested = [
+                _Requested(each.resource, None, [REASON_TOO_LONG] * len(each.quotas)) for each in in_slices(requested)
+            ]
         else:
             call = call.with_reason(request.reason)
-    planned = [each.alteration for each in requested if each.alteration is not None]
+    planned = [each.alteration for each in in_slices(requested) if each.alteration is not None]
     outcomes = iter(await _alter(context, planned, call, request.validate_only))
     results = []
-    for each in requested:
+    for each in in_slices(requested):
         codes = each.quotas if each.alteration is None else _completed(each.quotas, next(outcomes))
         _audit(context, each, codes, call, dry_run=request.validate_only)
         result = _altered(each.resource, codes)
@@ -152,7 +156,7 @@ def _requested(resource: AlteredQuotaResource, call: ApiRequest) -> _Requested:
         return _Requested(resource, None, [error.failure()] * len(resource.quotas))
     ops: list[ClientQuotaOp] = []
     quotas: list[ApiError | None] = []
-    for each in resource.quotas:
+    for each in in_slices(resource.quotas):
         try:
             key = QUOTA_TYPES[_checked_type(each.quota_type)]
         except KafkaError as error:
@@ -186,7 +190,7 @@ def _audit(
     """One entry of a dry run, and one for each error, with the quotas that have it."""
     resource, keys = _named(requested.resource), _keys(requested.resource)
     by_code: dict[int, tuple[ApiError | None, list[str]]] = {}
-    for key, failure in zip(keys, codes, strict=True):
+    for key, failure in zip(in_slices(keys), codes, strict=True):
         by_code.setdefault(failure.code if failure else 0, (failure, []))[1].append(key)
     if not by_code and dry_run:
         by_code[0] = (None, [])
@@ -198,12 +202,14 @@ def _named(resource: AlteredQuotaResource) -> Resource:
     try:
         return QuotaEntity.of(_parts(resource.quota_resources)).resource
     except KafkaError:
-        return Resource(ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in resource.quota_resources))
+        return Resource(
+            ResourceType.UNKNOWN, ",".join(f"{each.type}:{each.name}" for each in in_slices(resource.quota_resources))
+        )
 
 
 def _keys(resource: AlteredQuotaResource) -> list[str]:
     known = range(len(QUOTA_TYPES))
-    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in resource.quotas]
+    return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in in_slices(resource.quotas)]
 
 
 def _altered(resource: AlteredQuotaResource, outcomes: Sequence[ApiError | None]) -> AlteredQuotas:
@@ -211,7 +217,7 @@ def _altered(resource: AlteredQuotaResource, outcomes: Sequence[ApiError | None]
         AlteredQuotaType(
             failure.code if failure else ErrorCode.NONE, failure.message if failure else None, each.quota_type
         )
-        for each, failure in zip(resource.quotas, outcomes, strict=True)
+        for each, failure in zip(in_slices(resource.quotas), outcomes, strict=True)
     ]
     return AlteredQuotas(resource.quota_resources, quotas)
 

@@ -7,6 +7,7 @@ from kconf.model.journal import RequestContext
 from kconf.protocol.messages.list_attempts import ListAttemptsRequest, ListAttemptsResponse, ListedAttempt
 from kconf.server.api.list_config_changes import REFUSED, may_read_journal
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 MAX_ATTEMPTS = 10_000  # in one response
 
@@ -33,7 +34,7 @@ async def handle(context: ServerContext, request: ListAttemptsRequest, call: Api
                 each.code,
                 each.dry_run,
             )
-            for each in found
+            for each in in_slices(found)
         ]
     )
 

@@ -5,32 +5,37 @@ It needs DESCRIBE_CONFIGS on the cluster, since the journal has the changes of a
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from kconf.errors import ApiError, ErrorCode, JournalTrimmed, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
 from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.journal.change_feed import Page
+from kconf.util.slices import in_slices
 
 MAX_FILTERS = 10_000
+MAX_CHARACTERS = 1 << 20  # of the names in the filters of a reader, which are held while it waits
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
-_TOO_MANY = f"a reader may name up to {MAX_FILTERS} resources; ask for whole types, or for everything"
+_TOO_MANY = (
+    f"a reader may name up to {MAX_FILTERS} resources, in {MAX_CHARACTERS} characters; "
+    "ask for whole types, or for everything"
+)
 
 
 async def handle(
     context: ServerContext, request: ListConfigChangesRequest, call: ApiRequest
-) -> ListConfigChangesResponse:
+) -> ListConfigChangesResponse | list[bytes]:
     feed = context.feed
     if not may_read_journal(call):
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    if len(request.filters) > MAX_FILTERS:
+    if len(request.filters) > MAX_FILTERS or _characters(request) > MAX_CHARACTERS:
         return ListConfigChangesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=_TOO_MANY)
     after = request.after if request.after >= 0 else feed.current
     if after > feed.current:
         # A store that was restored to an older state: to wait would skip the changes that it makes from now on.
         message = f"there is no revision {after} yet; the last is {feed.current}"
         return _out_of_range(context, request, message, context.service.store.oldest())
-    wanted = frozenset((each.resource_type, each.resource_name) for each in request.filters)
+    wanted = frozenset((each.resource_type, each.resource_name) for each in in_slices(request.filters))
     wait = max(request.max_wait_ms, 0) / 1000
     try:
         page = await feed.after(after, request.max_lines, wait, wanted, call.long_poll)
@@ -40,12 +45,19 @@ async def handle(
         return ListConfigChangesResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    return ListConfigChangesResponse(
-        oldest=page.oldest,
-        current=page.current,
-        next_after=page.next_after,
-        revisions=cast(Any, page.revisions),
-    )
+    return _listed(page)
+
+
+def _listed(page: Page) -> list[bytes]:
+    """The encoded body of the response, in parts, of which readers share the longest."""
+    empty = encode(ListConfigChangesResponse(0, 0, None, page.oldest, page.current, page.next_after), 0, True)
+    head, no_revisions, no_tags = empty[:-2], empty[-2:-1], empty[-1:]
+    assert no_revisions == uvarint(1)
+    return [head + uvarint(len(page.revisions) + 1), page.joined, no_tags]
+
+
+def _characters(request: ListConfigChangesRequest) -> int:
+    return sum(len(each.resource_name or "") for each in request.filters)
 
 
 def _out_of_range(

@@ -19,6 +19,7 @@ from kconf.protocol.messages.list_config_entities import (
     ListedConfigEntity,
 )
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 _USER, _CLIENT = 5, 6
 _EVERY = "."
@@ -28,15 +29,15 @@ def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: Api
     try:
         if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
-        wanted = {each.type: None if each.name == _EVERY else each.name for each in request.entities}
+        wanted = {each.type: None if each.name == _EVERY else each.name for each in in_slices(request.entities)}
         if not wanted or len(wanted) < len(request.entities) or not wanted.keys() <= {_USER, _CLIENT}:
             raise InvalidRequest("ask for users (5), clients (6), or both, each type once")
     except KafkaError as error:
         failure = error.failure()
         return ListConfigEntitiesResponse(error_code=failure.code, error_message=failure.message)
-    found = _found(context.quotas.index, wanted)
+    found = list(_found(context.quotas.index, wanted))
     return ListConfigEntitiesResponse(
-        entities=[ListedConfigEntity([_part(*part) for part in parts]) for parts in found]
+        entities=[ListedConfigEntity([_part(*part) for part in parts]) for parts in in_slices(found)]
     )
 
 

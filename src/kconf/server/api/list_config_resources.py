@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kconf.errors import ErrorCode
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.resource import ResourceType
@@ -13,6 +11,7 @@ from kconf.protocol.messages.list_config_resources import (
     ListedConfigResource,
 )
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
 
 _ORDER = (
     ResourceType.GROUP,
@@ -28,24 +27,27 @@ def handle(
 ) -> ListConfigResourcesResponse:
     if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
         return ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    wanted = set(request.resource_types) or set(_ORDER)
+    wanted = set(in_slices(request.resource_types)) or set(_ORDER)
     if call.version == 0:
         wanted = {ResourceType.CLIENT_METRICS}
     if not wanted <= set(_ORDER):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
-            ListedConfigResource(name, kind) for kind in _ORDER if kind in wanted for name in _names(context, kind)
+            ListedConfigResource(name, kind)
+            for kind in _ORDER
+            if kind in wanted
+            for name in in_slices(_names(context, kind))
         ]
     )
 
 
-def _names(context: ServerContext, kind: ResourceType) -> Iterator[str]:
+def _names(context: ServerContext, kind: ResourceType) -> list[str]:
     snapshot = context.service.state.snapshot
     match kind:
         case ResourceType.TOPIC:
-            yield from sorted(snapshot.topics)
+            return sorted(snapshot.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
-            yield from map(str, context.broker_ids)
+            return list(map(str, context.broker_ids))
         case _:
-            yield from snapshot.names(kind)
+            return snapshot.names(kind)

@@ -31,6 +31,7 @@ from kconf.protocol.messages.metadata import (
 )
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _TOPIC_OPERATIONS = (3, 4, 5, 6, 7, 8, 10, 11)
 _CLUSTER_OPERATIONS = (5, 7, 8, 9, 10, 11, 12)
@@ -42,7 +43,7 @@ def handle(context: ServerContext, request: MetadataRequest, call: ApiRequest) -
     code = _request_error(request, call.version)
     if code:
         wanted = request.topics or ()
-        failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in wanted]
+        failed = [MetadataTopic(code, each.name or "", each.topic_id) for each in in_slices(wanted)]
         return MetadataResponse(topics=failed, error_code=code)
     return MetadataResponse(
         brokers=[MetadataBroker(*each) for each in nodes(context, call)],
@@ -86,8 +87,8 @@ def leadership(replicas: tuple[int, ...], alive: Collection[int]) -> tuple[int, 
 def _request_error(request: MetadataRequest, version: int) -> int:
     """As in Kafka: an id in a version without ids, or neither name nor id, fails the request as a whole."""
     wanted = request.topics or ()
-    with_id = any(each.topic_id != NO_UUID for each in wanted)
-    nameless = any(each.name is None for each in wanted)
+    with_id = any(each.topic_id != NO_UUID for each in in_slices(wanted))
+    nameless = any(each.name is None for each in in_slices(wanted))
     if version in (10, 11) and (with_id or nameless):
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.UNKNOWN_SERVER_ERROR if nameless and not with_id else 0
@@ -99,13 +100,14 @@ def _topics(
     known = state.snapshot.topics
     asked = request.include_topic_authorized_operations
     if request.topics is None or (call.version == 0 and not request.topics):
-        visible = (name for name in known if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
+        visible = (name for name in in_slices(known) if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
         return [_topic(context, known[name], call, asked) for name in visible]
-    if any(each.topic_id != NO_UUID for each in request.topics):
+    if any(each.topic_id != NO_UUID for each in in_slices(request.topics)):
         # As in Kafka: beside an id, elements with a name alone are left out.
-        return [_by_id(context, state, each, call, asked) for each in request.topics if each.topic_id != NO_UUID]
-    names = dict.fromkeys(each.name for each in request.topics if each.name is not None)
-    return [_by_name(context, state, name, request, call) for name in names]
+        wanted = in_slices(request.topics)
+        return [_by_id(context, state, each, call, asked) for each in wanted if each.topic_id != NO_UUID]
+    names = dict.fromkeys(each.name for each in in_slices(request.topics) if each.name is not None)
+    return [_by_name(context, state, name, request, call) for name in in_slices(names)]
 
 
 def _by_id(

@@ -11,12 +11,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
 from logging import getLogger
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
-from kconf.protocol.codec.serde import decode_part, encode
+from kconf.protocol.codec.fields import fields_of
+from kconf.protocol.codec.serde import decode_part, encode, encode_in_parts
 from kconf.protocol.headers import HEAD, LENGTH, Header, ResponseTags, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
 from kconf.server.api import (
@@ -48,6 +49,8 @@ from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
 from kconf.server.request_handler import Response
+from kconf.util.slice_scheduler import is_sliced
+from kconf.util.slices import discard
 
 log = getLogger(__name__)
 
@@ -86,6 +89,11 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
     30002: list_attempts.handle,
 }
 
+LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
+MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
+LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
+"""APIs whose smallest request may ask for everything there is."""
+
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
 
 
@@ -105,6 +113,32 @@ class Router:
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
     ) -> Response | Awaitable[Response]:
         frame = data[start:stop]
+        key = HEAD.unpack_from(frame, 0)[0]
+        if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
+            return self._in_slices(connection, frame)
+        if key in LISTS and self._has_much():
+            # Their handlers do not wait.
+            answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
+            return self._context.scheduler.call(connection.principal, answer)
+        return self._answer(connection, frame)
+
+    def _has_much(self) -> bool:
+        """Whether a list may be long; to begin work in slices takes 20 µs."""
+        snapshot = self._context.service.state.snapshot
+        return len(snapshot.topics) + len(snapshot.configs) > MANY
+
+    async def _in_slices(self, connection: ConnectionContext, frame: bytes) -> Response:
+        """Decode, handle and encode a large request without keeping others waiting."""
+        scheduler = self._context.scheduler
+        async with scheduler.admitted(connection.principal, len(frame), connection.wait_for_turn) as leave:
+            connection.long_poll.on_wait = leave
+            return await scheduler.run(connection.principal, self._awaited(connection, frame))
+
+    async def _awaited(self, connection: ConnectionContext, frame: bytes) -> Response:
+        made = self._answer(connection, frame)
+        return made if isinstance(made, tuple) else await made
+
+    def _answer(self, connection: ConnectionContext, frame: bytes) -> Response | Awaitable[Response]:
         key, version, correlation = HEAD.unpack_from(frame, 0)
         if not is_served(key, version):
             raise RemoteProtocolError(f"API {key} version {version} is not served")
@@ -178,6 +212,14 @@ class _Dispatch:
         flexible, tags = api.is_flexible(version), self._tags()
         if isinstance(result, list):
             self.response = _in_parts(result, correlation, tags if flexible else b"")
+        elif is_sliced():
+            body = encode_in_parts(result, version, flexible)
+            _discard(self._request)
+            _discard(result)
+            if len(body) > 1:
+                self.response = _in_parts(body, correlation, tags if flexible else b"")
+            else:
+                self.response = _whole(response(api, version, correlation, b"".join(body), tags))
         else:
             self.response = _whole(response(api, version, correlation, encode(result, version, flexible), tags))
 
@@ -187,6 +229,14 @@ class _Dispatch:
             return b"\x00"
         service = self._service
         return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
+
+
+def _discard(message: Any) -> None:
+    """Free a large message in slices; to free 250,000 elements at once takes 100 ms. Short lists may be shared."""
+    for field in fields_of(type(message)):
+        value = getattr(message, field.name)
+        if isinstance(value, list) and len(value) > MANY:
+            discard(value)
 
 
 def _whole(frame: bytes) -> Response:

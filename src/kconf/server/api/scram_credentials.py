@@ -22,6 +22,7 @@ from kconf.protocol.messages.describe_user_scram_credentials import (
 from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
+from kconf.util.slices import in_slices
 
 _REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
 
@@ -31,7 +32,7 @@ def handle_describe(
 ) -> DescribeUserScramCredentialsResponse:
     if not call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME):
         return DescribeUserScramCredentialsResponse(error_code=_REFUSED.code, error_message=_REFUSED.message)
-    users = None if request.users is None else [each.name for each in request.users]
+    users = None if request.users is None else [each.name for each in in_slices(request.users)]
     found = describe_credentials(context.service.state.snapshot, users)
     return DescribeUserScramCredentialsResponse(
         error_message="",
@@ -39,7 +40,7 @@ def handle_describe(
             DescribedScramUser(user, infos.code, infos.message)
             if isinstance(infos, ApiError)
             else DescribedScramUser(user, 0, "", [ScramCredentialInfo(*each) for each in infos])
-            for user, infos in found.items()
+            for user, infos in in_slices(found.items())
         ],
     )
 
@@ -47,12 +48,12 @@ def handle_describe(
 async def handle_alter(
     context: ServerContext, request: AlterUserScramCredentialsRequest, call: ApiRequest
 ) -> AlterUserScramCredentialsResponse:
-    deletions = [UserScramCredentialDeletion(each.name, each.mechanism) for each in request.deletions]
+    deletions = [UserScramCredentialDeletion(each.name, each.mechanism) for each in in_slices(request.deletions)]
     upsertions = [
         UserScramCredentialUpsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
-        for each in request.upsertions
+        for each in in_slices(request.upsertions)
     ]
-    users = sorted({each.user for each in deletions} | {each.user for each in upsertions})
+    users = sorted({each.user for each in in_slices(deletions)} | {each.user for each in in_slices(upsertions)})
     outcomes: dict[str, ApiError | None]
 
     def plan(state: State, _hooks: PolicyHooks) -> Plan[dict[str, ApiError | None]]:
@@ -69,11 +70,11 @@ async def handle_alter(
         except KafkaError as error:
             outcomes = dict.fromkeys(users, error.failure())
     if any(outcomes.values()):
-        entries = ((user_resource(user), (), failure) for user, failure in outcomes.items())
+        entries = ((user_resource(user), (), failure) for user, failure in in_slices(outcomes.items()))
         context.audit_log.record(call.caller, entries, dry_run=False)
     return AlterUserScramCredentialsResponse(
         results=[
             AlteredScramUser(user, failure.code if failure else 0, failure.message if failure else None)
-            for user, failure in outcomes.items()
+            for user, failure in in_slices(outcomes.items())
         ]
     )

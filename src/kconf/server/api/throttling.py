@@ -55,8 +55,8 @@ class Throttling:
         offset = _throttle_time_offset(key, version)
         if offset == _AFTER_NO_TAGS:
             offset += _more_tags(parts)
-        if offset is not None and len(parts) == 1:
-            delay = max(delay, LENGTH.unpack_from(parts[0], offset)[0])
+        if offset is not None:
+            delay = max(delay, _number_at(parts, offset))
         if not delay:
             return made
         connection.mute_ms = delay
@@ -88,6 +88,14 @@ def _more_tags(parts: Sequence[bytes]) -> int:
     """How many bytes the tags of the header have beside their count: ours, for a client that sent one."""
     head = b"".join(part[:_MAX_HEAD] for part in parts[:4])
     return skip_tags(head, _AFTER_NO_TAGS - 1) - _AFTER_NO_TAGS
+
+
+def _number_at(parts: Sequence[bytes], offset: int) -> int:
+    for part in parts:
+        if offset < len(part):
+            return int(LENGTH.unpack_from(part, offset)[0])
+        offset -= len(part)
+    return 0
 
 
 def _overwritten(parts: Sequence[bytes], offset: int, data: bytes) -> Sequence[bytes]:

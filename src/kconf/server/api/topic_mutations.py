@@ -12,6 +12,7 @@ from kconf.model.resource import Resource
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.server.quotas.manager import user_of
 from kconf.service import Planner
+from kconf.util.slices import in_slices
 
 T = TypeVar("T")
 
@@ -51,5 +52,5 @@ def audit(
     context: ServerContext, call: ApiRequest, failures: Mapping[str, ApiError | None], *, dry_run: bool = False
 ) -> None:
     if dry_run or any(failures.values()):
-        entries = ((Resource.topic(name), (), failure) for name, failure in failures.items())
+        entries = ((Resource.topic(name), (), failure) for name, failure in in_slices(failures.items()))
         context.audit_log.record(call.caller, entries, dry_run=dry_run)

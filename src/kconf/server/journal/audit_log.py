@@ -7,7 +7,7 @@ those beyond are counted and dropped, and a buffer keeps writing out of the way 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from logging import getLogger
 
@@ -44,7 +44,7 @@ class AuditLog:
     def record(
         self,
         caller: RequestContext,
-        outcomes: Iterable[tuple[Resource, Sequence[str], ApiError | None]],
+        outcomes: Iterable[tuple[Resource, Iterable[str], ApiError | None]],
         *,
         dry_run: bool,
         not_stored: bool = False,
@@ -118,7 +118,7 @@ def _bounded(resource: Resource) -> Resource:
     return Resource(kind, _short(resource.name))
 
 
-def _first(keys: Sequence[str]) -> tuple[str, ...]:
+def _first(keys: Iterable[str]) -> tuple[str, ...]:
     """The first keys, and a mark if others were left out."""
     kept: list[str] = []
     left = MAX_KEYS

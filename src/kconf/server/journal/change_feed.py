@@ -2,8 +2,9 @@
 
 The last revisions stay in memory, redacted and encoded once for all readers; a reader that is further behind is served
 from the store, in a thread of its own. A reader that is up to date waits: that costs one entry in a dictionary, and a
-commit wakes only the readers whose filter it matches. A waiting reader knows that nothing matched its filter before the
-commit that woke it, so it never searches the same revisions twice.
+commit wakes only the readers whose filter it matches, a few at a time (wake_queue.py). A waiting reader knows that
+nothing matched its filter before the commit that woke it, so it never searches the same revisions twice. Readers of
+everything that are at the same revision share the bytes of a page.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.messages.list_config_changes import ListedChange, ListedRevision
 from kconf.server.connection_context import LongPollTimer
+from kconf.server.journal.wake_queue import Reader, WakeQueue
 from kconf.service import Service
 from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 
-MAX_CACHED = 4096  # revisions in memory
+MAX_CACHED = 16_384  # revisions in memory
 MAX_CACHED_BYTES = 8 << 20  # of memory, about; their encoded form takes as much again
 MAX_PAGE_LINES = 10_000
 MAX_PAGE_BYTES = 256 << 10  # a slow reader holds one page
+MAX_SHARED = 16  # pages, until the next commit
 MAX_READ = 1000  # revisions read from the store at a time
 MAX_SEARCH = 1.0  # seconds of searching for a reader far behind, before it gets an empty page and goes on from there
 
@@ -63,9 +66,10 @@ class _CachedRevision:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A response to a reader: encoded revisions, and where to continue."""
+    """A response to a reader: encoded revisions, as they are and joined, and where to continue."""
 
     revisions: Sequence[bytes]
+    joined: bytes
     next_after: int
     current: int
     oldest: int
@@ -75,6 +79,7 @@ class _Filled(NamedTuple):
     revisions: Sequence[bytes]
     next_after: int
     is_full: bool = False
+    joined: bytes = b""
 
 
 class ChangeFeed:
@@ -88,14 +93,16 @@ class ChangeFeed:
         self._cached: deque[_CachedRevision] = deque()
         self._cached_bytes = 0
         self._last = self._since = service.state.snapshot.revision  # all that came after `_since` is in `_cached`
-        self._waiting: dict[ResourceFilter | None, set[asyncio.Future[int]]] = {}
+        self._waiting: dict[ResourceFilter | None, set[Reader]] = {}
+        self._woken = WakeQueue()
+        self._pages: dict[tuple[int, int], _Filled] = {}  # of everything, by revision and lines
         self._stopping = self._closed = False
         service.subscribe(self.on_commit)
 
     @property
     def waiting_readers(self) -> int:
         """How many readers wait, each counted once per resource of its filter."""
-        return sum(map(len, self._waiting.values()))
+        return sum(map(len, self._waiting.values())) + len(self._woken)
 
     @property
     def current(self) -> int:
@@ -105,6 +112,8 @@ class ChangeFeed:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         """Cache what was committed, and wake the readers that wait for it."""
         before, self._last = self._last, revisions[-1].number
+        self._pages.clear()
+        self._woken.committed()
         for revision in revisions:
             cached = _CachedRevision(self._service.store.redact(revision))
             self._cached.append(cached)
@@ -146,7 +155,8 @@ class ChangeFeed:
                     break
                 position = await self._sleep(left, filters, long_poll)
             page = await self._page(position, lines, filters)
-        return Page(page.revisions, page.next_after, self._last, self._service.store.oldest())
+        joined = page.joined or b"".join(page.revisions)
+        return Page(page.revisions, joined, page.next_after, self._last, self._service.store.oldest())
 
     async def read(self, work: Callable[[JournalReader], T]) -> T:
         """Read the journal, in the feed's own thread."""
@@ -159,6 +169,7 @@ class ChangeFeed:
         self._stopping = True
         for key in tuple(self._waiting):
             self._wake(key, self._last)
+        self._woken.wake_all()
 
     async def close(self) -> None:
         """Close the reader of the store."""
@@ -171,6 +182,9 @@ class ChangeFeed:
     async def _page(self, after: int, lines: int, filters: frozenset[ResourceFilter]) -> _Filled:
         """From memory, at once; or from the store, as far as it is visible at this moment."""
         last = self._last
+        shared = None if filters else self._pages.get((after, lines))
+        if shared is not None:
+            return shared
         if after >= self._since:
             first = bisect_right(self._cached, after, key=lambda cached: cached.number)
             # By index: a deque is fast near its ends, and that is where readers are.
@@ -178,7 +192,11 @@ class ChangeFeed:
             filled = _fill(cached, max(after, 0), lines, filters)
         else:
             filled = await self.read(lambda reader: _stored(reader, after, last, lines, filters))
-        return filled if filled.is_full else filled._replace(next_after=max(last, after))
+        if not filled.is_full:
+            filled = filled._replace(next_after=max(last, after))
+        if not filters and filled.revisions and last == self._last and len(self._pages) < MAX_SHARED:
+            filled = self._pages[after, lines] = filled._replace(joined=b"".join(filled.revisions))
+        return filled
 
     async def _sleep(self, seconds: float, filters: frozenset[ResourceFilter], long_poll: LongPollTimer | None) -> int:
         """Wait for a commit that matches the filter, or until the time or the long poll is over.
@@ -186,15 +204,15 @@ class ChangeFeed:
         Returns a revision up to which nothing matched the filter.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[int] = loop.create_future()
+        future: Reader = loop.create_future()
 
         def wake() -> None:
             if not future.done():
-                future.set_result(self._last)
+                future.set_result(self._woken.position(future, self._last))
 
         timer = loop.call_later(seconds, wake)
         if long_poll is not None:
-            long_poll.wake = wake
+            long_poll.begin(wake)
         keys: Sequence[ResourceFilter | None] = tuple(filters) or (None,)
         for key in keys:
             self._waiting.setdefault(key, set()).add(future)
@@ -204,15 +222,15 @@ class ChangeFeed:
             timer.cancel()
             if long_poll is not None:
                 long_poll.wake = None
+            self._woken.remove(future)
             for key in keys:
-                self._waiting[key].discard(future)
-                if not self._waiting[key]:
-                    del self._waiting[key]
+                waiting = self._waiting.get(key, set())
+                waiting.discard(future)
+                if not waiting:
+                    self._waiting.pop(key, None)
 
     def _wake(self, key: ResourceFilter | None, position: int) -> None:
-        for future in self._waiting.get(key, ()):
-            if not future.done():
-                future.set_result(position)
+        self._woken.add(self._waiting.pop(key, ()), position)
 
 
 def matches(resource: Resource, filters: frozenset[ResourceFilter]) -> bool:

@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self._discard()
         if self._muted is not None:
             self._muted.cancel()
-        self.context.long_poll.end()
+        self.context.close()
         self._registry.closed(self)
         self._registry.quotas.closed(self.host, self._endpoint)
 

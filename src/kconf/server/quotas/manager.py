@@ -11,6 +11,7 @@ import asyncio
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
 from logging import getLogger
 from typing import Any, Final, Generic, TypeVar
 
@@ -23,6 +24,7 @@ from kconf.model.quota import IP, QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.service import Service
+from kconf.util.bounded_cache import BoundedCache, text_size
 from kconf.util.gc_tuning import gc_paused
 from kconf.util.token_bucket import TokenBucket
 
@@ -33,7 +35,8 @@ MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_RATE: Final = "connection_creation_rate"
 
 MAX_SENSORS = 10_000  # per quota
-MAX_SEEN = 10_000  # users with their client ids, for what-if
+MAX_SEEN_BYTES = 4 << 20  # of users with their client ids, for what-if
+MAX_NAME = 255  # characters of a name in the key of a sensor
 _LOOKUP_TIMEOUT = 3.0  # seconds
 
 SensorKey = tuple[Name, Name]
@@ -71,6 +74,7 @@ class Sensors(Generic[M]):
         self.throttled_ms = 0
 
     def of(self, key: SensorKey, limit: float) -> Sensor[M]:
+        key = _short(key[0]), _short(key[1])
         found = self._by_key.get(key)
         if found is None:
             if len(self._by_key) >= self._most:
@@ -104,7 +108,7 @@ class QuotaManager:
         self._now = now
         self._windows = windows or Windows()
         self._controller = controller or Windows()
-        self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()  # (principal, client id)
+        self._seen: BoundedCache[tuple[str, str], bool] = BoundedCache(MAX_SEEN_BYTES, lambda pair: text_size(*pair))
         self._addresses: dict[str, str] = {}  # address of a socket → name of the ip entity
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -232,18 +236,19 @@ class QuotaManager:
     # -- clients seen lately -----------------------------------------------------------------------------------------
 
     def record_client(self, principal: str, client_id: str) -> None:
-        seen, client = self._seen, (principal, client_id)
-        if client in seen:
-            seen.move_to_end(client)
-        else:
-            seen[client] = None
-            if len(seen) > MAX_SEEN:
-                seen.popitem(last=False)
+        self._seen.put((principal, client_id), True)
 
     @property
     def seen(self) -> Sequence[SensorKey]:
         """Users with their client ids, the latest first."""
         return tuple((user_of(principal), client_id) for principal, client_id in reversed(self._seen))
+
+
+def _short(name: Name) -> Name:
+    """A name that is bounded, and still differs from others: a client may call itself anything."""
+    if name is None or len(name) <= MAX_NAME:
+        return name
+    return f"{name[:MAX_NAME]}…{sha256(name.encode('utf-8', 'replace')).hexdigest()}"
 
 
 def user_of(principal: str) -> str:

@@ -223,9 +223,16 @@ def test_what_was_decided_is_forgotten_when_any_acl_changes() -> None:
     assert not authorizer.allows(*asked)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kconf.engine.access.acls._MOST_REMEMBERED", 10)
+def test_what_is_cached_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kconf.engine.access.acls.MAX_CACHED_BYTES", 20_000)
     authorizer = Authorizer(AclIndex())
     for number in range(100):
-        assert not authorizer.allows("User:a", "h", Operation.READ, AclType.TOPIC, f"t{number}")
-    assert len(authorizer._remembered) <= 10
+        assert not authorizer.allows("User:a", "h", Operation.READ, AclType.TOPIC, f"{'t' * 500}{number}")
+    assert 10 < len(authorizer.decisions) < 30
+    assert authorizer.decisions.bytes <= 20_000
+
+
+def test_a_decision_about_a_name_of_32_kb_is_not_cached() -> None:
+    authorizer = Authorizer(AclIndex())
+    assert not authorizer.allows("User:a", "h", Operation.READ, AclType.TOPIC, "t" * 32_767)
+    assert len(authorizer.decisions) == 0

@@ -1,26 +1,20 @@
-"""Quota requests without the right to them, and descriptions too long for one turn."""
+"""Quota requests without the right to them."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable
 from math import nan
 from types import SimpleNamespace
 from typing import Any, cast
-
-from immutables import Map
 
 from kconf.engine.policy.hooks import NO_POLICY
 from kconf.engine.quotas.index import QuotaIndex
 from kconf.errors import ErrorCode
 from kconf.model.acl import AclType, Operation
 from kconf.model.journal import RequestContext
-from kconf.model.quota import QuotaEntity
 from kconf.model.snapshot import Snapshot
-from kconf.protocol.codec.serde import decode, encode
 from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, AlterQuotasRequest, WantedQuota
-from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
 from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, DescribeQuotasRequest, QuotaResource
 from kconf.protocol.messages.list_config_entities import ListConfigEntitiesRequest, WantedConfigEntity
 from kconf.server.api import client_quotas, list_config_entities
@@ -81,31 +75,3 @@ def test_altering_needs_alter_configs_on_the_cluster() -> None:
     (resource,) = answer.resources
     assert [each.error_code for each in resource.quotas] == [DENIED, DENIED]
     assert guard.asked == {(Operation.ALTER_CONFIGS, AclType.CLUSTER, "kafka-cluster")}
-
-
-def test_a_long_description_lets_others_have_their_turn() -> None:
-    values = {"producer_byte_rate": "1024"}
-    names = [f"user-{number:05}" for number in range(5_000)]
-    snapshot = Snapshot(1, configs=Map({QuotaEntity.of({"user": name}).resource: values for name in names}))
-    call = ApiRequest(1, RequestContext(), "localhost", 9092)
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async def described() -> DescribeClientQuotasResponse:
-        busy = asyncio.create_task(other())
-        answer = client_quotas.handle_describe(context(QuotaIndex.of(snapshot)), DescribeClientQuotasRequest([]), call)
-        assert inspect.iscoroutine(answer)
-        made = await cast(Awaitable[DescribeClientQuotasResponse], answer)
-        busy.cancel()
-        return made
-
-    answer = asyncio.run(described())
-
-    told = decode(DescribeClientQuotasResponse, 1, True, encode(answer, 1, True))
-    assert [entry.entity[0].entity_name for entry in told.entries or ()] == names
-    assert turns >= 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from kconf.protocol.messages.list_config_changes import ListedRevision
 from kconf.server.connection_context import LongPollTimer
 from kconf.server.journal import change_feed as feeds
 from kconf.server.journal.change_feed import ChangeFeed, Page
+from kconf.server.journal.wake_queue import AT_ONCE, WakeQueue
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
 
@@ -360,3 +362,47 @@ def test_nobody_waits_longer_than_the_server_allows() -> None:
             assert numbers(await w.after(0, wait=3600)) == []
 
     asyncio.run(story())
+
+
+def test_readers_at_the_same_revision_share_the_bytes_of_a_page_until_the_next_commit() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            for _ in range(3):
+                await w.put(ORDERS)
+            first, second = await w.after(1), await w.after(1)
+            assert first.joined is second.joined
+            assert first.joined == b"".join(first.revisions)
+
+            await w.put(ORDERS)
+            third = await w.after(1)
+            assert (numbers(third), third.next_after) == ([2, 3, 4], 4)
+
+    asyncio.run(scene())
+
+
+def test_the_pages_that_are_shared_are_bounded() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            await w.put(ORDERS)
+            for lines in range(1, 3 * feeds.MAX_SHARED):
+                assert numbers(await w.after(0, lines=lines)) == [1]
+            assert len(w.feed._pages) == feeds.MAX_SHARED
+
+    asyncio.run(scene())
+
+
+def test_a_reader_whose_time_is_over_while_it_is_to_be_woken_skips_nothing() -> None:
+    async def scene() -> None:
+        async with world() as w:
+            seconds = count(0, 0.01)
+            w.feed._woken = WakeQueue(lambda: next(seconds))  # writers are at work, and answers take long
+            await w.put(ORDERS)
+            polls = [LongPollTimer() for _ in range(3 * AT_ONCE)]
+            reading = [asyncio.create_task(w.feed.after(1, 10, 60, EVERYTHING, each)) for each in polls]
+            await until(lambda: w.feed.waiting_readers == len(polls))
+            await w.put(ORDERS)
+            for each in polls:
+                each.end()
+            assert [numbers(await each) for each in reading] == [[2]] * len(polls)
+
+    asyncio.run(scene())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kconf.engine.quotas.alter import plan_alter_quotas
 from kconf.engine.quotas.rates import Windows
 from kconf.model.journal import RequestContext, Revision
@@ -150,15 +152,25 @@ def test_measures_are_bounded_and_what_was_waited_is_not_forgotten() -> None:
     assert (len(measures), measures.throttles, measures.throttled_ms) == (2, 1, 70)
 
 
-def test_those_seen_are_bounded_and_the_latest_come_first() -> None:
+def test_those_seen_are_bounded_and_the_latest_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota_manager, "MAX_SEEN_BYTES", 10_000)
     manager = QuotaManager(lambda: 0.0)
-    for number in range(quota_manager.MAX_SEEN + 5):
+    for number in range(100):
         manager.record_client("User:alice", f"client-{number}")
-    manager.record_client("User:alice", "client-7")
+        manager.record_client("User:alice", "client-0")
+    manager.record_client("User:alice", "x" * 32_767)
 
-    assert len(manager.seen) == quota_manager.MAX_SEEN
-    assert manager.seen[0] == ("alice", "client-7")
-    assert ("alice", "client-4") not in manager.seen
+    assert 10 < len(manager.seen) < 40
+    assert manager.seen[:2] == (("alice", "client-0"), ("alice", "client-99"))
+
+
+def test_sensors_of_clients_with_long_names_are_small_and_not_shared() -> None:
+    measures: Sensors[object] = Sensors(object)
+    first, second = measures.of(("", "x" * 30_000 + "1"), 1.0), measures.of(("", "x" * 30_000 + "2"), 1.0)
+
+    assert first is not second
+    assert measures.of(("", "x" * 30_000 + "1"), 1.0) is first
+    assert all(len(client or "") < 400 for (_, client), _ in measures.items())
 
 
 def test_metrics_name_those_who_waited_longest_and_sum_the_others() -> None:

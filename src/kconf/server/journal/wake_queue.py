@@ -1,0 +1,80 @@
+"""Wakes the readers of the change feed, a few at a time: to wake a thousand at once would stop everybody else.
+
+The first few are woken at once. While one commit follows another, the next ones wait eight times as long as the last
+ones took to answer (their next requests take as long again), so that writers keep most of the event loop; a reader that
+is woken later gets all that came meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+AT_ONCE: Final = 8  # readers
+_BUSY: Final = 0.1  # seconds between two commits, below which writers are at work
+_REST: Final = 8.0  # as many times the time that the last readers took
+_LEAST: Final = 0.001  # seconds of rest
+
+Reader = asyncio.Future[int]
+
+
+class WakeQueue:
+    """Readers that something was committed for, and the revision up to which nothing was."""
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or asyncio.get_running_loop().time
+        self._readers: OrderedDict[Reader, int] = OrderedDict()
+        self._is_scheduled = False
+        self._committed = self._woken = float("-inf")  # when that was last
+        self._is_busy = False
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def committed(self) -> None:
+        now = self._clock()
+        self._is_busy, self._committed = now - self._committed < _BUSY, now
+
+    def add(self, readers: Iterable[Reader], position: int) -> None:
+        for reader in readers:
+            self._readers.setdefault(reader, position)
+        if self._readers and not self._is_scheduled:
+            self._wake_some()
+
+    def position(self, reader: Reader, otherwise: int) -> int:
+        """Up to where nothing was committed for the reader; `otherwise`, if it is not in the queue."""
+        return self._readers.get(reader, otherwise)
+
+    def remove(self, reader: Reader) -> None:
+        self._readers.pop(reader, None)
+
+    def wake_all(self) -> None:
+        while self._readers:
+            self._wake_one()
+
+    def _wake_some(self) -> None:
+        self._is_scheduled = True
+        self._woken = self._clock()
+        for _ in range(min(AT_ONCE, len(self._readers))):
+            self._wake_one()
+        # In the turn after the next one they have been answered.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._rest)
+
+    def _rest(self) -> None:
+        if not self._readers:
+            self._is_scheduled = False
+            return
+        now = self._clock()
+        if self._is_busy and now - self._committed < _BUSY:
+            rest = max((now - self._woken) * _REST, _LEAST)
+            asyncio.get_running_loop().call_later(rest, self._wake_some)
+        else:
+            self._wake_some()
+
+    def _wake_one(self) -> None:
+        reader, position = self._readers.popitem(last=False)
+        if not reader.done():
+            reader.set_result(position)

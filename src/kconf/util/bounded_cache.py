@@ -1,0 +1,55 @@
+"""A cache of what clients ask about, bounded by bytes: its keys come from requests, and may be long."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from sys import getsizeof
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+MAX_ENTRY: Final = 2048  # bytes; a larger entry is not cached
+_OVERHEAD: Final = 200  # bytes of an entry without its key, about
+
+
+def text_size(*texts: str | None) -> int:
+    """The bytes of an entry whose key consists of these texts."""
+    return _OVERHEAD + sum(map(getsizeof, texts))
+
+
+class BoundedCache(Generic[K, V]):
+    """The oldest entries go first; `get` of a missing key is None. `size_of` gives the bytes of an entry."""
+
+    def __init__(self, max_bytes: int, size_of: Callable[[K], int]) -> None:
+        self.bytes = 0
+        self._max_bytes, self._size_of = max_bytes, size_of
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        self.get: Final = self._entries.get  # without a call of ours: it is on the way of every request
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __reversed__(self) -> Iterator[K]:
+        """The keys, the latest first."""
+        return reversed(self._entries)
+
+    def put(self, key: K, value: V) -> None:
+        """Cache it as the latest; unless it is too large."""
+        if key in self._entries:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            return
+        size = self._size_of(key)
+        if size > MAX_ENTRY:
+            return
+        self._entries[key] = value
+        self.bytes += size
+        while self.bytes > self._max_bytes:
+            gone, _ = self._entries.popitem(last=False)
+            self.bytes -= self._size_of(gone)
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.bytes = 0

@@ -1,0 +1,205 @@
+"""Long work takes turns with everything else on the loop. A clock that only slices advance makes the turns exact."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from itertools import count
+
+import pytest
+
+from kconf.util.slice_scheduler import SliceScheduler, is_sliced
+from kconf.util.slices import STEP, discard, in_slices, steps
+
+
+def every_step() -> SliceScheduler:
+    """A scheduler whose slices end at the first pause."""
+    ticks = count()
+    return SliceScheduler(lambda: float(next(ticks)), rest=0.0)
+
+
+async def work(name: str, items: int, log: list[str]) -> str:
+    for number, _ in enumerate(in_slices(range(items))):
+        if number % STEP == 0:
+            log.append(name)
+    return name
+
+
+async def beside(busy: Coroutine[object, object, str], log: list[str]) -> str:
+    """The result of some work; `log` gets a dot for every turn of the loop meanwhile."""
+    task = asyncio.ensure_future(busy)
+    while not task.done():
+        log.append(".")
+        await asyncio.sleep(0)
+    return await task
+
+
+def test_others_have_a_turn_between_any_two_slices() -> None:
+    log: list[str] = []
+
+    async def scene() -> str:
+        return await beside(every_step().run("ada", work("a", 5 * STEP, log)), log)
+
+    assert asyncio.run(scene()) == "a"
+    told = "".join(log)
+    assert told.count("a") == 5
+    assert "aa" not in told
+
+
+def test_owners_take_turns_however_many_connections_each_has() -> None:
+    log: list[str] = []
+
+    async def scene() -> None:
+        scheduler = every_step()
+        many = [scheduler.run("ada", work("a", 20 * STEP, log)) for _ in range(5)]
+        await asyncio.gather(*many, scheduler.run("bob", work("b", 20 * STEP, log)))
+
+    asyncio.run(scene())
+    last = "".join(log).rindex("b")
+    assert 15 <= log[:last].count("a") <= 25
+
+
+def test_the_connections_of_an_owner_take_turns() -> None:
+    log: list[str] = []
+
+    async def scene() -> None:
+        scheduler = every_step()
+        await asyncio.gather(*(scheduler.run("ada", work(name, 9 * STEP, log)) for name in "xyz"))
+
+    asyncio.run(scene())
+    for length in range(len(log)):
+        done = [log[:length].count(name) for name in "xyz"]
+        assert max(done) - min(done) <= 2, "".join(log)
+
+
+def test_an_await_inside_the_work_is_awaited() -> None:
+    async def sleepy() -> bool:
+        await asyncio.sleep(0)
+        return is_sliced()
+
+    assert asyncio.run(every_step().run("ada", sleepy()))
+    assert not is_sliced()
+
+
+def test_an_exception_of_the_work_is_raised_and_the_next_work_has_its_turn() -> None:
+    async def scene() -> str:
+        scheduler = every_step()
+
+        async def fails() -> None:
+            for number in in_slices(range(3 * STEP)):
+                if number == 2 * STEP:
+                    raise ValueError("wrong")
+
+        with pytest.raises(ValueError, match="wrong"):
+            await scheduler.run("ada", fails())
+        return await scheduler.run("ada", work("next", STEP, []))
+
+    assert asyncio.run(scene()) == "next"
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+def test_work_that_is_cancelled_at_any_time_lets_the_next_have_its_turn(turns: int) -> None:
+    begun: list[str] = []
+    ended: list[str] = []
+
+    async def cancelled() -> None:
+        begun.append("begun")
+        try:
+            await work("a", 20 * STEP, [])
+        finally:
+            ended.append("ended")
+
+    async def scene() -> str:
+        scheduler = every_step()
+        task = asyncio.ensure_future(scheduler.run("ada", cancelled()))
+        other = asyncio.ensure_future(scheduler.run("bob", work("b", 20 * STEP, [])))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(ended) == len(begun)
+        return await other
+
+    assert asyncio.run(scene()) == "b"
+
+
+def test_a_short_call_returns_its_result_and_a_long_one_a_coroutine() -> None:
+    def total(items: int) -> int:
+        return sum(in_slices(range(items)))
+
+    async def scene() -> tuple[int, int]:
+        scheduler = every_step()
+        short = scheduler.call("ada", lambda: total(STEP))
+        long = scheduler.call("ada", lambda: total(10 * STEP))
+        assert isinstance(short, int)
+        assert isinstance(long, Coroutine)
+        return short, await long
+
+    assert asyncio.run(scene()) == (sum(range(STEP)), sum(range(10 * STEP)))
+
+
+def test_requests_are_admitted_by_their_bytes_and_a_larger_one_alone() -> None:
+    inside: list[tuple[str, int]] = []
+
+    async def scene() -> None:
+        scheduler = SliceScheduler(max_admitted=100)
+
+        async def request(owner: str, size: int) -> None:
+            async with scheduler.admitted(owner, size):
+                inside.append((owner, scheduler.admitted_bytes))
+                await asyncio.sleep(0)
+
+        await asyncio.gather(request("a", 60), request("a", 60), request("b", 500), request("c", 40))
+        assert scheduler.admitted_bytes == 0
+
+    asyncio.run(scene())
+    assert [owner for owner, _ in inside] == ["a", "a", "b", "c"]
+    assert ("b", 500) in inside
+    assert all(size <= 100 for owner, size in inside if owner != "b")
+
+
+def test_who_leaves_while_it_waits_to_be_admitted_is_forgotten() -> None:
+    async def scene() -> None:
+        scheduler = SliceScheduler(max_admitted=100)
+        waiting: list[asyncio.Future[None]] = []
+
+        async def request() -> None:
+            async with scheduler.admitted("a", 80, lambda turn: waiting.append(turn) if turn else None):
+                await asyncio.sleep(0.01)
+
+        first, second, third = (asyncio.ensure_future(request()) for _ in range(3))
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+        done = await asyncio.gather(first, second, third, return_exceptions=True)
+        assert [type(each) for each in done] == [type(None), asyncio.CancelledError, type(None)]
+        assert scheduler.admitted_bytes == 0
+
+    asyncio.run(scene())
+
+
+def test_a_request_that_begins_to_wait_makes_room_and_is_counted_once() -> None:
+    async def scene() -> None:
+        scheduler = SliceScheduler(max_admitted=100)
+        async with scheduler.admitted("a", 80) as leave:
+            leave()
+            leave()
+            assert scheduler.admitted_bytes == 0
+            async with scheduler.admitted("a", 80):
+                assert scheduler.admitted_bytes == 80
+        assert scheduler.admitted_bytes == 0
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("size", [0, 1, STEP, STEP + 1, 3 * STEP])
+def test_slices_change_nothing_about_what_is_looped_over(size: int) -> None:
+    items = list(range(size))
+
+    def sizes() -> Iterator[int]:
+        yield from steps(size)
+
+    assert list(in_slices(items)) == items
+    assert sum(sizes()) == size
+    discard(items)
+    assert items == []
