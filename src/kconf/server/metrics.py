@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 log = getLogger(__name__)
 
+_UNHEALTHY = "unhealthy"
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -166,11 +167,15 @@ class MetricsServer:
         if path == b"/metrics":
             return "200 OK", _TEXT, generate_latest(self._collectors)
         if path == b"/health":
-            return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
+            health = self._health()
+            status = "503 Service Unavailable" if health["status"] == _UNHEALTHY else "200 OK"
+            return status, "application/json", json.dumps(health).encode() + b"\n"
         return "404 Not Found", "text/plain", b"/metrics or /health\n"
 
     def _status(self) -> str:
         service = self._context.service
+        if service.store.problem is not None:
+            return _UNHEALTHY
         if not service.store.is_reachable:
             return "stale"
         return "ok" if service.writable else "read-only"
@@ -178,6 +183,7 @@ class MetricsServer:
     def _health(self) -> dict[str, object]:
         context, archiver = self._context, self._archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
+        problem = context.service.store.problem
         return {
             "status": self._status(),
             "version": __version__,
@@ -185,5 +191,6 @@ class MetricsServer:
             "cluster": context.cluster_id,
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
+            **({} if problem is None else {"problem": str(problem)}),
             **archive,
         }

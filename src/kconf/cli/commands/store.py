@@ -1,4 +1,4 @@
-"""`kconf store copy`: move a cluster's whole state from one store to another."""
+"""`kconf store`: copy a cluster's whole state to another store, and check a store for damage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from kconf.cli.common.command import command
+from kconf.cli.common.target import add_output
+from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 
 _EXAMPLES = """\
 examples:
@@ -17,14 +21,28 @@ password.encoder.secret). The journal stays where it is: the new store begins th
 its first changes. Stop the servers of FROM first, and start them on TO: what is changed in between is not copied.
 """
 
+_VERIFY_EXAMPLES = """\
+examples:
+  kconf store verify
+  kconf store verify sqlite:////var/lib/kconf/kconf.db -o json
+
+Every page and every record is read. The exit code is 1 if anything is damaged. `state` is what the server answers with;
+`journal` is the record of changes. A server checks its store at start too: the state, and the newest 100,000 revisions.
+"""
+_STATE_DAMAGED = "The store is damaged: restore a backup."
+_STATE_WHOLE = (
+    "The store is damaged, but its state is whole: restore a backup, or copy the state to a new store with"
+    " `kconf store copy`; the journal begins anew there."
+)
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
+    store = commands.add_parser(
         "store",
-        help="copy a store into another one, SQLite or ZooKeeper",
+        help="copy a store into another one, or check one for damage",
         description="Work on stores as a whole.",
     )
-    verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = store.add_subparsers(title="commands", metavar="COMMAND", required=True)
     copy = verbs.add_parser(
         "copy",
         help="copy all state into an empty store",
@@ -35,6 +53,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     copy.add_argument("target", metavar="TO", help="URL of an empty or new one")
     copy.add_argument("--config", metavar="FILE", type=Path, help="server.properties with password.encoder.secret")
     copy.set_defaults(run=run_copy)
+    verify = verbs.add_parser(
+        "verify",
+        help="check a store for damage",
+        description="Check all contents of a SQLite store for damage. A server may be using it.",
+        epilog=_VERIFY_EXAMPLES,
+    )
+    verify.add_argument(
+        "store", metavar="URL", nargs="?", default="sqlite:///kconf.db", help="the store (default: %(default)s)"
+    )
+    add_output(verify)
+    verify.set_defaults(run=command("store verify", run_verify))
 
 
 def run_copy(options: argparse.Namespace) -> int:
@@ -49,6 +78,21 @@ def run_copy(options: argparse.Namespace) -> int:
         f"cluster {done.cluster_id}, epoch {done.epoch}, revision {done.revision}"
     )
     return 0
+
+
+def run_verify(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.store.registry import verify_store
+
+    found = verify_store(options.store)
+    result.columns = [ResultColumn(each) for each in ("part", "status", "checked", "problem")]
+    result.facts["store"] = options.store
+    for part in found.parts:
+        status = "damaged" if part.problems else "whole"
+        for problem in part.problems or (None,):
+            result.add(part=part.name, status=status, checked=part.detail, problem=problem)
+    if found.is_damaged:
+        result.status = FAILED
+        result.notes.append(_STATE_DAMAGED if found.is_state_damaged else _STATE_WHOLE)
 
 
 def _progress() -> Callable[[int, int], None]:

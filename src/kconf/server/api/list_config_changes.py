@@ -10,7 +10,7 @@ from typing import Any, cast
 from kconf.errors import ApiError, ErrorCode, JournalTrimmed, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
-from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, journal_error
 
 MAX_FILTERS = 10_000
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
@@ -36,8 +36,9 @@ async def handle(
         page = await feed.after(after, request.max_lines, wait, wanted, call.long_poll)
     except JournalTrimmed as error:
         return _out_of_range(context, request, str(error), error.oldest)
-    except StoreError:
-        return ListConfigChangesResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
+    except StoreError as error:
+        failure = journal_error(error)
+        return ListConfigChangesResponse(error_code=failure.code, error_message=failure.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
     return ListConfigChangesResponse(
