@@ -46,7 +46,10 @@ class JournalReader(Protocol):
         ...
 
     def revision_at(self, time: int) -> int:
-        """The last revision committed at or before a time, 0 if there is none; raises JournalTrimmed."""
+        """The last revision with this time or an earlier one, 0 if there is none; raises JournalTrimmed.
+
+        Where the clock was set back, earlier revisions have later times: they count as committed before it.
+        """
         ...
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
@@ -153,7 +156,7 @@ class Store(Protocol):
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         """Delete the oldest revisions; returns how many.
 
-        Deletes those before the first one committed at or after `before_time`, and all but the newest `keep_last`.
+        Deletes everything up to the last one with a time before `before_time`, and all but the newest `keep_last`.
         Never deletes the newest revision, nor any after the revision `up_to`, the last one in the archive. A call may
         stop early to let commits through: call again until it returns 0.
         """

@@ -18,6 +18,7 @@ from kconf.store.base import StorePart, Verification
 from kconf.store.record_codec import DamagedRecord
 from kconf.store.sqlite.agreement import disagreements
 from kconf.store.sqlite.files import connect, is_damage, store_errors
+from kconf.store.sqlite.journal_times import read_steps
 from kconf.store.sqlite.rows import damage_of, read_attempt, read_folded, read_revision, read_snapshot_rows
 from kconf.store.sqlite.schema import FIRST, FOLDED, LAST, RECORD, TOUCHED, check
 
@@ -145,16 +146,21 @@ def _audit_log(db: sqlite3.Connection) -> StorePart:
 
 
 def _records(db: sqlite3.Connection) -> Iterator[str]:
-    """Every record can be decoded, and no number is missing."""
+    """Every record can be decoded, no number is missing, and a time that is earlier than the last one is marked."""
     expected, _ = _range(db)
+    last_time, steps = 0, read_steps(db)
     for number, record in db.execute("SELECT number, record FROM journal ORDER BY number"):
         if number != expected:
             yield f"revision {expected} is missing; {number} is next"
         expected = number + 1
         try:
-            read_revision(number, record)
+            time = read_revision(number, record).time
         except DamagedRecord as error:
             yield str(error)
+            continue
+        if time < last_time and number not in steps:
+            yield f"revision {number} is earlier than the one before, and not marked as such"
+        last_time = time
 
 
 def _index(db: sqlite3.Connection) -> Iterator[str]:

@@ -14,8 +14,9 @@ from kconf.errors import JournalTrimmed, StoreDamaged
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.resource import Resource
 from kconf.store.sqlite.files import connect, store_errors
+from kconf.store.sqlite.journal_times import last_at
 from kconf.store.sqlite.rows import read_attempt, read_revision, resource_text
-from kconf.store.sqlite.schema import FIRST, FOLDED, LAST
+from kconf.store.sqlite.schema import FIRST, FOLDED
 
 RECORDS = "SELECT number, record FROM journal"
 
@@ -52,21 +53,12 @@ class SqliteJournalReader:
             yield from self._read(f"{_touched(resources)} ORDER BY number DESC", *_named(resources, after))
 
     def revision_at(self, time: int) -> int:
-        """A binary search: times increase with revision numbers."""
         with self._read_transaction():
-            (first,), (last,) = self._db.execute(FIRST).fetchone(), self._db.execute(LAST).fetchone()
-            if first is None:
-                return 0
-            low, high = first, last + 1  # the first later revision is in [low, high]
-            while low < high:
-                middle = (low + high) // 2
-                if self._time(middle) > time:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low == first and first > 1:
+            found = last_at(self._db, time)
+            (first,) = self._db.execute(FIRST).fetchone()
+            if first is not None and found < first and first > 1:
                 raise JournalTrimmed(first)
-            return int(low) - 1
+            return found
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
         with self._errors():
@@ -100,10 +92,6 @@ class SqliteJournalReader:
     def _folded(self) -> int:
         (folded,) = self._db.execute(FOLDED).fetchone()
         return int(folded)
-
-    def _time(self, number: int) -> int:
-        (time,) = self._db.execute("SELECT time FROM journal WHERE number = ?", (number,)).fetchone()
-        return int(time)
 
     def _read(self, where: str, *parameters: object) -> Iterator[Revision]:
         for number, record in self._db.execute(f"{RECORDS} WHERE {where}", parameters):

@@ -47,8 +47,9 @@ def damage_of(part: str) -> Iterator[None]:
 class RowWrites:
     """The contents of one transaction: journal records, and the changes to the state."""
 
-    def __init__(self, number: int, changed: Map[Resource, int], store_key: bytes) -> None:
-        self.number = number
+    def __init__(self, number: int, time: int, changed: Map[Resource, int], store_key: bytes) -> None:
+        self.number, self.time = number, time  # of the last revision
+        self.steps: list[int] = []  # revisions that are earlier than the one before: the clock was set back
         self.changed = changed.mutate()
         self.changes: list[Change] = []
         self.sensitive = False
@@ -62,6 +63,9 @@ class RowWrites:
     def add(self, pending: PendingCommit) -> None:
         """Add a revision."""
         self.number += 1
+        if pending.time < self.time:
+            self.steps.append(self.number)
+        self.time = pending.time
         redacted: Sequence[Change] = pending.changes
         for change in redacted:
             self.changed[change.resource] = self.number

@@ -34,6 +34,7 @@ from kconf.store.sqlite.files import (
 )
 from kconf.store.sqlite.integrity import check_at_start, check_state
 from kconf.store.sqlite.journal_reader import SqliteJournalReader
+from kconf.store.sqlite.journal_times import last_at, read_steps, time_of, write_steps
 from kconf.store.sqlite.open_file import OpenFile
 from kconf.store.sqlite.rows import (
     RowWrites,
@@ -74,6 +75,8 @@ class SqliteStore(SingleServerMixin):
         self._cipher = cipher
         self._revision: int = db.execute(LAST).fetchone()[0] or 0
         self._oldest = self._first()
+        self._time = time_of(db, self._revision) if self._revision else 0  # of the last revision
+        self._steps = read_steps(db)
         self._unfolded: list[Change] = []  # changes in the journal that are not in the tables
         self._stored: Map[Resource, int] = Map()  # the last changes that are in the tables
         self._loaded: Snapshot | None = self._read()
@@ -158,7 +161,7 @@ class SqliteStore(SingleServerMixin):
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         results: list[Revision | RevisionConflict] = []
-        writes = RowWrites(self._revision, self._changed, self._store_key)
+        writes = RowWrites(self._revision, self._time, self._changed, self._store_key)
         for pending in batch:
             conflict = find_conflict(pending.guards, writes.changed)
             if conflict is not None:
@@ -177,12 +180,24 @@ class SqliteStore(SingleServerMixin):
         if writes.sensitive or len(self._unfolded) + len(writes.changes) > self.max_unfolded:
             changes = [*self._unfolded, *writes.changes]
             state = fold_columns(changes, self._stored, changed, writes.number, self._cipher)
-            self._db.execute(INSERT_COMMIT, (*writes.journal(), *state))
+            self._insert(writes, state)
             self._stored, self._unfolded = changed, []
         else:
-            self._db.execute(INSERT_COMMIT, (*writes.journal(), *NOT_FOLDED))
+            self._insert(writes, NOT_FOLDED)
             self._unfolded += writes.changes
         self._revision, self._changed, self._loaded = writes.number, changed, None
+        self._time = writes.time
+
+    def _insert(self, writes: RowWrites, state: tuple[object, ...]) -> None:
+        columns = (*writes.journal(), *state)
+        if not writes.steps:
+            self._db.execute(INSERT_COMMIT, columns)
+            return
+        steps = [*self._steps, *writes.steps]
+        with transaction(self._db):
+            self._db.execute(INSERT_COMMIT, columns)
+            write_steps(self._db, steps)
+        self._steps = steps
 
     def _fold(self) -> None:
         if self._unfolded:
@@ -225,7 +240,7 @@ class SqliteStore(SingleServerMixin):
             first = max(first, self._revision + 1 - keep_last)
         with self._errors():
             if before_time is not None:
-                first = max(first, self._first_since(before_time))
+                first = max(first, last_at(self._db, before_time - 1) + 1)
             if up_to is not None:
                 first = min(first, up_to + 1)
             # The last revision stays: it determines the next number.
@@ -238,14 +253,12 @@ class SqliteStore(SingleServerMixin):
                         f"DELETE FROM touched WHERE (resource, number) IN ({TOUCHED} WHERE number < ?)", (first,)
                     )
                     self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
+                    steps = [each for each in self._steps if each > first]
+                    if steps != self._steps:
+                        write_steps(self._db, steps)
+                self._steps = steps
         removed, self._oldest = first - self._oldest, first
         return removed
-
-    def _first_since(self, time: int) -> int:
-        found = self._db.execute(
-            "SELECT number FROM journal WHERE time >= ? ORDER BY number LIMIT 1", (time,)
-        ).fetchone()
-        return found[0] if found else self._revision
 
     def close(self) -> None:
         """Release the file. Its tables are updated for people who read them; `load` does not need it."""

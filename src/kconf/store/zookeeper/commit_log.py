@@ -102,7 +102,8 @@ class CommitLog:
         """
         first = self.revision + 1
         commit_id = token_hex(8)
-        entry = write_entry(commit_id, records)
+        times = [record[0] for record in records]
+        entry = write_entry(commit_id, records, self.journal.step_after(first, times))
         if len(entry) + writes.size > _MAX_BYTES:
             raise CommitTooLarge
         self._own_path = journal_path(first)
@@ -120,7 +121,7 @@ class CommitLog:
                 return self._rejected(index, writes, result)
         self.fairness.race_won()
         self.cache.apply(writes)
-        self.journal.add(first, first + len(records) - 1)
+        self.journal.add(first, times)
         created = zip(writes.ops, results[2:], strict=False)
         writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
         self.watch()
@@ -166,7 +167,7 @@ class CommitLog:
             entry = read_entry(first, data)
             response = self.session.client.get_async(journal_path(first + len(entry.revisions)))
             changed |= self._apply_remote(entry.revisions)
-            self.journal.add(first, self.revision)
+            self.journal.add(first, [each.time for each in entry.revisions])
             first = self.revision + 1
         self.watch()
         return changed
