@@ -178,7 +178,7 @@ def _from_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) ->
 
 def _journal_start(admin: SyncAdminClient, oldest: int, entries: Sequence[HistoryEntry]) -> JournalStart:
     first = admin.list_changes(oldest - 1, limit=1).revisions
-    times = [each.time for each in (*first, *entries[:1])]
+    times = [each.time for each in first] + [each.time for each in entries[:1]]
     return JournalStart(oldest, min(times, default=_NEVER))
 
 

@@ -31,8 +31,8 @@ def test_what_was_recorded_in_the_future_is_no_later_than_what_came_after_it() -
     assert [each.revision for each in found] == [1, 2, 3, 4, 5]
     assert notes == [
         (
-            "the server's clock was set back before revision 4: revisions before it were recorded up to 3602 s too late,"
-            " and are shown with its time"
+            "the server's clock was set back before revision 4: revisions before it were recorded up to 3602 s too"
+            " late, and are shown with its time"
         )
     ]
 
