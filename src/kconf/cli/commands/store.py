@@ -10,6 +10,7 @@ from pathlib import Path
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_output
 from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
+from kconf.cli.output.safe_text import write_controls
 
 _EXAMPLES = """\
 examples:
@@ -101,6 +102,6 @@ def _progress() -> Callable[[int, int], None]:
         return lambda *_: None
 
     def report(done: int, of: int) -> None:
-        print(f"\r{done:,} of {of:,} resources", end="\n" if done == of else "", file=sys.stderr, flush=True)
+        write_controls(f"\r{done:,} of {of:,} resources" + ("\n" if done == of else ""), sys.stderr)
 
     return report

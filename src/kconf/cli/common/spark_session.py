@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.output.safe_text import visible, write_controls
+
 if TYPE_CHECKING:
     import argparse
 
@@ -38,7 +40,7 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) ->
 def say(words: str) -> None:
     """Where the work is, on one line of a terminal; in a log a line each."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+        write_controls(f"\r\033[K{visible(words)}", sys.stderr)
     elif words:
         print(words, file=sys.stderr, flush=True)
 

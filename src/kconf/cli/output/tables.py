@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
+from kconf.cli.output.safe_text import visible, write_controls
+
 _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # columns, from which on a last one of sentences may stand below its row
@@ -18,11 +20,15 @@ _LEAST = 8  # characters that a column keeps, however narrow the terminal
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*\S+\s*")
 _PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
-_CONTROL = {**dict.fromkeys(range(32), " "), **dict.fromkeys(range(127, 160), " ")}
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    for line in table(headings, rows, width=terminal_width(), colour=has_colour()):
+    colour = has_colour()
+    lines = table(headings, rows, width=terminal_width(), colour=colour)
+    if colour:
+        write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
+        return
+    for line in lines:
         print(line)
 
 
@@ -35,7 +41,7 @@ def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             print()
         for heading, cell in zip(headings, row, strict=True):
             room = len(cell) or 1 if width is None else max(width - space, _LEAST)
-            for place, part in enumerate(_wrapped(clean(cell), room) if cell else []):
+            for place, part in enumerate(_wrapped(visible(cell), room) if cell else []):
                 print(f"{heading.lower() if place == 0 else '':<{space}}{part}")
 
 
@@ -43,7 +49,7 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, colour: bool = False
 ) -> list[str]:
     """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row."""
-    cells = [[clean(each) for each in row] for row in rows]
+    cells = [[visible(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
     widths = [max(map(text_width, column)) for column in columns]
     below = 0
@@ -97,11 +103,6 @@ def text_width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
-
-
-def clean(text: str) -> str:
-    """Names and values may hold anything; a terminal must not take it for orders."""
-    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> list[int]:
