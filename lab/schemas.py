@@ -1,6 +1,6 @@
-"""Kafka's own message schemas, read out of a release's kafka-clients jar.
+"""Kafka's own schemas of messages and metadata records, read from the jars of a release.
 
-They are JSON with `//` comments. Written for the tests that hold the tables of `kconf.wire` against them.
+They are JSON with `//` comments. Tests compare the tables of `kconf.protocol` with them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 from lab.jars import jar_dir
 from lab.java import LabError
 
-_FOLDER = "common/message/"
+_MESSAGES = "common/message/"
+_RECORDS = "common/metadata/"
 # A string, kept as it is, or a comment, dropped: so that "//" in a string stays.
 _STRING_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*')
 
@@ -29,10 +30,20 @@ def schema(version: str, name: str) -> dict[str, Any]:
 
 @functools.cache
 def schemas(version: str) -> dict[str, dict[str, Any]]:
-    """Every schema of a release by its name. Shared between callers: read it, do not edit it."""
-    with zipfile.ZipFile(jar_dir(version) / f"kafka-clients-{version}.jar") as jar:
-        names = [each for each in jar.namelist() if each.startswith(_FOLDER) and each.endswith(".json")]
-        return {each.removeprefix(_FOLDER).removesuffix(".json"): _parse(jar.read(each).decode()) for each in names}
+    """The schemas of all messages of a release by name. Shared between callers: read it, do not edit it."""
+    return _read(version, "kafka-clients", _MESSAGES)
+
+
+@functools.cache
+def record_schemas(version: str) -> dict[str, dict[str, Any]]:
+    """The schemas of all metadata records of a release by name. Shared between callers too."""
+    return _read(version, "kafka-metadata", _RECORDS)
+
+
+def _read(version: str, jar_name: str, folder: str) -> dict[str, dict[str, Any]]:
+    with zipfile.ZipFile(jar_dir(version) / f"{jar_name}-{version}.jar") as jar:
+        names = [each for each in jar.namelist() if each.startswith(folder) and each.endswith(".json")]
+        return {each.removeprefix(folder).removesuffix(".json"): _parse(jar.read(each).decode()) for each in names}
 
 
 def _parse(text: str) -> dict[str, Any]:

@@ -62,6 +62,7 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "lake": "the same printing as the others, from tables",
     "apply": "it would change the cluster; it prints what `plan` prints",
     "shell": "runs the other commands",
+    "follow": "runs until it is stopped; it writes files and a log",
 }
 SHOWING: Final = (  # they print hostile text
     "describe broker:default",
@@ -99,6 +100,7 @@ OTHERS: Final = (
     "context test",
     "describe topic:orders",
     "explain retention.ms",
+    "check",
     "topic list",
     "quota export --format csv",
     "rollback broker:default --to 1 --dry-run",

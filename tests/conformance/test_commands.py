@@ -129,6 +129,18 @@ def test_a_context_tells_what_can_be_done(secured: Secured, kafka_431: KafkaBrok
     assert (there["acls"], there["feed"], there["validate"]) == ("unsupported", "unsupported", "yes")
 
 
+def test_the_wrong_protocol_or_port_is_exit_code_4_with_the_cause(
+    secured: Secured, kafka_431: KafkaBroker, tmp_path: Path
+) -> None:
+    def message(bootstrap: str, properties: Mapping[str, str] | None = None) -> str:
+        return str(People(tmp_path, bootstrap, properties).whole("topic list", status=4)["message"])
+
+    tls = {**secured.properties, "security.protocol": "SSL"}
+    assert "it speaks TLS, and this client does not" in message(secured.bootstrap)
+    assert "as a listener without TLS does" in message(kafka_431.bootstrap, tls)
+    assert "is the port of a KRaft controller" in message(kafka_431.address("CONTROLLER"))
+
+
 def test_a_refused_login_is_exit_code_4(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE_PASSWORD", "wr0ng-one")
     people = People(tmp_path, secured.bootstrap, secured.properties)

@@ -82,7 +82,7 @@ def test_what_clients_recorded_and_looks_showed_is_one_history(
     assert plan["source"] == "journal+lake"
     assert {(each["key"], each["op"], each["new"]) for each in plan["items"]} == {
         ("retention.ms", "set", "3600000"),
-        ("segment.ms", "delete", None),
+        ("segment.ms", "delete", "604800000"),
     }
     assert plan["unknown"] == []
     assert [each["key"] for each in people.items(f"history topic:{name}")] == [

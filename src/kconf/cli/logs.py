@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import PurePath
 from traceback import extract_tb
+
+from kconf.util.iso_time import iso_time
 
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
@@ -21,7 +22,7 @@ _QUOTING = str.maketrans(
 
 class _Pairs(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        moment = iso_time(int(record.created * 1000))
         level = _LEVELS.get(record.levelname, record.levelname)
         line = f"time={moment} level={level} logger={record.name} message={_quoted(record.getMessage())}"
         if record.exc_info and record.exc_info[1] is not None:

@@ -36,6 +36,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "diff": "commands.history.diff",
         "rollback": "commands.history.rollback",
         "watch": "commands.history.watch",
+        "follow": "commands.follow",
+        "check": "commands.check",
     },
     "a server": {
         "serve": "commands.serve",
@@ -176,11 +178,11 @@ def _main(arguments: list[str]) -> int:
         options = parse_arguments(arguments)
         status = int(options.run(options))
         sys.stdout.flush()
-    except BrokenPipeError:  # `| head` has seen enough
-        import os
+    except BrokenPipeError:  # of a command that prints as it goes
+        from kconf.cli.output.pipes import SIGPIPE_STATUS, discard_output
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        discard_output()
+        return SIGPIPE_STATUS
     except UsageError as error:
         return error.print(arguments)
     except KconfError as error:

@@ -55,6 +55,16 @@ def known_key(kind: ResourceType, name: str) -> ConfigKey | None:
     return keys.get(name)
 
 
+def similar_key(kind: ResourceType, name: str) -> str | None:
+    """For a key that is not known: the key that inherits from it, as a topic's does, or one with a similar name."""
+    from difflib import get_close_matches
+
+    keys = keys_for(kind)
+    inheriting = [each for each, key in keys.items() if any(one.name == name for one in key.fallbacks)]
+    near = inheriting or get_close_matches(name, keys, 1, 0.8)
+    return near[0] if near else None
+
+
 def update_mode(resource: Resource, entry: Entry) -> str:
     """`read-only`, `per-broker`, `cluster-wide`, or `dynamic` where there is no such distinction.
 

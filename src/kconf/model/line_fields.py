@@ -59,6 +59,8 @@ CLIENT_ONLY: Final = (
 )
 """What a client that records its own changes adds to a line."""
 
+ANSWERED: Final = _optional("answered", "bigint", "in a client's journal: when the response came")
+
 CHANGE_LINE: Final = (
     _FORMAT,
     _CLUSTER,
@@ -76,18 +78,28 @@ CHANGE_LINE: Final = (
     LineField("sequence", "bigint", "counts the revisions of an epoch without gaps"),
     LineField("lines", "int", "how many lines the revision has"),
     LineField("time", "bigint", "when it was committed, by the server's clock; the order is never the clock's"),
-    LineField("origin", "string", "`kconf`, `outside` (seen, not made, by kconf), `client`"),
+    LineField(
+        "origin",
+        "string",
+        "`kconf`, `outside` (seen, not made, by kconf), `client`, `log` (followed), `snapshot` (a gap in it)",
+    ),
     *CALLER,
     LineField(
         "kind", "string", "`config` (before and after are values), `topic` (before and after are topics, as JSON)"
     ),
     *_RESOURCE,
-    LineField("op", "string", "what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`"),
+    LineField(
+        "op",
+        "string",
+        "what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`, `reassign`, "
+        "`rewrite` (a broker key set to the value it has)",
+    ),
     LineField("key", "string", "the key; empty for a topic itself"),
     _optional("before", "string", "the value before; null: not set"),
     _optional("after", "string", "the value after; null: not set"),
     LineField("sensitive", "boolean", "then before and after are keyed hashes"),
     *CLIENT_ONLY,
+    ANSWERED,
 )
 """A line about one change."""
 

@@ -40,6 +40,31 @@ class Target(NamedTuple):
 
         return AdminClient.from_properties(*self._client())
 
+    @property
+    def has_controllers(self) -> bool:
+        return bool(self.context.controllers)
+
+    def open_controllers(self) -> SyncAdminClient:
+        """A client for the controllers of the cluster, which follows its metadata log; use it in a `with` block."""
+        from kconf.client.admin_sync import SyncAdminClient
+
+        properties, addresses = self._controllers()
+        return SyncAdminClient.from_properties(properties, bootstrap_controllers=addresses)
+
+    def open_controllers_async(self) -> AdminClient:
+        """The same for an event loop."""
+        from kconf.client.admin import AdminClient
+
+        properties, addresses = self._controllers()
+        return AdminClient.from_properties(properties, bootstrap_controllers=addresses)
+
+    def _controllers(self) -> tuple[dict[str, str], str]:
+        from kconf.client.contexts.config_providers import controller_properties, controllers
+
+        if not self.has_controllers:
+            raise ConfigurationError(f"{self.name} has no controllers to follow: give --controllers HOST:PORT,…")
+        return controller_properties(self.context), controllers(self.context)
+
     def _client(self) -> tuple[dict[str, str], str]:
         """The properties of a client, and its bootstrap servers."""
         from kconf.client.contexts.config_providers import bootstrap, client_properties

@@ -49,6 +49,7 @@ class Api:
 
 
 _ROWS: Final = (
+    Api(1, "Fetch", 13, 18, 12, "fetch"),  # of the metadata log only: before v13 a controller refuses it
     Api(3, "Metadata", 0, 13, 9, "metadata"),
     Api(16, "ListGroups", 0, 5, 3, "list_groups"),
     Api(17, "SaslHandshake", 0, 1, NEVER, "sasl_handshake"),
@@ -67,6 +68,7 @@ _ROWS: Final = (
     Api(49, "AlterClientQuotas", 0, 1, 1, "alter_client_quotas"),
     Api(50, "DescribeUserScramCredentials", 0, 0, 0, "describe_user_scram_credentials"),
     Api(51, "AlterUserScramCredentials", 0, 0, 0, "alter_user_scram_credentials"),
+    Api(59, "FetchSnapshot", 0, 1, 0, "fetch_snapshot"),
     Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
     Api(74, "ListConfigResources", 0, 1, 0, "list_config_resources"),
     Api(75, "DescribeTopicPartitions", 0, 0, 0, "describe_topic_partitions"),

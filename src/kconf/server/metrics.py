@@ -6,10 +6,7 @@ yield it in `ServerCollector.collect`.
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Iterator
-from logging import getLogger
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -22,15 +19,11 @@ from kconf.server.journal.archiver import Archiver
 from kconf.server.listener_config import explain_bind_error
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.quotas.metrics import quota_families
+from kconf.util.http_endpoint import UNHEALTHY, HttpEndpoint
 from kconf.version import __version__
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
-
-log = getLogger(__name__)
-
-_UNHEALTHY = "unhealthy"
-_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ServerCollector(Collector):
@@ -88,8 +81,11 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )
+        yield GaugeMetricFamily("kconf_stale", "1: changes of other servers may be missing.", context.service.is_stale)
         yield GaugeMetricFamily(
-            "kconf_store_faults", "Items in the store that cannot be read and were left out.", store.faults
+            "kconf_store_faults",
+            "Items in the store that cannot be read; what was in force before stays.",
+            store.faults,
         )
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
@@ -122,61 +118,31 @@ def archive_families(archiver: Archiver) -> Iterator[Metric]:
 
 
 class MetricsServer:
-    """A small HTTP server: two paths, GET only, one response per connection."""
+    """The second port of a server."""
 
     def __init__(
         self, context: ServerContext, registry: ConnectionRegistry, archiver: Archiver | None, host: str, port: int
     ) -> None:
         self._context, self._archiver, self._host, self._port = context, archiver, host, port
-        self._collectors = CollectorRegistry()
-        self._collectors.register(ServerCollector(context, registry, archiver))
-        ProcessCollector(registry=self._collectors)
+        collectors = CollectorRegistry()
+        collectors.register(ServerCollector(context, registry, archiver))
+        ProcessCollector(registry=collectors)
+        self._endpoint = HttpEndpoint(host, port, lambda: generate_latest(collectors), self._health)
 
     async def __aenter__(self) -> MetricsServer:
         with explain_bind_error(self._host, self._port):
-            self._listener = await asyncio.start_server(self._serve, self._host, self._port, limit=8192)
-        self.port: int = self._listener.sockets[0].getsockname()[1]
+            await self._endpoint.__aenter__()
+        self.port = self._endpoint.port
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._listener.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(5):
-                head = await reader.readuntil(b"\r\n\r\n")
-                status, kind, body = self._answer(head)
-                lines = (
-                    f"HTTP/1.1 {status}",
-                    f"Content-Type: {kind}",
-                    f"Content-Length: {len(body)}",
-                    "Connection: close",
-                )
-                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-                await writer.drain()
-        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            log.debug("a metrics connection ended early")
-        finally:
-            writer.close()
-
-    def _answer(self, head: bytes) -> tuple[str, str, bytes]:
-        method, _, rest = head.partition(b" ")
-        path = rest.partition(b" ")[0].partition(b"?")[0]
-        if method != b"GET":
-            return "405 Method Not Allowed", "text/plain", b"GET only\n"
-        if path == b"/metrics":
-            return "200 OK", _TEXT, generate_latest(self._collectors)
-        if path == b"/health":
-            health = self._health()
-            status = "503 Service Unavailable" if health["status"] == _UNHEALTHY else "200 OK"
-            return status, "application/json", json.dumps(health).encode() + b"\n"
-        return "404 Not Found", "text/plain", b"/metrics or /health\n"
+        await self._endpoint.__aexit__()
 
     def _status(self) -> str:
         service = self._context.service
         if service.store.problem is not None:
-            return _UNHEALTHY
-        if not service.store.is_reachable:
+            return UNHEALTHY
+        if service.is_stale:
             return "stale"
         return "ok" if service.writable else "read-only"
 
@@ -191,6 +157,7 @@ class MetricsServer:
             "cluster": context.cluster_id,
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
+            "store_faults": context.service.store.faults,
             **({} if problem is None else {"problem": str(problem)}),
             **archive,
         }

@@ -10,17 +10,21 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.engine.declarative.model import Declared
 from kconf.engine.declarative.parser import read_declared
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import NamePattern, Rules
+from kconf.engine.policy.rules import Rules
+from kconf.engine.policy.selectors import NamePattern
 from kconf.errors import ConfigurationError
+from kconf.util.mistakes import Mistakes
 
 Owners = Sequence[tuple[NamePattern, str]]
 """Whose topics are named how; the first that fits."""
+_USAGE_COLUMNS = frozenset({"user", "client_id", "key", "rate"})
 USAGE = "cluster string, user string, client_id string, key string, rate double"
 
 
@@ -53,13 +57,15 @@ class Inputs:
         """A CSV file of two columns, `topic` (a name, a glob or a /regular expression/) and `owner`."""
         if self.owners is None:
             return ()
-        found = []
+        found, mistakes = [], Mistakes()
         for number, row in enumerate(csv.reader(_text(self.owners).splitlines()), 1):
             if not row or row[0].startswith("#") or (number == 1 and row[0].strip().lower() == "topic"):
                 continue
-            if len(row) != 2 or not row[0].strip() or not row[1].strip():
-                raise ConfigurationError(f"{self.owners}:{number}: a line of owners reads TOPIC,OWNER")
-            found.append((_pattern(row[0].strip(), f"{self.owners}:{number}"), row[1].strip()))
+            with mistakes.collected():
+                if len(row) != 2 or not row[0].strip() or not row[1].strip():
+                    raise ConfigurationError(f"{self.owners}:{number}: a line of owners reads TOPIC,OWNER")
+                found.append((_pattern(row[0].strip(), f"{self.owners}:{number}"), row[1].strip()))
+        mistakes.raise_all()
         return found
 
     def check(self) -> None:
@@ -67,6 +73,8 @@ class Inputs:
         _ = self.declarations, self.rules, self.owner_map
         if self.usage is not None and not self.usage.exists():
             raise ConfigurationError(f"{self.usage}: there is no such file")
+        if self.usage is not None and self.usage.is_file() and self.usage.suffix != ".parquet":
+            _check_usage(self.usage)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -101,6 +109,29 @@ def _pattern(text: str, place: str) -> NamePattern:
     except ValueError as error:
         raise ConfigurationError(f"{place}: the pattern {text} {error}") from None
     return pattern
+
+
+def _check_usage(path: Path) -> None:
+    """Every bad line of a CSV file, before Spark meets the first."""
+    mistakes = Mistakes()
+    lines = csv.reader(_text(path).splitlines())
+    header = next(lines, [])
+    if not set(header) >= _USAGE_COLUMNS:
+        raise ConfigurationError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+    for cells in lines:
+        place = f"{path}:{lines.line_num}"
+        if cells and len(cells) != len(header):
+            mistakes.add(f"{place}: {len(cells)} cells, and the first line has {len(header)}")
+        elif cells and not _is_number(dict(zip(header, cells, strict=True))["rate"]):
+            mistakes.add(f"{place}: the rate is not a number")
+    mistakes.raise_all()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _fingerprint(paths: Iterable[Path]) -> str:

@@ -102,7 +102,7 @@ def one_topic_is_changed_at_once(people: People) -> None:
         ["segment.bytes", "256MiB", "topic"],
     ]
 
-    people(f"append topic:{name} cleanup.policy=compact --allow-data-loss")
+    people(f"append topic:{name} cleanup.policy=compact --allow-risk data-loss,compaction")
     until(lambda: people.overrides(f"topic:{name}").get("cleanup.policy"), "delete,compact")
     people(f"subtract topic:{name} cleanup.policy=compact")
     until(lambda: people.overrides(f"topic:{name}").get("cleanup.policy"), "delete")
@@ -128,16 +128,11 @@ def a_dry_run_changes_nothing(people: People) -> None:
 
 
 def what_may_delete_data_needs_a_word(people: People) -> None:
-    """Shorter retention, a gained delete, unclean elections; longer retention needs none."""
+    """Shorter retention, a gained delete; longer retention needs none."""
     name = a_name()
     people.topics(name, configs=[("cleanup.policy", "compact")])
 
-    for wish in (
-        "retention.ms=1h",
-        "retention.bytes=1GiB",
-        "cleanup.policy=delete",
-        "unclean.leader.election.enable=true",
-    ):
+    for wish in ("retention.ms=1h", "retention.bytes=1GiB", "cleanup.policy=delete"):
         refused = people.whole(f"set topic:{name} {wish}", status=2)
         assert refused["error"] == "NOT_DONE"
         assert "--allow-data-loss" in refused["message"]
@@ -147,6 +142,43 @@ def what_may_delete_data_needs_a_word(people: People) -> None:
     people(f"set topic:{name} retention.ms=unlimited")
     people(f"set topic:{name} retention.ms=1h --allow-data-loss")
     until(lambda: people.overrides(f"topic:{name}")["retention.ms"], "3600000")
+
+
+def a_risk_is_taken_only_by_its_name(people: People) -> None:
+    """Of a topic, of a default that topics inherit, and of a new topic; with the topics and figures concerned."""
+    name, own = a_name(), a_name()
+    people.topics(name)
+    people.topics(own, configs=[("min.insync.replicas", "1")])
+
+    for wish, risk, why in (
+        ("min.insync.replicas=2", "min-insync-replicas", "2 replicas must be in sync and the topic has 1 replica"),
+        ("unclean.leader.election.enable=true", "unclean-leader-election", "drop acknowledged records"),
+        ("max.message.bytes=1000", "message-size", "the limit is 1048588 now"),
+        ("message.timestamp.before.max.ms=1h", "message-timestamps", "older than 1h"),
+    ):
+        refused = people.whole(f"set topic:{name} {wish} --allow-data-loss", status=2)
+        assert (refused["error"], f"--allow-risk {risk}" in refused["message"]) == ("NOT_DONE", True), refused
+        ((found,),) = [each["risks"] for each in refused["items"]]
+        assert (found["name"], why in found["why"]) == (risk, True), found
+        assert f"! {risk}: " in people(f"set topic:{name} {wish} --dry-run").out
+    (compact,) = people.items(f"set topic:{name} cleanup.policy=compact --dry-run")
+    assert [each["name"] for each in compact["risks"]] == ["data-loss", "compaction"]
+
+    default = people.items("set broker:default min.insync.replicas=2 log.cleanup.policy=compact --dry-run")
+    by_key = {each["key"]: {risk["name"]: risk["why"] for risk in each["risks"]} for each in default}
+    assert " it: " in by_key["min.insync.replicas"]["min-insync-replicas"]
+    assert " it: " in by_key["log.cleanup.policy"]["compaction"]
+    (shut,) = people.items("set broker:default max.connections.per.ip.overrides=localhost:0 --dry-run")
+    assert [each["name"] for each in shut["risks"]] == ["lockout"]
+    new = f"topic create {name}.new --partitions 1 --replication-factor 1 --config min.insync.replicas=2"
+    assert "--allow-risk min-insync-replicas" in people.whole(new, status=2)["message"]
+
+    people(
+        f"set topic:{name} min.insync.replicas=2 max.message.bytes=1000 --allow-risk min-insync-replicas,message-size"
+    )
+    until(lambda: people.overrides(f"topic:{name}").get("min.insync.replicas"), "2")
+    people(f"unset topic:{name} min.insync.replicas max.message.bytes")
+    until(lambda: people.overrides(f"topic:{name}"), {})
 
 
 def a_pattern_is_asked_about(people: People) -> None:
@@ -233,8 +265,22 @@ def credentials_are_set_listed_and_deleted(people: People) -> None:
         lambda: [(each["mechanism"], each["iterations"]) for each in people.items(f"scram list --user {user}")],
         [("SCRAM-SHA-256", 8192), ("SCRAM-SHA-512", 4096)],
     )
-    people(f"scram delete --user {user} --mechanism SCRAM-SHA-256")
+    again = people.whole(f"scram set --user {user} --password-command 'echo third'")
+    assert [(each["key"], each["new"]) for each in again["items"]] == [
+        ("SCRAM-SHA-256", "[hidden], iterations=8192"),
+        ("SCRAM-SHA-512", "[hidden], iterations=4096"),
+    ]
+    only = people.whole(f"scram set --user {user} --mechanism SCRAM-SHA-256 --password-command 'echo fourth'")
+    assert only["notes"] == [f"{user} can still log in with SCRAM-SHA-512 and the password of before"]
+    few = people.whole(f"scram set --user {user} --iterations 0 --password-command 'echo x'", status=2)
+    assert few["message"] == "--iterations takes 4096 to 16384, not 0"
+    people(f"scram delete --user {user} --mechanism SCRAM-SHA-512")
     until(lambda: len(people.items(f"scram list --user {user}")), 1)
+    people(f"scram set --user {user} --password-command 'echo fifth'")
+    until(
+        lambda: [(each["mechanism"], each["iterations"]) for each in people.items(f"scram list --user {user}")],
+        [("SCRAM-SHA-256", 8192)],
+    )
     people(f"scram delete --user {user}")
     until(lambda: people(f"scram list --user {user} --output json", status=1).status, 1)
     assert people.items(f"scram delete --user {user}", status=1)[0]["error"] == "RESOURCE_NOT_FOUND"
@@ -337,10 +383,49 @@ def loggers_are_told_and_set(people: People) -> None:
     assert people.items("set broker-logger:1 no.such.logger=INFO", status=1)[0]["error"] == "INVALID_CONFIG"
 
 
+def topics_are_found_by_value(people: People) -> None:
+    """Effective values, with units; all conditions must hold; a misspelled key is not an empty result."""
+    one = a_name()
+    people.topics(f"{one}.short", configs=[("retention.ms", "3600000")])
+    people.topics(f"{one}.long", configs=[("retention.ms", "3456000000"), ("cleanup.policy", "compact,delete")])
+    people.topics(f"{one}.forever", configs=[("retention.ms", "-1")], partitions=3)
+    people.topics(f"{one}.plain")
+    until(lambda: len(people.items(f"describe 'topic:{one}.*' --key retention.ms")), 4)
+
+    def found(*conditions: str, status: int = 0) -> list[str]:
+        where = " ".join(f"--where '{each}'" for each in conditions)
+        return [e["topic"].rpartition(".")[2] for e in people.items(f"topic list '{one}.*' {where}", status=status)]
+
+    assert found("retention.ms>30d") == ["forever", "long"]
+    assert found("retention.ms <= 7d") == ["plain", "short"]
+    assert found("retention.ms=unlimited") == ["forever"]
+    assert found("retention.ms>30d", "partitions<3") == ["long"]
+    assert found("cleanup.policy=delete,compact") == ["long"]
+    assert found("cleanup.policy!=delete") == ["long"]
+    assert found("replication-factor>1") == []
+    table = people(f"topic list '{one}.*' --where 'retention.ms>30d'").lines
+    assert [line.split() for line in table] == [
+        ["TOPIC", "PARTITIONS", "retention.ms", "INTERNAL"],
+        [f"{one}.forever", "3", "unlimited"],
+        [f"{one}.long", "1", "40d"],
+    ]
+    described = people.items(f"describe 'topic:{one}.*' --where 'retention.ms<=7d'")
+    assert [(e["resource"].rpartition(".")[2], e["key"], e["source"]) for e in described] == [
+        ("plain", "retention.ms", "default"),
+        ("short", "retention.ms", "topic"),
+    ]
+    typo = people.whole(f"topic list '{one}.*' --where 'log.retention.ms>1d'", status=2)
+    assert typo["message"] == "--where: log.retention.ms is not a key of a topic; did you mean retention.ms?"
+    wrong = people.whole(f"describe 'topic:{one}.*' --key retention.mss --key segment.ms", status=1)
+    assert [e["error"] for e in wrong["items"]] == ["INVALID_CONFIG", None, None, None, None]
+    assert wrong["notes"] == ["retention.mss: did you mean retention.ms?"]
+
+
 STORIES: Sequence[Callable[[People], None]] = (
     one_topic_is_changed_at_once,
     a_dry_run_changes_nothing,
     what_may_delete_data_needs_a_word,
+    a_risk_is_taken_only_by_its_name,
     a_pattern_is_asked_about,
     one_failure_leaves_the_others_alone,
     brokers_are_described_with_how_a_key_may_be_changed,
@@ -351,7 +436,33 @@ STORIES: Sequence[Callable[[People], None]] = (
     many_topics_in_one_command,
     groups_and_client_metrics_are_changed_too,
     loggers_are_told_and_set,
+    topics_are_found_by_value,
 )
+
+
+def _who_can_is_answered_from_all_acls_that_match(people: People, user: str, topic: str) -> None:
+    """Of a name: literal, prefixed and wildcard ACLs."""
+    other, denied = f"User:{a_name('u')}", f"User:{a_name('u')}"
+    people(f"acl add --principal {other} --operation read --on 'topic:*'")
+    people(f"acl add --principal {other} --operation all --on topic:{topic} --host 10.0.0.1 --deny")
+    people(f"acl add --principal {denied} --operation read --on topic:{topic}")
+    people(f"acl add --principal {denied} --operation read --on 'topic:*' --deny")
+    named = {user, other, denied}
+    until(lambda: len([e for e in people.items(f"acl list --on topic:{topic}") if e["principal"] in named]), 7)
+    assert {e["principal"] for e in people.items(f"acl list --on topic:{topic}-eu")} & named == named
+
+    answer = people.whole(f"acl who-can READ topic:{topic}")
+    found = {e["principal"]: (e["host"], e["except"], e["through"]) for e in answer["items"] if e["principal"] in named}
+    assert found == {
+        user: ("*", [], [f"read on topic:{topic}"]),
+        other: ("*", ["10.0.0.1"], ["read on topic:*"]),
+    }
+    assert (answer["operation"], answer["super_users"]) == ("read", None)
+    assert "super users may do it too" in answer["notes"][-1]
+    assert "is a pattern" in people.whole("acl who-can read 'topic:a*'", status=2)["message"]
+    assert "not an operation of a topic" in people.whole("acl who-can all topic:a", status=2)["message"]
+    for each in (other, denied):
+        people(f"acl delete --principal {each} --yes")
 
 
 def rights_are_added_listed_and_deleted(people: People) -> None:
@@ -373,6 +484,7 @@ def rights_are_added_listed_and_deleted(people: People) -> None:
             (f"topic:{topic}*", "prefixed", "describe-configs", "deny", "10.0.0.1"),
         ],
     )
+    _who_can_is_answered_from_all_acls_that_match(people, user, topic)
     (again,) = people.items(f"acl add --principal {user} --operation read --on topic:{topic}")
     assert again["outcome"] == "unchanged"
     people(f"acl delete --principal {user} --operation write")

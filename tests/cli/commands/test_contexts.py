@@ -175,3 +175,24 @@ def test_a_password_from_a_command_logs_in(people: People, tmp_path: Path) -> No
         people("topic list -C ann")
         refused = people("topic list -C eve", status=4)
         assert os.environ["HOME"] not in refused.err
+
+
+def test_two_contexts_where_one_is_meant_are_refused(people: People) -> None:
+    people.add_context("other")
+
+    one = people.whole("topic create x -C here -C other", status=2)
+    several = people.whole("topic list -C here --context other", status=2)
+
+    assert one["message"] == "-C is given twice, as here and other"
+    assert several["message"] == "--context is given twice, as here and other; a glob names several contexts"
+    assert people.items("topic list -C here -C here") == people.items("topic list")
+
+
+def test_a_removed_context_is_gone_and_no_longer_current(people: People) -> None:
+    people.add_context("other")
+
+    assert people("context remove nobody", status=2).err.startswith("kconf: there is no context 'nobody'")
+    told = people("context remove here").err
+
+    assert "it was the current context" in told
+    assert [(e["context"], e["current"]) for e in people.items("context list")] == [("other", False)]

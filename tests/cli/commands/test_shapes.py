@@ -40,6 +40,7 @@ LINES = {
     "topic-delete": ("topic delete shape-2 --allow-data-loss", 0),
     "acl-add": ("acl add --principal User:shape --operation read --on topic:shape", 0),
     "acl-list": ("acl list --principal User:shape", 0),
+    "acl-who-can": ("acl who-can read topic:shape", 0),
     "acl-delete": ("acl delete --principal User:shape", 0),
     "scram-set": ("scram set --user shape --mechanism SCRAM-SHA-256 --password-command 'echo pw'", 0),
     "scram-list": ("scram list --user shape", 0),
@@ -49,6 +50,7 @@ LINES = {
     "context-test": ("context test here", 0),
     "context-use": ("context use here", 0),
     "context-add": ("context add other -b localhost:9092 --replace", 0),
+    "context-remove": ("context remove other", 0),
 }
 _VARYING = ("context", "contexts", "bootstrap", "file", "message", "detail", "topic_id")
 

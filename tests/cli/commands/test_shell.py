@@ -40,6 +40,37 @@ def test_another_cluster_can_be_chosen(people: People) -> None:
     assert ran.err.count("cannot connect to 127.0.0.1:1") == 1
 
 
+def test_context_use_moves_the_shell_and_its_prompt(people: People) -> None:
+    people.add_context("nowhere", bootstrap="127.0.0.1:1")
+
+    with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:
+        terminal.expect("here>")
+        terminal.type("context use nowhere\r")
+        terminal.expect("nowhere>")
+        terminal.type("topic list --timeout 1\r")
+        terminal.expect("cannot connect to 127.0.0.1:1")
+        terminal.expect("nowhere>")
+        terminal.type("context use nobody\r")
+        terminal.expect("there is no context 'nobody'")
+        terminal.expect("nowhere>")
+        terminal.type("exit\r")
+        assert terminal.end() == 0
+
+
+def test_a_shell_stays_where_it_is_if_the_current_context_changes_elsewhere(people: People) -> None:
+    people.topics(a_name())
+    people.add_context("nowhere", bootstrap="127.0.0.1:1")
+
+    with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:
+        terminal.expect("here>")
+        people("context use nowhere")
+        terminal.type("topic list\r")
+        terminal.expect("PARTITIONS")
+        terminal.expect("here>")
+        terminal.type("exit\r")
+        assert terminal.end() == 0
+
+
 def test_a_person_is_helped_and_asked(people: People) -> None:
     """Tab completes a key; a pattern is asked about; a mistake does not end the session."""
     prefix = a_name("s")

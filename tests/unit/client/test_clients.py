@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -20,23 +21,28 @@ import kconf
 from kconf import (
     AdminClient,
     AlterConfigOp,
+    AuthenticationFailed,
     ConfigurationError,
     ConnectionFailed,
     ErrorCode,
-    KconfError,
+    InvalidRequest,
     NewTopic,
     OAuthBearer,
     OpType,
     ProtocolError,
     RequestTimedOut,
     Resource,
+    ResourceType,
     SyncAdminClient,
+    TopicNotAuthorized,
     UnsupportedVersion,
 )
+from kconf.client.transport import asyncio_pool, failures
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from kconf.protocol.messages.describe_configs import DescribeConfigsResponse
+from kconf.protocol.messages.list_config_resources import ListConfigResourcesResponse, ListedConfigResource
 from tests.unit.client.drivers import KINDS, driver
 from tests.unit.client.fake import CLOSE, KAFKA_20, KAFKA_43, SILENCE, FakeBroker, described
 
@@ -77,7 +83,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
     assert public(AdminClient) == public(SyncAdminClient)
     assert inspect.signature(AdminClient) == inspect.signature(SyncAdminClient)
-    ours = {name for name in public(AdminClient) if name not in ("from_properties", "watch_changes")}
+    ours = {name for name in public(AdminClient) if name not in ("from_properties", "watch_changes", "follow")}
     assert all(inspect.iscoroutinefunction(getattr(AdminClient, name)) for name in ours)
     assert not any(inspect.iscoroutinefunction(getattr(SyncAdminClient, name)) for name in ours)
 
@@ -90,16 +96,21 @@ def test_the_methods_of_both_clients_do_the_same() -> None:
             return self.visit(node.value)  # type: ignore[no-any-return]
 
     def bodies(cls: type) -> dict[str, list[str]]:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-        assert isinstance(tree, ast.ClassDef)
-        methods = [each for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        own, of_kconf = cls.__mro__[:2]
+        trees = [ast.parse(textwrap.dedent(inspect.getsource(each))).body[0] for each in (own, of_kconf)]
+        nodes = [node for tree in trees if isinstance(tree, ast.ClassDef) for node in tree.body]
+        methods = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
         return {
-            each.name: [ast.unparse(Sync().visit(line)).replace("watch_sync", "watch") for line in each.body]
+            each.name: [
+                ast.unparse(Sync().visit(line)).replace("watch_sync", "watch").replace("follow_sync", "follow")
+                for line in each.body
+            ]
             for each in methods
             if not each.name.startswith("_") and each.name != "close"
         }
 
     assert bodies(AdminClient) == bodies(SyncAdminClient)
+    assert bodies(AdminClient).keys() > {"describe_configs", "list_changes"}
 
 
 def test_every_public_name_is_there() -> None:
@@ -127,6 +138,80 @@ def test_a_broker_of_kafka_2_0(kind: str) -> None:
 
         assert old.asked == [("DescribeConfigs", 2), ("Metadata", 6), ("Metadata", 6)]
         assert old.connections == 1
+
+
+@pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
+def test_a_topic_that_an_old_broker_created_has_no_details(kind: str, read: str) -> None:
+    """KIP-525: before CreateTopics v5 the getters raise UnsupportedVersion; "old" is not "forbidden"."""
+    with FakeBroker(KAFKA_43 | {19: (0, 4)}) as old, driver(kind, old.address) as admin:
+        old.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
+        created = admin.create_topics([NewTopic("t", 3, 1)])["t"]
+
+        assert old.asked[-1] == ("CreateTopics", 4)
+        with pytest.raises(UnsupportedVersion, match=r"^t: CreateTopics v4 does not return"):
+            getattr(created, read)
+
+
+@pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
+def test_a_topic_that_may_not_be_described_has_no_details(kind: str, broker: FakeBroker, read: str) -> None:
+    refused = CreatableTopicResult("t", topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [refused])
+    with driver(kind, broker.address) as admin:
+        created = admin.create_topics([NewTopic("t", 3, 1)])["t"]
+
+        with pytest.raises(TopicNotAuthorized, match=r"^t: "):
+            getattr(created, read)
+
+
+def test_keys_may_be_the_same_for_all_resources(kind: str, broker: FakeBroker) -> None:
+    other = Resource.topic("other")
+    with driver(kind, broker.address) as admin:
+        admin.describe_configs([ORDERS, other], keys=["retention.ms", "segment.ms"])
+        admin.describe_configs([ORDERS, other], keys={other: ["flush.ms"]})
+        admin.describe_configs([ORDERS], keys=[])
+        with pytest.raises(InvalidRequest, match="keys must be a list"):
+            admin.describe_configs([ORDERS], keys="retention.ms")
+
+    asked = [[each.configuration_keys for each in request.resources] for request in broker.requests]
+    assert asked == [[["retention.ms", "segment.ms"]] * 2, [None, ["flush.ms"]], [None]]
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_alter_configs_warns_and_names_the_other_method(kind: str, broker: FakeBroker, incremental: bool) -> None:
+    """KIP-339 deprecates AlterConfigs."""
+    done = AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, ORDERS.type, ORDERS.name)])
+    broker.handlers["AlterConfigs"] = broker.handlers["IncrementalAlterConfigs"] = lambda asked, version: done
+    with (
+        driver(kind, broker.address) as admin,
+        pytest.warns(DeprecationWarning, match="use incremental_alter_configs"),
+    ):
+        admin.alter_configs({ORDERS: {"retention.ms": "5"}}, incremental_update=incremental).raise_for_failures()
+
+
+def test_units_become_plain_numbers(kind: str, broker: FakeBroker) -> None:
+    """What the server gets; a text that is no amount is its to refuse."""
+    values = {"retention.ms": "7d", "segment.bytes": "1GiB", "cleanup.policy": "compact", "flush.ms": "soon", "x": "7d"}
+    done = AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, ORDERS.type, ORDERS.name)])
+    broker.handlers["IncrementalAlterConfigs"] = lambda asked, version: done
+    broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
+    with driver(kind, broker.address) as admin:
+        admin.incremental_alter_configs({ORDERS: [AlterConfigOp(OpType.SET, *each) for each in values.items()]})
+        admin.create_topics([NewTopic("t", 1, 1, configs=list(values.items()))])
+
+    altered, created = broker.requests[-3], broker.requests[-1]
+    sent = {**values, "retention.ms": "604800000", "segment.bytes": "1073741824"}
+    assert {each.name: each.value for each in altered.resources[0].configs} == sent
+    assert {each.name: each.value for each in created.topics[0].configs} == sent
+
+
+def test_a_resource_of_a_type_that_the_client_does_not_know(kind: str, broker: FakeBroker) -> None:
+    """KIP-133: ConfigResource.Type has an UNKNOWN element for what a newer broker sends."""
+    listed = ListConfigResourcesResponse(
+        0, 0, [ListedConfigResource("new", 77), ListedConfigResource("orders", ORDERS.type)]
+    )
+    broker.handlers["ListConfigResources"] = lambda asked, version: listed
+    with driver(kind, broker.address) as admin:
+        assert admin.list_config_resources() == [Resource(ResourceType.UNKNOWN, "new"), ORDERS]
 
 
 def test_a_broker_of_the_future(kind: str) -> None:
@@ -228,11 +313,25 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
             driver(kind, address) as admin,
-            pytest.raises(RequestTimedOut, match=f"DescribeConfigs was not sent: no connection to {address}") as raised,
+            pytest.raises(RequestTimedOut) as raised,
         ):
             retention(admin, timeout=0.2)
 
-    assert not raised.value.sent
+    said = f"DescribeConfigs was not sent: {address} accepts connections but did not answer in time; is it Kafka?"
+    assert (str(raised.value), raised.value.sent) == (said, False)
+
+
+def test_a_silent_port_is_not_waited_for_without_a_word(
+    kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in (failures, asyncio_pool):
+        monkeypatch.setattr(module, "SILENT_AFTER", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with driver(kind, address) as admin, pytest.raises(RequestTimedOut):
+            retention(admin, timeout=2.0)
+
+    assert f"still waiting for {address}, which has not answered; is it Kafka?" in caplog.messages
 
 
 def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeBroker) -> None:
@@ -293,8 +392,36 @@ def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broke
         assert retention(admin) == "5"
 
 
-@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x46", b""])
-def test_what_is_no_broker_is_told(kind: str, said: bytes) -> None:
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a web server answers here, not Kafka"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS, and this client does not"),
+        (b"", "Kafka"),
+    ],
+)
+def test_what_is_no_broker_is_told(kind: str, said: bytes, told: str) -> None:
+    with (
+        answering(said) as address,
+        driver(kind, address, timeout=3) as admin,
+        pytest.raises(ConnectionFailed, match=f"{address}.*{told}"),
+    ):
+        retention(admin)
+
+
+@pytest.mark.parametrize("said", [b"", b"\0\0\0\4plain"])
+def test_a_listener_without_tls_is_told(kind: str, said: bytes) -> None:
+    with (
+        answering(said) as address,
+        driver(kind, address, properties={"security.protocol": "SSL"}) as admin,
+        pytest.raises((AuthenticationFailed, ConnectionFailed), match=f"{address}: .*(without TLS|not TLS)"),
+    ):
+        retention(admin, timeout=3)
+
+
+@contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of a server that sends these bytes and closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -308,9 +435,7 @@ def test_what_is_no_broker_is_told(kind: str, said: bytes) -> None:
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with driver(kind, address, timeout=3) as admin, pytest.raises(KconfError, match=r"Kafka|TLS"):
-            retention(admin)
+        yield f"127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
 
 

@@ -17,9 +17,14 @@ from kconf.operations.access.acls import (
     OPERATIONS,
     RESOURCE_TYPES,
     acl_fields,
+    acl_text,
     add_request,
     delete_request,
     find_acls,
+    matching_filter,
+    operation_text,
+    parse_named_resource,
+    parse_operation,
     parse_operations,
     parse_principal,
     parse_resource_pattern,
@@ -32,22 +37,28 @@ if TYPE_CHECKING:
 EXAMPLES: Final = """\
 examples:
   kconf acl list --principal User:alice
+  kconf acl list --on topic:orders
+  kconf acl who-can read topic:orders
   kconf acl add --principal User:alice --operation read,describe --on topic:orders
   kconf acl add --principal User:bob --operation all --on 'topic:logs.*' --on 'group:logs.*' --yes
   kconf acl add --principal User:eve --operation write --on cluster --deny --dry-run
   kconf acl delete --principal User:alice --yes
 
-A name that ends in * means all names that begin with what is before it; * alone means every name.
+A name that ends in * means all names that begin with what is before it; * alone means every name. `list --on` shows
+every ACL that matches a name, `delete --on` deletes only what has exactly that pattern.
 """
 _ANY_RESOURCE: Final[tuple[AclType, str | None, PatternType]] = (AclType.ANY, None, PatternType.ANY)
+SUPER_USERS: Final = "super users may do it too; who they are is not known: Kafka does not show super.users"
+NOBODY: Final = "no ACL allows it to anyone"
+NO_ACL: Final = "no ACL matches it, so allow.everyone.if.no.acl.found of the brokers decides (default: false, nobody)"
 _COLUMNS: Final = tuple(map(ResultColumn, ("resource", "pattern", "principal", "host", "operation", "permission")))
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "acl",
-        help="list, add and delete ACLs",
-        description="List, add and delete ACLs: who may do what.",
+        help="list, add and delete ACLs, and who may do what",
+        description="List, add and delete ACLs, and show who may do what.",
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -66,6 +77,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
             add_change(verb)
         add_target(verb, several=name == "list")
         verb.set_defaults(run=command(f"acl {name}", run))
+    _add_who_can(verbs)
+
+
+def _add_who_can(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "Show who may do an operation on a resource: what ACLs allow, less what they deny, as Kafka decides."
+    parser = add_verb(verbs, "who-can", "show who may do an operation", about, EXAMPLES)
+    parser.add_argument("operation", metavar="OPERATION", help="such as read, write, alter-configs")
+    parser.add_argument("resource", metavar="RESOURCE", help=f"{':NAME, '.join(RESOURCE_TYPES)}:NAME")
+    add_target(parser, several=True)
+    parser.set_defaults(run=command("acl who-can", show_who_can))
 
 
 def _add_filter(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -83,10 +104,34 @@ def list_acls(options: argparse.Namespace, result: CommandResult) -> None:
     result.columns = [ResultColumn("context"), *_COLUMNS]
 
     def query(here: Target, admin: SyncAdminClient) -> None:
-        for acl in find_acls(admin, _filters(options)):
+        for acl in find_acls(admin, [matching_filter(each) for each in _filters(options)]):
             result.add(context=here.name, **acl_fields(acl))
 
     on_each(targets(options), result, query)
+
+
+def show_who_can(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.engine.access.who_can import who_can
+
+    kind, name = parse_named_resource(options.resource)
+    operation = parse_operation(options.operation, kind)
+    result.columns = [ResultColumn("context"), *map(ResultColumn, ("principal", "host", "except", "through"))]
+    result.facts.update(operation=operation_text(operation), resource=options.resource, super_users=None)
+
+    def query(here: Target, admin: SyncAdminClient) -> None:
+        found = find_acls(admin, [AclFilter(kind, name, pattern=PatternType.MATCH)])
+        grants = who_can(found, operation, kind, name)
+        for each in grants:
+            through = [acl_text(acl) for acl in each.through]
+            fields = {"principal": each.principal, "host": each.host, "except": list(each.exceptions)}
+            result.add(context=here.name, **fields, through=through)
+        if not grants:
+            result.notes.append(f"{here.name}: {NO_ACL if not found else NOBODY}")
+
+    on_each(targets(options), result, query)
+    result.notes.append(SUPER_USERS)
+    if kind is AclType.TOPIC and operation is Operation.CREATE:
+        result.notes.append("who may create on the cluster may create every topic: kconf acl who-can create cluster")
 
 
 def add_acls(options: argparse.Namespace, result: CommandResult) -> None:
@@ -99,7 +144,7 @@ def add_acls(options: argparse.Namespace, result: CommandResult) -> None:
         for operation in parse_operations(options.operation)
     ]
     with cluster.open() as admin:
-        request = add_request(admin, bindings, confirm=len(options.on) > 1)
+        request = add_request(admin, bindings, options.reason, confirm=len(options.on) > 1)
         execute(result, options, cluster, admin, request, [*_COLUMNS, ResultColumn("outcome")])
 
 
@@ -113,7 +158,8 @@ def delete_acls(options: argparse.Namespace, result: CommandResult) -> None:
         found = find_acls(admin, filters)
         if not found:
             result.notes.append("no ACL is like that")
-        execute(result, options, cluster, admin, delete_request(admin, found), [*_COLUMNS, ResultColumn("outcome")])
+        request = delete_request(admin, found, options.reason)
+        execute(result, options, cluster, admin, request, [*_COLUMNS, ResultColumn("outcome")])
 
 
 def _filters(options: argparse.Namespace) -> list[AclFilter]:

@@ -28,6 +28,7 @@ examples:
   kconf context use local
   kconf context show prod-eu
   kconf context test local
+  kconf context remove local
 
 The file is ~/.config/kconf/config.yaml, or what KCONF_CONFIG names. Values may be ${env:NAME}, ${file:PATH:KEY},
 ${file:PATH} and ${password}, which is what the password command prints.
@@ -59,6 +60,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))
     _add_add(verbs)
+    about = "Remove a context from the file. Its journal, its properties file and the cluster stay as they are."
+    remove = add_verb(verbs, "remove", "remove one", about, EXAMPLES)
+    remove.add_argument("name", metavar="NAME", help="the context")
+    add_output(remove)
+    remove.set_defaults(run=command("context remove", remove_context))
 
 
 def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -78,6 +84,8 @@ def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--ignore", metavar="RESOURCE", action="append", default=[], help="what plans leave alone; may be repeated")
     add("--journal", metavar="DIR", help="where changes made from here are recorded")
     add("--lake", metavar="URI", help="where the pipeline's tables are")
+    add("--controllers", metavar="HOST:PORT,…", help="its KRaft controllers, to follow every change (kconf follow)")
+    add("--controller-properties", metavar="FILE", help="Java properties for them: a credential of their own")
     add("--label", metavar="NAME=VALUE", action="append", default=[], help="a label; may be repeated")
     add("--use", action="store_true", help="make it the current one")
     add("--replace", action="store_true", help="in place of the one of that name")
@@ -117,6 +125,18 @@ def use_context(options: argparse.Namespace, result: CommandResult) -> None:
     write_file(found.path, with_current(_text(found.path), options.name))
     result.add(context=options.name, file=found.path)
     result.notes.append(f"the current context is {options.name}")
+
+
+def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.client.contexts.file import without_context, write_file
+
+    found = load_contexts()
+    found.named(options.name)
+    write_file(found.path, without_context(_text(found.path), options.name))
+    result.add(context=options.name, file=found.path)
+    result.notes.append(f"{options.name} is no longer in {found.path}")
+    if options.name == found.current:
+        result.notes.append("it was the current context; kconf context use NAME chooses another")
 
 
 def show_context(options: argparse.Namespace, result: CommandResult) -> None:
@@ -174,7 +194,11 @@ def _fields(options: argparse.Namespace) -> dict[str, Any]:
     fields["properties"] = properties or _absolute(options.properties)
     fields.update(user=options.user, password=_reference(options.password), password_command=options.password_command)
     fields.update(read_only=options.read_only, protected=options.protected, ignore=options.ignore)
-    fields.update({each: _absolute(getattr(options, each)) for each in ("policy", "journal", "lake")})
+    if options.controllers and "${" not in options.controllers:
+        addresses(options.controllers)
+    fields["controllers"] = options.controllers
+    paths = ("policy", "journal", "lake", "controller_properties")
+    fields.update({each: _absolute(getattr(options, each)) for each in paths})
     fields["labels"] = _pairs(options.label, "--label")
     for key, value in properties.items():
         if _hidden(key, value) != value:

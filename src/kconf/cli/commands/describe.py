@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_target, on_each, targets
+from kconf.cli.common.where import add_where, conditions_of, select
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.cli.terminal.input import read_stdin
+from kconf.errors import ApiError, ErrorCode
 from kconf.operations.selectors import is_one_resource, parse_selectors, resolve
 
 if TYPE_CHECKING:
@@ -16,20 +18,22 @@ if TYPE_CHECKING:
 
     from kconf.cli.output.result import Item
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.model.entry import Entry
+    from kconf.model.entry import Entry, View
     from kconf.model.resource import Resource
     from kconf.operations.selectors import Selector
+    from kconf.operations.where import Condition
 
 EXAMPLES = """\
 examples:
   kconf describe topic:orders
   kconf describe topic:orders --all
   kconf describe 'topic:logs.*' --key retention.ms --output csv
+  kconf describe 'topic:*' --where 'retention.ms>30d' --where cleanup.policy=delete
   kconf describe broker:default 'broker:*'
   kconf describe topic:orders -C 'prod-*' --output json
 """
 NOTHING = "sets nothing itself; --all tells what it inherits"
-NO_KEY = "has no such key; --all tells those it has"
+NO_KEY = "does not set that key, and inherits no value; --all shows the keys it has"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,17 +46,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("resources", metavar="RESOURCE", nargs="+", help="topic:NAME, topic:GLOB, broker:1, …")
     parser.add_argument("--all", action="store_true", help="what is inherited, too")
     parser.add_argument("--key", metavar="KEY", action="append", help="these keys only, wherever they are set")
+    add_where(parser)
     add_target(parser, several=True)
     parser.set_defaults(run=command("describe", describe), rest="resources")
 
 
 def describe(options: argparse.Namespace, result: CommandResult) -> None:
     selectors = parse_selectors(options.resources, read_stdin)
+    conditions = conditions_of(options, [each.type for each in selectors])
     chosen = targets(options)
     result.columns = list(_COLUMNS)
     result.facts["contexts"] = [each.name for each in chosen]
     result.hidden = frozenset({"resource", "sensitive"} if is_one_resource(selectors) else {"sensitive"})
-    on_each(chosen, result, lambda here, admin: _describe(options, result, here.name, admin, selectors))
+    on_each(chosen, result, lambda here, admin: _describe(options, result, here.name, admin, selectors, conditions))
 
 
 def _describe(
@@ -61,21 +67,43 @@ def _describe(
     where: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
+    conditions: Sequence[Condition],
 ) -> None:
     resources = resolve(admin, selectors)
+    if conditions:
+        matching = select(admin, resources, conditions, result, lambda e: {"context": where, **_fields(e, None)})
+        resources = list(matching)
+    compared = {each.key.name for each in conditions}
     keys = dict.fromkeys(resources, options.key) if options.key else None
     described = admin.describe_configs(resources, keys=keys, synonyms=True)
     failures = described.failures
+    unknown = _unknown_keys([described[each] for each in resources if each not in failures], options.key, selectors)
+    for each in unknown:
+        failure = ApiError(ErrorCode.INVALID_CONFIG, f"there is no key {each}")
+        named = " ".join(options.resources)
+        result.add(failure, context=where, **{**_fields(resources[0], None), "resource": named, "key": each})
     for resource in resources:
         if resource in failures:
             result.add(failures[resource], context=where, **_fields(resource, None))
             continue
         entries = described[resource].entries
-        shown = [each for each in entries if options.all or options.key or _is_own(resource, each)]
+        shown = [e for e in entries if options.all or options.key or e.name in compared or _is_own(resource, e)]
         for entry in shown:
             result.add(context=where, **_fields(resource, entry))
-        if not shown:
+        if not shown and not unknown:
             result.notes.append(f"{resource} " + (NO_KEY if options.key else NOTHING))
+
+
+def _unknown_keys(views: Sequence[View], keys: Sequence[str] | None, selectors: Sequence[Selector]) -> list[str]:
+    """The keys that no resource has and that Kafka does not have for these types: misspelled ones."""
+    if not views or not keys:
+        return []
+    from kconf.configdef.lookup import known_key
+
+    present = {entry.name for view in views for entry in view.entries}
+    kinds = {each.type for each in selectors}
+    missing = [each for each in dict.fromkeys(keys) if each not in present]
+    return [each for each in missing if not any(known_key(kind, each) for kind in kinds)]
 
 
 def _is_own(resource: Resource, entry: Entry) -> bool:

@@ -7,16 +7,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.common.command import command
+from kconf.cli.common.target import add_target, on_each, targets
+from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Rules
+    from kconf.engine.policy.risk_rules import RiskRule
+    from kconf.engine.policy.rules import Rule, Rules
 
 _EXAMPLES = """\
 examples:
   kconf policy check policy.yaml
-  kconf policy test policy.yaml -b 127.0.0.1:9092
+  kconf policy test policy.yaml
+  kconf policy test policy.yaml -C 'prod-*' --output json
   kconf policy test policy.yaml -b broker:9093 --command-config client.properties
 
 The language: docs/how-to/write-a-policy.md. A server judges by the file that its policy.file names.
@@ -24,13 +29,13 @@ The language: docs/how-to/write-a-policy.md. A server judges by the file that it
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
+    parser = commands.add_parser(
         "policy",
         help="check a file of rules, or try it on a cluster",
         description="Check a file of rules, or try it on a cluster.",
         epilog=_EXAMPLES,
     )
-    verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = verbs.add_parser(
         "check",
         help="list every mistake in a file of rules",
@@ -41,32 +46,20 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     test = verbs.add_parser(
         "test",
         help="tell what the rules would refuse today on a cluster",
-        description="Judge everything that a cluster has now, and change nothing. "
+        description="Judge everything that clusters have now, and change nothing. "
         "0: nothing is refused; 1: something is; 2: the file has mistakes.",
     )
     test.add_argument("file", metavar="FILE", type=Path, help="the rules")
-    test.add_argument("-b", "--bootstrap", metavar="HOST:PORT", required=True, help="any broker of the cluster")
-    test.add_argument("--command-config", metavar="FILE", type=Path, help="properties of the client, in Kafka's format")
-    test.set_defaults(run=run_test)
+    add_target(test, several=True)
+    test.set_defaults(run=command("policy test", run_test))
 
 
 def run_check(options: argparse.Namespace) -> int:
     rules = _load(options.file)
     if rules is None:
         return 2
-    print(f"{options.file}: {_count(len(rules.rules), 'rule')}, no mistakes")
+    print(f"{options.file}: {_count(rules.count, 'rule')}, no mistakes")
     return 0
-
-
-def run_test(options: argparse.Namespace) -> int:
-    from kconf.client.admin_sync import SyncAdminClient
-
-    rules = _load(options.file)
-    if rules is None:
-        return 2
-    properties = options.command_config if options.command_config is not None else {}
-    with SyncAdminClient.from_properties(properties, options.bootstrap) as client:
-        return _report(rules, client)
 
 
 def _load(path: Path) -> Rules | None:
@@ -80,30 +73,46 @@ def _load(path: Path) -> Rules | None:
         return None
 
 
-def _report(rules: Rules, client: SyncAdminClient) -> int:
-    """Print the findings, resource by resource, and a summary."""
-    from kconf.engine.policy.rules import Severity
+def run_test(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.configdef.catalog import kafka_43
+    from kconf.server.policy.rules_file import load_rules
+
+    rules = load_rules(str(options.file), kafka_43())
+    counts = dict.fromkeys(("judged", "errors", "warnings"), 0)
+    result.columns = [ResultColumn("context"), *map(ResultColumn, ("resource", "severity", "rule", "key", "finding"))]
+    result.hidden = frozenset({"rule", "key"})
+    on_each(targets(options), result, lambda here, admin: _judge(result, here.name, admin, rules, counts))
+    result.facts.update(file=str(options.file), rules=rules.count, **counts)
+    total = f"{_count(counts['judged'], 'resource')} judged by {_count(rules.count, 'rule')}"
+    result.notes.append(f"{total}: {_count(counts['errors'], 'error')}, {_count(counts['warnings'], 'warning')}")
+    result.status = FAILED if counts["errors"] else result.status
+
+
+def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]) -> None:
+    """Add the findings on one cluster, and count them."""
+    from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
-    evaluated = errors = warnings = unread = 0
-    for each in evaluate_cluster(client, rules):
+    for each in evaluate_cluster(admin, rules):
         if isinstance(each, NotListed):
             types = " and ".join(kind.word for kind in each.types)
-            print(f"this cluster cannot list {types} resources; they were not judged", file=sys.stderr)
+            result.notes.append(f"{context} cannot list {types} resources; they were not judged")
             continue
+        place = {"context": context, "resource": str(each.resource)}
         if each.failure is not None:
-            unread += 1
-            reason = each.failure.message or each.failure.code.name
-            print(f"{each.resource}: cannot be read: {reason}", file=sys.stderr)
+            result.add(each.failure, **place, severity=None, rule=None, key=None, finding=None)
             continue
-        evaluated += 1
-        for finding in each.findings:
-            print(f"{each.resource}: {finding.rule.severity}: {finding.text}")
-        refusals = sum(finding.rule.severity is Severity.ERROR for finding in each.findings)
-        errors, warnings = errors + refusals, warnings + len(each.findings) - refusals
-    total = f"{_count(evaluated, 'resource')} judged by {_count(len(rules.rules), 'rule')}"
-    print(f"{total}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
-    return 1 if errors or unread else 0
+        counts["judged"] += 1
+        for found in each.findings:
+            rule = found.rule
+            result.add(**place, severity=str(rule.severity), rule=rule.id, key=_key_of(rule), finding=found.text)
+            counts["errors" if rule.severity is Severity.ERROR else "warnings"] += 1
+
+
+def _key_of(rule: Rule | RiskRule) -> str | None:
+    from kconf.engine.policy.rules import Rule
+
+    return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has none
 
 
 def _count(number: int, what: str) -> str:

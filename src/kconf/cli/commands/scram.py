@@ -21,7 +21,7 @@ from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.client.contexts.context import Context
 from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
-from kconf.operations.access.scram import MECHANISMS, delete_request, set_request
+from kconf.operations.access.scram import MECHANISMS, NewPassword, delete_request, set_request
 from kconf.operations.target import Target
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, verb, about in (
         ("list", list_credentials, "List who has which credential."),
-        ("set", set_credentials, "Set a user's password."),
+        ("set", set_credentials, "Set a user's password; an existing user keeps its mechanisms and iterations."),
         ("delete", delete_credentials, "Delete a user's credentials."),
     ):
-        _add_verb(add_verb(verbs, name, about.rstrip(".").lower(), about, EXAMPLES), name, verb)
+        _add_verb(add_verb(verbs, name, about.partition(";")[0].rstrip(".").lower(), about, EXAMPLES), name, verb)
 
 
 def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
     add = parser.add_argument
     add("--user", metavar="NAME", required=name != "list", help="the user" + ("" if name != "list" else "; else all"))
     mechanisms = " or ".join(MECHANISMS)
-    default = "all that there are" if name == "delete" else "both"
+    default = "all that there are" if name == "delete" else "those that the user has; both for a new user"
     if name != "list":
         add(
             "--mechanism",
@@ -72,7 +72,7 @@ def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
             help=f"{mechanisms}; may be repeated (default: {default})",
         )
     if name == "set":
-        add("--iterations", metavar="N", type=int, default=4096, help="4096 to 16384 (default: %(default)s)")
+        add("--iterations", metavar="N", type=int, help="4096 to 16384 (default: as many as now; 4096 for a new user)")
         add("--password-file", metavar="FILE", help="file with the password, - for standard input")
         add("--password-command", metavar="COMMAND", help="prints the password")
     add("--store", metavar="URL", help="a store that no server has open, in place of a cluster")
@@ -98,12 +98,15 @@ def list_credentials(options: argparse.Namespace, result: CommandResult) -> None
 
 
 def set_credentials(options: argparse.Namespace, result: CommandResult) -> None:
-    mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or MECHANISMS)]
+    mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
     place, opened = _place(options)
     place.check_writable()
-    password = _password(options)
+    new = NewPassword(options.user, _password(options), mechanisms, options.iterations)
     with opened() as admin:
-        request = set_request(admin, options.user, mechanisms, password, options.iterations)
+        request, others = set_request(admin, new, options.reason)
+        if others:
+            words = " and ".join(each.word for each in others)
+            result.notes.append(f"{options.user} can still log in with {words} and the password of before")
         execute(result, options, place, admin, request)
 
 
@@ -112,7 +115,7 @@ def delete_credentials(options: argparse.Namespace, result: CommandResult) -> No
     place.check_writable()
     mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
     with opened() as admin:
-        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms))
+        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms, options.reason))
 
 
 def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:

@@ -24,7 +24,7 @@ HELP: Final = """\
 describe topic:orders          what is set; any command of kconf works here, without kconf before it
 set topic:orders segment.ms=1h changes it
 explain segment.ms             what a key is
-use CONTEXT                    work on another cluster
+use CONTEXT                    work on another cluster; context use CONTEXT makes it the current context, too
 help COMMAND                   how a command is used
 exit"""
 _NOT_HERE: Final = ("serve", "shell")
@@ -46,8 +46,7 @@ class Shell:
     """A session on one cluster."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._name = target(options).name
+        self._options, self._name = _pinned(options)
 
     @property
     def prompt(self) -> str:
@@ -94,12 +93,10 @@ class Shell:
 
     def _use(self, name: str) -> int:
         fields = {**vars(self._options), "context": name, "bootstrap_server": None, "command_config": None}
-        options = argparse.Namespace(**fields)
         try:
-            self._name = target(options).name
+            self._options, self._name = _pinned(argparse.Namespace(**fields))
         except ConfigurationError as error:
             return _print_error(str(error))
-        self._options = options
         return 0
 
     def _run(self, arguments: list[str]) -> int:
@@ -108,13 +105,24 @@ class Shell:
         try:
             options = self._options.program.parse(arguments)
             self._fill(options)
-            return int(options.run(options))
+            status = int(options.run(options))
+            return status or self._follow(arguments, options)
         except UsageError as error:
             return error.print(arguments)
         except KconfError as error:
             return _print_error(str(error), 1)
         except SystemExit as error:  # --help
             return int(error.code or 0)
+
+    def _follow(self, arguments: list[str], options: argparse.Namespace) -> int:
+        """What makes a context the current one moves the session too."""
+        match arguments:
+            case ["context", "use", *_]:
+                return self._use(options.name)
+            case ["context", "add", *_] if options.use:
+                return self._use(options.name)
+            case _:
+                return 0
 
     def _fill(self, options: argparse.Namespace) -> None:
         """Use the cluster of the session for a command that needs one and does not name it."""
@@ -123,6 +131,16 @@ class Shell:
             for each in ("context", "bootstrap_server", "command_config", "timeout"):
                 if given.get(each) is None:
                     setattr(options, each, getattr(self._options, each))
+
+
+def _pinned(options: argparse.Namespace) -> tuple[argparse.Namespace, str]:
+    """The options with the cluster named, and its name: a session stays there if the current context changes."""
+    found = target(options)
+    if options.bootstrap_server is not None:
+        return options, found.name
+    if found.context.name:
+        return argparse.Namespace(**{**vars(options), "context": found.context.name}), found.name
+    return argparse.Namespace(**{**vars(options), "bootstrap_server": found.context.bootstrap}), found.name
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
@@ -12,20 +12,23 @@ from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.plan_output import plan_columns
 from kconf.cli.common.target import add_target, on_each, target, targets
+from kconf.cli.common.where import add_where, conditions_of, select
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.cli.terminal.input import prompt_secret, read_stdin
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
-from kconf.model.resource import ResourceType
+from kconf.model.resource import Resource, ResourceType
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import TopicDescription
     from kconf.operations.selectors import Selector
+    from kconf.operations.where import Condition
 
 EXAMPLES: Final = """\
 examples:
   kconf topic list
   kconf topic list 'logs.*' --long --output csv
+  kconf topic list --where 'retention.ms>30d' --where 'partitions>=12'
   kconf topic create payments --partitions 6 --replication-factor 1 --config retention.ms=3d
   kconf topic grow payments --partitions 12
   kconf topic delete payments --allow-data-loss
@@ -45,6 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     listing.add_argument("names", metavar="TOPIC", nargs="*", help="a name, a glob, a /regular expression/, @FILE")
     listing.add_argument("--internal", action="store_true", help="Kafka's own, too")
     listing.add_argument("--long", action="store_true", help="replicas and what is wrong with them, too")
+    add_where(listing)
     add_target(listing, several=True)
     listing.set_defaults(run=command("topic list", list_topics), rest="names")
     _verb(verbs, "create", create, "make topics", "Make topics; one at once, several are asked about.", _add_create)
@@ -85,13 +89,26 @@ def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.topics import topic_selectors
 
     selectors = topic_selectors(options.names, read_stdin)
+    conditions = conditions_of(options, [ResourceType.TOPIC])
     clusters = targets(options)
     result.columns = [ResultColumn("context"), ResultColumn("topic"), ResultColumn("partitions")]
+    result.columns += [_value_column(each) for each in _compared(conditions)]
     result.columns += (
         [ResultColumn("replication_factor", "REPLICAS"), ResultColumn("under_replicated")] if options.long else []
     )
     result.columns += [ResultColumn("internal", show=lambda item: "internal" if item["internal"] else "")]
-    on_each(clusters, result, lambda here, admin: _list(options, result, here.name, admin, selectors))
+    on_each(clusters, result, lambda here, admin: _list(options, result, here.name, admin, selectors, conditions))
+
+
+def _compared(conditions: Sequence[Condition]) -> list[str]:
+    """The keys that --where compares, less what the list has anyway."""
+    return [each for each in dict.fromkeys(each.key.name for each in conditions) if each != "partitions"]
+
+
+def _value_column(key: str) -> ResultColumn:
+    from kconf.configdef.units import shown_value
+
+    return ResultColumn(key, key, lambda item: shown_value(key, item.get(key)))
 
 
 def _list(
@@ -100,6 +117,7 @@ def _list(
     context: str,
     admin: SyncAdminClient,
     selectors: Sequence[Selector],
+    conditions: Sequence[Condition],
 ) -> None:
     from kconf.operations.selectors import resolve
 
@@ -107,22 +125,32 @@ def _list(
     names = [name for name, each in found.items() if options.internal or not each.internal]
     if selectors:
         names = [each.name for each in resolve(admin, selectors)]
+    values: dict[Resource, dict[str, str]] = {}
+    if conditions:
+        present = [Resource.topic(each) for each in names if each in found]
+        values = select(admin, present, conditions, result, lambda each: _no_listing(context, each.name))
+        names = [each for each in names if Resource.topic(each) in values or each not in found]
     described = admin.describe_topics(names) if options.long else None
     for name in names:
         listing = found.get(name)
         if listing is None:
             missing = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
-            result.add(missing, context=context, topic=name, partitions=None, internal=None, topic_id=None)
+            result.add(missing, **_no_listing(context, name))
             continue
         more = {} if described is None or name in described.failures else _replicas(described[name])
         result.add(
             context=context,
             topic=name,
             partitions=listing.partitions,
+            **{each: values[Resource.topic(name)][each] for each in _compared(conditions)},
             **more,
             internal=listing.internal,
             topic_id=str(listing.topic_id),
         )
+
+
+def _no_listing(context: str, name: str) -> dict[str, Any]:
+    return {"context": context, "topic": name, "partitions": None, "internal": None, "topic_id": None}
 
 
 def _replicas(topic: TopicDescription) -> dict[str, int]:

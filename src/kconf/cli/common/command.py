@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import CommandResult, Interrupted
 from kconf.errors import KconfError
 
@@ -30,6 +32,12 @@ def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
             from kconf.cli.common.hints import hints
 
             result.hints = hints(options, result.failed, result.error)
-        return result.print()
+        try:
+            return result.print()
+        except BrokenPipeError:  # the command is done, whatever of its output is read
+            discard_output()
+            with suppress(BrokenPipeError):  # as in `2>&1 | head`
+                result.print()  # failures and notes, which are for stderr
+            return result.exit_code()
 
     return run_command

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kconf.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, KconfError
@@ -54,18 +53,16 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _for_key(word: str, key: str) -> Iterator[str]:
-    """If the key is unknown: the key that inherits from it, as a topic's does, or one with a similar name."""
-    from kconf.configdef.lookup import keys_for, known_key
+    """If the key is unknown: the key that was probably meant."""
+    from kconf.configdef.lookup import known_key, similar_key
     from kconf.operations.selectors import BROKERS, TYPES
 
     kind = TYPES.get("broker" if word == BROKERS else word)
     if kind is None or known_key(kind, key) is not None:
         return
-    keys = keys_for(kind)
-    inheriting = [name for name, each in keys.items() if any(one.name == key for one in each.fallbacks)]
-    near = inheriting or get_close_matches(key, keys, 1, 0.8)
-    if near:
-        yield f"{key}: did you mean {near[0]}?"
+    near = similar_key(kind, key)
+    if near is not None:
+        yield f"{key}: did you mean {near}?"
 
 
 def _names_a_cluster(options: argparse.Namespace) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import Item, ResultColumn
+from kconf.cli.output.timestamps import parse_time
 from kconf.model.journal import ChangeKind
 from kconf.operations.history.sources import SOURCES
+from kconf.util.iso_time import EPOCH, iso_time
 
 if TYPE_CHECKING:
     from kconf.model.journal import Change
@@ -31,14 +33,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 def milliseconds(text: str) -> int:
     """A point in time as milliseconds since 1970."""
-    from kconf.cli.output.timestamps import parse_time
-
-    return int(parse_time(text).timestamp() * 1000)
-
-
-def iso(time: int) -> str:
-    text = datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    return (parse_time(text) - EPOCH) // timedelta(milliseconds=1)
 
 
 def history_columns() -> list[ResultColumn]:
@@ -64,7 +59,7 @@ def who(item: Item) -> str:
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:
     """Whether the value of an item is the recorded one and, if it was changed outside kconf, after which time."""
     after = attribution.outside_after
-    return {"record": attribution.fit.value, "changed_outside_after": None if after is None else iso(after)}
+    return {"record": attribution.fit.value, "changed_outside_after": iso_time(after)}
 
 
 def author_cell(item: Item) -> str:
@@ -80,7 +75,7 @@ def author_cell(item: Item) -> str:
 def history_item(entry: HistoryEntry) -> dict[str, Any]:
     change, caller = entry.change, entry.caller
     return {
-        "time": iso(entry.time),
+        "time": iso_time(entry.time),
         "revision": entry.revision,
         "line": entry.line,
         **names_of(change),

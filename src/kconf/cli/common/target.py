@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kconf.cli.output.formats import FORMATS
 from kconf.client.contexts.context import Context
@@ -26,12 +26,57 @@ def add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
     """The options for the cluster, and for the output format."""
     group = parser.add_argument_group("cluster and output")
     add = group.add_argument
-    what = "NAME|GLOB" if several else "NAME"
-    add("-C", "--context", metavar=what, help="a context; without it $KCONF_CONTEXT or the current one")
-    add("-b", "--bootstrap-server", metavar="HOST:PORT", help="any broker of the cluster, in place of a context")
+    add_context(group, several=several)
+    add(
+        "-b",
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        action=Once,
+        help="any broker of the cluster, in place of a context",
+    )
     add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
     add("--timeout", metavar="SECONDS", type=_seconds, help="how long to try (default: 60)")
     add_output(group)
+
+
+def add_context(parser: argparse._ActionsContainer, *, several: bool = False) -> None:
+    what = "NAME|GLOB" if several else "NAME"
+    about = "a context; without it $KCONF_CONTEXT or the current one"
+    parser.add_argument("-C", "--context", metavar=what, action=Once, help=about)
+
+
+class Once(argparse.Action):
+    """An option that may be given once: the last of two would silently win."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        if before is not None and before != values:
+            several = "; a glob names several contexts" if self.metavar == "NAME|GLOB" else ""
+            parser.error(f"{option_string} is given twice, as {before} and {values}{several}")
+        setattr(namespace, self.dest, values)
+
+
+def add_controllers(parser: argparse.ArgumentParser) -> None:
+    """Where the metadata log is followed, in place of what the context says."""
+    group = parser.add_argument_group("metadata log")
+    group.add_argument("--controllers", metavar="HOST:PORT,…", help="KRaft controllers (default: those of the context)")
+    group.add_argument(
+        "--controller-properties",
+        metavar="FILE",
+        help="Java properties for them: TLS, SASL; the credential needs CLUSTER_ACTION, which equals a super user",
+    )
+
+
+def with_controllers(cluster: Target, options: argparse.Namespace) -> Target:
+    """The cluster with the controllers of the command line."""
+    given = {"controllers": options.controllers, "controller_properties": options.controller_properties}
+    return cluster._replace(context=cluster.context._replace(**{key: value for key, value in given.items() if value}))
 
 
 def add_output(parser: argparse._ActionsContainer) -> None:

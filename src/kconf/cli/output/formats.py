@@ -24,6 +24,7 @@ JSON_VERSION: Final = 1
 def print_result(result: CommandResult) -> None:
     """Items to stdout; notes, errors and hints to stderr, but in JSON with the items."""
     FORMATS[result.output](result)
+    sys.stdout.flush()
     if result.output == "json":
         return
     for note in result.notes:
@@ -68,7 +69,8 @@ def print_table(result: CommandResult) -> None:
     if succeeded and columns:
         headings = [each.heading for each in columns]
         rows = [[each.text(item) for each in columns] for item in succeeded]
-        (tables.print_pairs if result.vertical else tables.print_table)(headings, rows)
+        whole = [number for number, each in enumerate(columns) if each.is_whole]
+        (tables.print_pairs if result.vertical else tables.print_table)(headings, rows, whole)
     sys.stdout.flush()
     for line in dict.fromkeys(f"{_subject(result, item)}: {item['message']}" for item in result.failed):
         print(line, file=sys.stderr)  # once, also if it applies to several keys

@@ -18,12 +18,22 @@ from kconf.errors import (
     ConnectionFailed,
     KafkaError,
     KconfError,
+    MismatchedEndpointType,
     RequestTimedOut,
 )
 from kconf.operations.errors import Aborted, PlanRejected
 
 DONE, FAILED, USAGE, DIFFERENT, UNREACHABLE = range(5)
 INTERRUPTED: Final = 130
+_UNREACHABLE: Final = (
+    ConnectionFailed,
+    AuthenticationFailed,
+    BrokerNotAvailable,
+    MismatchedEndpointType,
+    RequestTimedOut,
+)
+
+_WHOLE: Final = frozenset({"key", "field", "time", "since", "until", "first", "last"})
 
 Item = dict[str, Any]
 """Fields by name; the last two are `error` and `message`."""
@@ -35,6 +45,11 @@ class ResultColumn(NamedTuple):
     name: str
     title: str = ""
     show: Callable[[Item], str] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its cells are keys or times, which no table breaks."""
+        return self.name in _WHOLE
 
     @property
     def heading(self) -> str:
@@ -106,6 +121,6 @@ def status_of(error: KconfError) -> int:
         return FAILED
     if isinstance(error, ConfigurationError | Aborted):
         return USAGE
-    if isinstance(error, ConnectionFailed | AuthenticationFailed | BrokerNotAvailable | RequestTimedOut):
+    if isinstance(error, _UNREACHABLE):
         return UNREACHABLE
     return FAILED

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from unicodedata import east_asian_width
 
 from kconf.cli.output.safe_text import visible, write_controls
@@ -17,14 +17,16 @@ _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # columns, from which on a last one of sentences may stand below its row
 _LEAST = 8  # characters that a column keeps, however narrow the terminal
+_TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stand together
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*\S+\s*")
 _PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
+_ITEM = re.compile(r"[^,]+,?\s*|,\s*")  # of a list: it goes on below behind a comma before it does within a name
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[int] = ()) -> None:
     colour = has_colour()
-    lines = table(headings, rows, width=terminal_width(), colour=colour)
+    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole)
     if colour:
         write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
         return
@@ -32,41 +34,104 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(line)
 
 
-def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[int] = ()) -> None:
     """Each row as lines of a heading and its cell; empty cells are left out."""
+    for line in _pairs(headings, [[visible(each) for each in row] for row in rows], terminal_width(), whole):
+        print(line)
+
+
+def _pairs(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, whole: Collection[int]
+) -> list[str]:
     space = max(map(len, headings)) + len(_GAP)
-    width = terminal_width()
-    for number, row in enumerate(rows):
-        if number:
-            print()
-        for heading, cell in zip(headings, row, strict=True):
-            room = len(cell) or 1 if width is None else max(width - space, _LEAST)
-            for place, part in enumerate(_wrapped(visible(cell), room) if cell else []):
-                print(f"{heading.lower() if place == 0 else '':<{space}}{part}")
+    lines: list[str] = []
+    for row in rows:
+        lines += [""] if lines else []
+        for number, (heading, cell) in enumerate(zip(headings, row, strict=True)):
+            room = len(cell) or 1 if width is None or number in whole else max(width - space, _LEAST)
+            parts = _wrapped(cell, room) if cell else []
+            lines += [f"{heading.lower() if n == 0 else '':<{space}}{part}" for n, part in enumerate(parts)]
+    return lines
 
 
 def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, colour: bool = False
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    colour: bool = False,
+    whole: Collection[int] = (),
 ) -> list[str]:
-    """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row."""
+    """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row.
+
+    The cells of the columns `whole` are never broken: other columns stand below the rows for their sake, or there is a
+    line for each cell.
+    """
     cells = [[visible(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
     widths = [max(map(text_width, column)) for column in columns]
-    below = 0
+    kept = list(range(len(columns)))
     if width is not None:
-        below = 1 if _wants_its_own_lines(columns, widths, width) else 0
-        kept = len(columns) - below
-        widths = _fitted(columns[:kept], widths[:kept], width)
-    lines = [_line(headings[: len(widths)], widths)]
+        kept = kept[:-1] if _wants_its_own_lines(columns, widths, width) else kept
+        fitted = _fitted([columns[each] for each in kept], [widths[each] for each in kept], width)
+        if any(fitted[kept.index(each)] < widths[each] for each in whole):
+            kept = _kept_beside(columns, widths, width, whole)
+            fitted = _fitted([columns[each] for each in kept], [widths[each] for each in kept], width, _at(kept, whole))
+        if sum(fitted) + len(_GAP) * (len(kept) - 1) > width and whole:
+            return _pairs(headings, cells, width, whole)
+        widths = fitted
+    lines = [_line([headings[each] for each in kept], widths)]
     lines[0] = f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0]
     for row in cells:
-        wrapped = _lines_of(row[: len(widths)], widths)
-        if below and row[-1] and width is not None:
-            sentence = f"{headings[-1].lower()}: {row[-1]}"
-            wrapped += [f"{_BELOW}{line}" for line in _wrapped(sentence, width - len(_BELOW))]
+        wrapped = _lines_of([row[each] for each in kept], widths)
+        if width is not None:
+            wrapped += _lines_below([(headings[n], row[n]) for n in range(len(row)) if n not in kept and row[n]], width)
         marked = colour and any("! " in cell for cell in row)
         lines += [f"\x1b[31m{line}\x1b[0m" if marked else line for line in wrapped]
     return lines
+
+
+def _lines_below(cells: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """The cells that stand below their row, several in a line if they are short."""
+    lines: list[str] = []
+    for text in (f"{heading.lower()}: {cell}" for heading, cell in cells):
+        if lines and text_width(_GAP.join((lines[-1], text))) <= width - len(_BELOW):
+            lines[-1] = _GAP.join((lines[-1], text))
+        else:
+            lines += _wrapped(text, width - len(_BELOW))
+    return [f"{_BELOW}{line}" for line in lines]
+
+
+def _at(kept: Sequence[int], whole: Collection[int]) -> list[int]:
+    return [place for place, each in enumerate(kept) if each in whole]
+
+
+def _kept_beside(
+    columns: Sequence[Sequence[str]], widths: Sequence[int], width: int, whole: Collection[int]
+) -> list[int]:
+    """The columns that stay beside each other; the last ones that are not `whole` stand below their rows."""
+    least = [
+        widths[number] if number in whole else max(text_width(column[0]), *map(_longest_part, column))
+        for number, column in enumerate(columns)
+    ]
+    kept = list(range(len(columns)))
+    for number in reversed(range(1, len(columns))):
+        if number not in kept:
+            continue
+        if sum(least[each] for each in kept) + len(_GAP) * (len(kept) - 1) <= width:
+            break
+        if number not in whole:
+            kept.remove(number)
+        partner = _TOGETHER.get(columns[number][0])
+        if partner == columns[number - 1][0] and number not in kept and number > 1:
+            kept.remove(number - 1)
+    return kept
+
+
+def _longest_part(cell: str) -> int:
+    """How wide a column must be at least: a word of a sentence stays whole, a name goes on behind a dot."""
+    parts = cell.split() if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
+    return max(map(text_width, parts), default=0)
 
 
 def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -105,7 +170,7 @@ def text_width(text: str) -> int:
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
-def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> list[int]:
+def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, whole: Collection[int] = ()) -> list[int]:
     """Narrow the widest columns until all fit: sentences first, then names after their dots, then words.
 
     Headings stay whole, and so do numbers and dates; a date's time goes below it before a word is broken.
@@ -114,16 +179,17 @@ def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int) -> 
     if sum(widths) <= room:
         return widths
     parts = [[part.rstrip() for cell in column for part in _PART.findall(cell)] for column in columns]
-    whole = [max(map(text_width, each), default=0) for each in parts]
+    longest = [max(map(text_width, each), default=0) for each in parts]
     numbers = [max((len(part) for part in each if not _LETTER.search(part)), default=0) for each in parts]
     least = [
         max(text_width(column[0]), min(_LEAST, word), min(_LEAST * 2, number))
-        for column, word, number in zip(columns, whole, numbers, strict=True)
+        for column, word, number in zip(columns, longest, numbers, strict=True)
     ]
-    words = [max(text_width(column[0]), word) for column, word in zip(columns, whole, strict=True)]
+    words = [max(text_width(column[0]), word) for column, word in zip(columns, longest, strict=True)]
     narrowed = widths
     for stage in (list(map(_least_of_sentences, columns, widths)), words, least):
-        narrowed = _narrowed(narrowed, stage, room)
+        kept = [widths[number] if number in whole else each for number, each in enumerate(stage)]
+        narrowed = _narrowed(narrowed, kept, room)
     return _spread(columns, widths, narrowed, room)
 
 
@@ -166,8 +232,7 @@ def _wrapped(text: str, space: int) -> list[str]:
     if text_width(text) <= space:
         return [text]
     lines = [""]
-    words = _WORD.findall(text)
-    for part in [p for word in words for p in ([word] if text_width(word.rstrip()) <= space else _PART.findall(word))]:
+    for part in _breakable(text, space):
         if lines[-1] and text_width(lines[-1] + part.rstrip()) > space:
             lines.append("")
         while text_width(part.rstrip()) > space:  # a word that is wider than all there is
@@ -176,6 +241,14 @@ def _wrapped(text: str, space: int) -> list[str]:
             part = part[fits:]
         lines[-1] += part
     return [line.rstrip() for line in lines if line.strip()] or [""]
+
+
+def _breakable(text: str, space: int) -> list[str]:
+    """The parts of a text, no wider than `space` if possible: words, then items of lists, then names up to a dot."""
+    parts = _WORD.findall(text)
+    for finer in (_ITEM, _PART):
+        parts = [p for each in parts for p in ([each] if text_width(each.rstrip()) <= space else finer.findall(each))]
+    return parts
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,4 +1,7 @@
-"""Points in time as arguments: `2026-11-15T09:30`, `09:30`, `2h ago`, `now`; UTC, or with an offset."""
+"""Points in time as arguments and in tables. UTC, unless an argument has an offset. In JSON: `util/iso_time.py`.
+
+Arguments are parsed here and not by dateparser: that adds 0.2 s to a command of 0.1 s, and it guesses (03/04/2026).
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,88 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from kconf.errors import ConfigurationError
+from kconf.util.iso_time import EPOCH
 
-_AGO: Final = re.compile(r"-?(\d{1,9})\s*([smhdw])(?:\s+ago)?")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', 2h; UTC without an offset"
+"""What a TIME may be, for --help."""
+
+_UNITS: Final = {
+    "seconds": ("s", "sec", "secs", "second"),
+    "minutes": ("m", "min", "mins", "minute"),
+    "hours": ("h", "hr", "hrs", "hour"),
+    "days": ("d", "day"),
+    "weeks": ("w", "week"),
+}
+_UNIT_OF: Final = {word: unit for unit, words in _UNITS.items() for word in (*words, unit)}
+_AMOUNT: Final = re.compile(r"(\d{1,9}|an?)\s*([a-z]+)(?:\s*,)?(?:\s+and)?\s*")
+_CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
+_DAYS: Final = {"today": 0, "yesterday": 1}
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
     """A point in time, with its zone."""
-    at = now or datetime.now(UTC)
-    word = text.strip()
-    if word == "now":
-        return at
-    ago = _AGO.fullmatch(word)
+    at = (now or datetime.now(UTC)).astimezone(UTC)
+    word = " ".join(text.lower().split())
     try:
-        if ago is not None:
-            return at - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        if re.fullmatch(r"\d\d:\d\d(:\d\d)?", word):
-            word = f"{at.date().isoformat()}T{word}"
-        found = datetime.fromisoformat(word)
+        found = _relative(word, at) or _of_day(word, at) or _absolute(text.strip())
     except (ValueError, OverflowError):
+        found = None
+    if found is None:
         raise ConfigurationError(
-            f"{text!r} is no time; write 2026-11-15, 2026-11-15T09:30, 09:30, 2h ago or now (UTC, or with an offset)"
-        ) from None
+            f"{text!r} is not a time; try 2026-11-15, 2026-11-15T09:30, 09:30, 'yesterday 14:00', '2 days ago', 2h, "
+            "now, or milliseconds since 1970 (UTC, or with an offset)"
+        )
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+def is_epoch(text: str) -> bool:
+    """Whether a number is a time: 13 digits are milliseconds since 1970, from 2001 to 2286."""
+    return len(text) == 13 and text.isascii() and text.isdigit()
+
+
+def _relative(word: str, now: datetime) -> datetime | None:
+    """`now`, `2 days ago`, `2h`, `1h 30min ago`, `an hour ago`."""
+    if word == "now":
+        return now
+    amounts = word.removeprefix("-").removesuffix(" ago").strip()
+    if not amounts or not re.fullmatch(f"(?:{_AMOUNT.pattern})+", amounts):
+        return None
+    before = now
+    for number, unit in _AMOUNT.findall(amounts):
+        if unit not in _UNIT_OF:
+            return None
+        before -= timedelta(**{_UNIT_OF[unit]: int(number) if number.isdigit() else 1})
+    return before
+
+
+def _of_day(word: str, now: datetime) -> datetime | None:
+    """`09:30`, `today`, `yesterday at 14:00`, `monday 8:00`: a weekday is the last one before today."""
+    first, _, rest = word.removeprefix("last ").partition(" ")
+    if word.startswith("last ") and first not in _WEEKDAYS:
+        return None
+    if _CLOCK.fullmatch(word):
+        first, rest = "today", word
+    if first in _DAYS:
+        day = now - timedelta(days=_DAYS[first])
+    elif first in _WEEKDAYS:
+        day = now - timedelta(days=(now.weekday() - _WEEKDAYS.index(first) - 1) % 7 + 1)
+    else:
+        return None
+    clock = _CLOCK.fullmatch(rest.removeprefix("at ") or "0:00")
+    if clock is None:
+        return None
+    hour, minute, second = (int(each or 0) for each in clock.groups())
+    return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+def _absolute(text: str) -> datetime:
+    """ISO 8601, also with a space before the offset; or milliseconds since 1970."""
+    if is_epoch(text):
+        return EPOCH + timedelta(milliseconds=int(text))
+    return datetime.fromisoformat(re.sub(r"(?<=\d) (?=[Zz+-]|UTC$)", "", text).replace("UTC", "Z"))
+
+
 def format_time(time: datetime | None) -> str:
-    """A point in time for tables, in UTC."""
+    """A point in time for tables."""
     return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def raw(time: datetime | None) -> str | None:
-    """A point in time for JSON and CSV."""
-    return None if time is None else time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -38,6 +38,20 @@ def bootstrap(context: Context) -> str:
     return _Resolver(context).resolve(context.bootstrap, "bootstrap")
 
 
+def controllers(context: Context) -> str:
+    return _Resolver(context).resolve(context.controllers or "", "controllers")
+
+
+def controller_properties(context: Context) -> dict[str, str]:
+    """Properties of a client for the controllers: those of their own file, or else the ones of the context."""
+    if context.controller_properties is None:
+        return client_properties(context)
+    from kconf.client.properties import read_file
+
+    resolver = _Resolver(context)
+    return {key: resolver.resolve(value, key) for key, value in read_file(context.controller_properties).items()}
+
+
 class _Resolver:
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -15,6 +15,8 @@ class Context(NamedTuple):
 
     `properties` are Java client properties, which override those of the file `properties_file`. Paths are absolute.
     `journal` is the directory that changes are recorded in, `lake` the one with the tables of the pipeline.
+    `controllers` are addresses of KRaft controllers, `controller_properties` a file with the credential for them, which
+    is used to follow the metadata log and for nothing else.
     """
 
     name: str = ""
@@ -31,6 +33,8 @@ class Context(NamedTuple):
     journal: str | None = None
     lake: str | None = None
     labels: Mapping[str, str] = {}
+    controllers: str | None = None
+    controller_properties: str | None = None
 
     def __repr__(self) -> str:
         """Shows no credentials."""

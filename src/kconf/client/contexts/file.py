@@ -24,10 +24,12 @@ FIELDS: Final = (
     "journal",
     "lake",
     "labels",
+    "controllers",
+    "controller_properties",
 )
-_TEXTS: Final = ("bootstrap", "user", "password", "password_command")
+_TEXTS: Final = ("bootstrap", "controllers", "user", "password", "password_command")
 _FLAGS: Final = ("read_only", "protected")
-_PATHS: Final = ("policy", "journal", "lake")
+_PATHS: Final = ("policy", "journal", "lake", "controller_properties")
 
 
 def read_contexts(data: bytes, path: str) -> Contexts:
@@ -140,6 +142,23 @@ def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
     before = text[:start]
     gap = "" if before.endswith("\n") else "\n"
     return before + gap + _block(name, fields, contexts.value[0][0].start_mark.column) + text[end:]
+
+
+def without_context(text: str, name: str) -> str:
+    """The file's text without a context, and without `current` if that was it; comments and order stay."""
+    root = compose(text, "contexts")
+    fields = {key.value: (key, value) for key, value in root.value} if root is not None else {}
+    contexts = fields["contexts"][1]
+    if contexts.flow_style:
+        raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one removed")
+    cuts = [(key, value) for key, value in contexts.value if key.value == name]
+    if len(contexts.value) == 1:
+        cuts = [fields["contexts"]]
+    if "current" in fields and fields["current"][1].value == name:
+        cuts.append(fields["current"])
+    for key, value in sorted(cuts, key=lambda each: -int(each[0].start_mark.index)):
+        text = text[: text.rfind("\n", 0, key.start_mark.index) + 1] + text[_end(text, value) :]
+    return text
 
 
 def _end(text: str, node: YamlNode) -> int:

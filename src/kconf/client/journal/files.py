@@ -70,7 +70,9 @@ class ClientJournal:
         cluster, number, caller, begun = entry
         name = begun.name.removeprefix("begun-").removesuffix(".json")
         if done:
-            self._write(cluster, f"client-{name}.jsonl", self._lines(cluster, number, caller, done, "done"))
+            answered = time_ns() // 1_000_000
+            lines = self._lines(cluster, number, caller, done, "done")
+            self._write(cluster, f"client-{name}.jsonl", [{**line, "answered": answered} for line in lines])
         if refused:
             attempts = self._attempts(cluster, number, caller, refused)
             self._write(cluster, f"attempts-client-{name}.jsonl", attempts)

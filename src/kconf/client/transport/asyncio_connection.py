@@ -16,6 +16,7 @@ from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.in_flight import InFlightRequests
 from kconf.client.transport.requests import NodeRequest, no_response
+from kconf.client.transport.revisions import ClientRevision
 from kconf.errors import AuthenticationFailed, ConnectionFailed, ProtocolError
 
 _RETIRE_POLL = 1.0  # seconds
@@ -27,8 +28,8 @@ class AsyncNodeConnection(asyncio.Protocol):
     `slots` limits the requests in flight: a caller holds one while it sends and waits.
     """
 
-    def __init__(self, settings: ClientSettings, address: Address) -> None:
-        self._settings, self._address = settings, address
+    def __init__(self, settings: ClientSettings, address: Address, revision: ClientRevision) -> None:
+        self._settings, self._address, self._revision = settings, address, revision
         self._frames = FrameReader(settings.limits.max_frame)
         self._handshake: asyncio.Queue[bytes | None] | None = asyncio.Queue()
         self._transport: asyncio.Transport | None = None
@@ -83,7 +84,8 @@ class AsyncNodeConnection(asyncio.Protocol):
         """Exchange versions and log in."""
         assert self._transport is not None
         assert self._handshake is not None
-        steps = handshake(self._settings.client_id, self._address, login)
+        controllers = self._settings.bootstrap.controllers
+        steps = handshake(self._settings.client_id, self._address, login, controllers=controllers)
         frame = next(steps)
         while True:
             self._transport.write(frame)
@@ -96,12 +98,12 @@ class AsyncNodeConnection(asyncio.Protocol):
                 session: NodeSession = done.value
                 break
         self._handshake = None
-        self._in_flight = InFlightRequests(session.node, self._settings.client_id)
+        self._in_flight = InFlightRequests(session.node, self._settings.client_id, self._revision)
         self._expires_at = session.expires_at(asyncio.get_running_loop().time())
 
     def _handshake_error(self) -> Exception:
-        if isinstance(self._error, ProtocolError):
-            return self._error
+        if isinstance(self._error, ProtocolError):  # not Kafka, or Kafka in another protocol
+            return ConnectionFailed(f"{self._address}: {self._error}")
         if isinstance(self._error, OSError) and is_tls_error(self._error):
             # With TLS 1.3 a missing client certificate is reported after the handshake.
             return AuthenticationFailed(f"no TLS with {self._address}: {reason(self._error)}")
@@ -125,9 +127,12 @@ class AsyncNodeConnection(asyncio.Protocol):
         """The request timeout starts again with every response, since the broker answers in order."""
         loop = asyncio.get_running_loop()
         while True:
-            done, _ = await asyncio.wait(
-                (future,), timeout=max(min(self._timeout_at(sent_at), deadline) - loop.time(), 0)
-            )
+            remaining = max(min(self._timeout_at(sent_at), deadline) - loop.time(), 0)
+            try:
+                done, _ = await asyncio.wait((future,), timeout=remaining)
+            except asyncio.CancelledError:
+                future.cancel()  # the response is discarded
+                raise
             if done:
                 return future.result()
             now = loop.time()

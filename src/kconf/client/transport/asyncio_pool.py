@@ -9,9 +9,10 @@ from ssl import SSLCertVerificationError, SSLContext, SSLError
 
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.asyncio_connection import AsyncNodeConnection
-from kconf.client.transport.failures import reason
+from kconf.client.transport.failures import SILENT_AFTER, connect_reason, reason, warn_of_silence
 from kconf.client.transport.handshake import Login
 from kconf.client.transport.requests import NodeRequest, Reply, not_sent_in_time
+from kconf.client.transport.revisions import ClientRevision
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
 
 _CLOSE_TIMEOUT = 1.0  # seconds
@@ -20,9 +21,11 @@ _CLOSE_TIMEOUT = 1.0  # seconds
 class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+        self.revision = ClientRevision()
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._context: SSLContext | None = None
+        self._silent: set[Address] = set()  # that accept connections and have not answered yet
 
     async def close(self) -> None:
         connections = list(self._connections.values())
@@ -53,7 +56,7 @@ class AsyncConnectionPool:
                 connection = await self._connection(request.address)
                 await connection.slots.acquire()
         except TimeoutError:
-            return not_sent_in_time(request)
+            return not_sent_in_time(request, silent=request.address in self._silent)
         except KconfError as error:
             return error
         try:
@@ -81,15 +84,20 @@ class AsyncConnectionPool:
         """Connect and log in. The caller limits the whole by the deadline of its call."""
         timeouts = self._settings.timeouts
         login = await self._login(address)
-        connection = AsyncNodeConnection(self._settings, address)
+        connection = AsyncNodeConnection(self._settings, address, self.revision)
+        word = asyncio.get_running_loop().call_later(SILENT_AFTER, warn_of_silence, address)
         try:
             async with _timeout(timeouts.connect, address):
                 await self._connect(connection, address)
+            self._silent.add(address)
             async with _timeout(timeouts.request, address):
                 await connection.open(login)
+            self._silent.discard(address)
         except BaseException:
             connection.abort()
             raise
+        finally:
+            word.cancel()
         return connection
 
     async def _login(self, address: Address) -> Login | None:
@@ -115,9 +123,10 @@ class AsyncConnectionPool:
                 f"the certificate of {address} is not accepted: {error.verify_message}"
             ) from error
         except SSLError as error:
-            raise AuthenticationFailed(f"no TLS with {address}: {error.reason or error}") from error
+            raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
         except OSError as error:
-            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error
+            why = connect_reason(error, self._settings.security)
+            raise ConnectionFailed(f"cannot connect to {address}: {why}") from error
 
 
 @asynccontextmanager

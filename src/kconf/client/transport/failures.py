@@ -3,8 +3,47 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
 
-from kconf.client.settings import SecuritySettings
+from kconf.client.settings import Address, SecuritySettings
+
+T = TypeVar("T")
+
+SILENT_AFTER: Final = 3.0  # seconds without a response, after which the log says so
+_CLOSED: Final = "it closed the connection, as a listener without TLS does"
+_NO_TLS: Final = {
+    "UNEXPECTED_EOF_WHILE_READING": _CLOSED,
+    "WRONG_VERSION_NUMBER": "its response is not TLS",
+    "RECORD_LAYER_FAILURE": "its response is not TLS",
+}
+
+
+class SilentPeer(TimeoutError):
+    """The deadline passed while a peer that accepts connections said nothing."""
+
+
+def wait_for_peer(sock: socket.socket, limit: float, step: Callable[[], T], address: Address) -> T:
+    """Run a blocking step until `limit`. If the peer says nothing for a while, the log says that it is waited for."""
+    now = time.monotonic()
+    first = min(limit, now + SILENT_AFTER)
+    sock.settimeout(max(first - now, 0.001))
+    try:
+        return step()
+    except TimeoutError:
+        if first >= limit:
+            raise
+    warn_of_silence(address)
+    sock.settimeout(max(limit - time.monotonic(), 0.001))
+    return step()
+
+
+def warn_of_silence(address: Address) -> None:
+    import logging  # needed here only
+
+    logging.getLogger(__name__).warning("still waiting for %s, which has not answered; is it Kafka?", address)
 
 
 def is_tls_error(error: BaseException | None) -> bool:
@@ -17,10 +56,18 @@ def reason(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "no response in time"
     if is_tls_error(error):
-        return str(getattr(error, "reason", None) or error)  # its errno is not one of the operating system's
+        word = str(getattr(error, "reason", None) or error)  # its errno is not one of the operating system's
+        return _NO_TLS.get(word, word)
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)  # asyncio replaces the message
     return error.strerror or str(error)
+
+
+def connect_reason(error: OSError, security: SecuritySettings) -> str:
+    """Why there is no connection: of TCP, or of the TLS handshake that follows it."""
+    if security.tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError):
+        return _CLOSED
+    return reason(error)
 
 
 def disconnect_hint(security: SecuritySettings) -> str:

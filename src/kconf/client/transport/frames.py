@@ -37,7 +37,9 @@ class FrameReader:
     def _length(self, data: bytes) -> int:
         (size,) = LENGTH.unpack_from(data)
         if data[:2] == _TLS_ALERT:
-            raise RemoteProtocolError("the broker speaks TLS here: use SSL or SASL_SSL")
+            raise RemoteProtocolError(
+                "it speaks TLS, and this client does not: security.protocol must be SSL or SASL_SSL"
+            )
         if data.startswith(b"HTTP"):
             raise RemoteProtocolError("a web server answers here, not Kafka: is the port the right one?")
         if not 4 <= size <= self._limit:

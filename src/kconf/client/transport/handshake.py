@@ -17,6 +17,7 @@ from kconf.errors import (
     AuthenticationFailed,
     ErrorCode,
     KafkaError,
+    MismatchedEndpointType,
     RemoteProtocolError,
     UnsupportedSaslMechanism,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _ERROR_CODE = struct.Struct(">h")
+_METADATA, _BROKER_REGISTRATION = 3, 62
 _RENEW_AFTER = 0.85  # of a session's lifetime
 
 
@@ -75,8 +77,10 @@ class Login(NamedTuple):
         return future
 
 
-def handshake(client_id: str, address: Address, login: Login | None) -> Generator[bytes, bytes, NodeSession]:
-    """Yields frames to send and is sent the frames of the responses."""
+def handshake(
+    client_id: str, address: Address, login: Login | None, *, controllers: bool = False
+) -> Generator[bytes, bytes, NodeSession]:
+    """Yields frames to send and is sent the frames of the responses. `controllers`: the node may be a controller."""
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
 
     api = APIS[API_VERSIONS]
@@ -91,8 +95,15 @@ def handshake(client_id: str, address: Address, login: Login | None) -> Generato
         raise KafkaError.of(code, f"{address} refused ApiVersions v{version}")
     _, body = read_response(api, version, frame)
     node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
+    if not controllers and _is_controller(node):
+        raise MismatchedEndpointType(f"{address} is the port of a KRaft controller; name a listener of the brokers")
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
     return NodeSession(node, lifetime)
+
+
+def _is_controller(node: NodeVersions) -> bool:
+    """Only brokers have Metadata, and only controllers register brokers (of 3.9.2 and 4.3.1)."""
+    return _METADATA not in node.versions and _BROKER_REGISTRATION in node.versions
 
 
 def _error_code(frame: bytes) -> int:

@@ -33,9 +33,12 @@ class Backoff(NamedTuple):
 Reply = CallResult | KconfError
 
 
-def not_sent_in_time(request: NodeRequest) -> RequestTimedOut:
-    """The call's deadline passed before a connection could take the request."""
-    error = RequestTimedOut(f"{request.call.name} was not sent: no connection to {request.address} was free in time")
+def not_sent_in_time(request: NodeRequest, *, silent: bool = False) -> RequestTimedOut:
+    """The call's deadline passed before a connection could take the request. `silent`: while one was being opened."""
+    why = f"no connection to {request.address} was free in time"
+    if silent:
+        why = f"{request.address} accepts connections but did not answer in time; is it Kafka?"
+    error = RequestTimedOut(f"{request.call.name} was not sent: {why}")
     error.sent = False
     return error
 

@@ -90,12 +90,12 @@ class SelectorBatch:
         while queue:
             self._replies[queue.popleft()] = error
 
-    def time_out_queued(self, address: Address) -> None:
+    def time_out_queued(self, address: Address, *, silent: bool = False) -> None:
         """The deadline passed before what is queued for an address could be sent."""
         queue = self._queues[address]
         while queue:
             index = queue.popleft()
-            self._replies[index] = not_sent_in_time(self._requests[index])
+            self._replies[index] = not_sent_in_time(self._requests[index], silent=silent)
 
     def _fail_connection(self, selector: DefaultSelector, address: Address, cause: str) -> None:
         connection = self._connections.pop(address)

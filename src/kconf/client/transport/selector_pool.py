@@ -11,13 +11,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kconf.client.settings import Address, ClientSettings
-from kconf.client.transport.failures import disconnect_hint, is_tls_error, reason
+from kconf.client.transport.failures import (
+    SilentPeer,
+    connect_reason,
+    disconnect_hint,
+    is_tls_error,
+    reason,
+    wait_for_peer,
+)
 from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.requests import NodeRequest, Reply
+from kconf.client.transport.revisions import ClientRevision
 from kconf.client.transport.selector_batch import SelectorBatch
 from kconf.client.transport.selector_connection import CHUNK, SyncNodeConnection
-from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
+from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, RemoteProtocolError
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 class SyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+        self.revision = ClientRevision()
         self._connections: dict[Address, SyncNodeConnection] = {}
         self._context: SSLContext | None = None
 
@@ -52,8 +61,8 @@ class SyncConnectionPool:
     def _add(self, batch: SelectorBatch, address: Address, deadline: float) -> None:
         try:
             batch.add(address, self._connection(address, deadline))
-        except TimeoutError:
-            batch.time_out_queued(address)
+        except TimeoutError as error:
+            batch.time_out_queued(address, silent=isinstance(error, SilentPeer))
         except KconfError as error:
             batch.fail_queued(address, error)
 
@@ -78,16 +87,19 @@ class SyncConnectionPool:
             # A login may take a broker as long as any other request.
             limit = min(deadline, time.monotonic() + self._settings.timeouts.request)
             frames = FrameReader(self._settings.limits.max_frame)
-            session = _handshake(_Stream(sock, frames, limit), self._settings.client_id, address, login)
-            return SyncNodeConnection(sock, session, self._settings, frames)
+            session = self._handshake(_Stream(sock, frames, limit, address), address, login)
+            return SyncNodeConnection(sock, session, self._settings, frames, self.revision)
         except OSError as error:
             sock.close()
             if isinstance(error, TimeoutError) and limit == deadline:
-                raise
+                raise SilentPeer from error
             if is_tls_error(error):  # with TLS 1.3 a missing client certificate is reported after the handshake
                 raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
             hint = disconnect_hint(self._settings.security)
             raise ConnectionFailed(f"{address}: {reason(error)}{hint}") from error
+        except RemoteProtocolError as error:  # not Kafka, or Kafka in another protocol
+            sock.close()
+            raise ConnectionFailed(f"{address}: {error}") from error
         except BaseException:
             sock.close()
             raise
@@ -103,35 +115,48 @@ class SyncConnectionPool:
         limit = min(deadline, time.monotonic() + self._settings.timeouts.connect)
         try:
             sock = _connect_tcp(address, limit)
-            sock.settimeout(remaining(limit))  # ssl applies it to the whole handshake, not to each read
-            return self._secure(sock, address)
+            return self._secure(sock, address, limit)
         except OSError as error:
             if isinstance(error, TimeoutError) and limit == deadline:
                 raise
-            raise ConnectionFailed(f"cannot connect to {address}: {reason(error)}") from error
+            why = connect_reason(error, self._settings.security)
+            raise ConnectionFailed(f"cannot connect to {address}: {why}") from error
 
-    def _secure(self, sock: socket.socket, address: Address) -> socket.socket:
+    def _secure(self, sock: socket.socket, address: Address, limit: float) -> socket.socket:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return sock if self._settings.security.tls is None else self._start_tls(sock, address)
+            return sock if self._settings.security.tls is None else self._start_tls(sock, address, limit)
         except BaseException:
             sock.close()
             raise
 
-    def _start_tls(self, sock: socket.socket, address: Address) -> socket.socket:
+    def _start_tls(self, sock: socket.socket, address: Address, limit: float) -> socket.socket:
         import ssl
 
         if self._context is None:
             assert self._settings.security.tls is not None
             self._context = self._settings.security.tls.context()
         try:
-            return self._context.wrap_socket(sock, server_hostname=address.host)
+            secured = self._context.wrap_socket(sock, server_hostname=address.host, do_handshake_on_connect=False)
+            wait_for_peer(secured, limit, secured.do_handshake, address)
+            return secured
         except ssl.SSLCertVerificationError as error:
             raise AuthenticationFailed(
                 f"the certificate of {address} is not accepted: {error.verify_message}"
             ) from error
         except ssl.SSLError as error:
-            raise AuthenticationFailed(f"no TLS with {address}: {error.reason or error}") from error
+            raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
+
+    def _handshake(self, stream: _Stream, address: Address, login: Login | None) -> NodeSession:
+        steps = handshake(self._settings.client_id, address, login, controllers=self._settings.bootstrap.controllers)
+        frame = next(steps)
+        while True:
+            response = stream.exchange(frame)
+            try:
+                frame = steps.send(response)
+            except StopIteration as done:
+                session: NodeSession = done.value
+                return session
 
 
 def remaining(limit: float) -> float:
@@ -162,8 +187,8 @@ def _connect_tcp(address: Address, limit: float) -> socket.socket:
 class _Stream:
     """A blocking socket during the handshake. The limit is for all of it: a peer may send a byte at a time."""
 
-    def __init__(self, sock: socket.socket, frames: FrameReader, limit: float) -> None:
-        self._socket, self._frames, self._limit = sock, frames, limit
+    def __init__(self, sock: socket.socket, frames: FrameReader, limit: float, address: Address) -> None:
+        self._socket, self._frames, self._limit, self._address = sock, frames, limit, address
 
     def exchange(self, frame: bytes) -> bytes:
         """Send a frame and wait for the one that answers it."""
@@ -172,22 +197,9 @@ class _Stream:
         while True:
             if time.monotonic() >= self._limit:
                 raise TimeoutError
-            self._socket.settimeout(remaining(self._limit))
-            data = self._socket.recv(CHUNK)
+            data = wait_for_peer(self._socket, self._limit, lambda: self._socket.recv(CHUNK), self._address)
             if not data:
                 raise ConnectionResetError("the broker closed the connection")
             received = self._frames.feed(data)
             if received:
                 return received[0]
-
-
-def _handshake(stream: _Stream, client_id: str, address: Address, login: Login | None) -> NodeSession:
-    steps = handshake(client_id, address, login)
-    frame = next(steps)
-    while True:
-        response = stream.exchange(frame)
-        try:
-            frame = steps.send(response)
-        except StopIteration as done:
-            session: NodeSession = done.value
-            return session

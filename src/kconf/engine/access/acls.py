@@ -44,6 +44,11 @@ _ENOUGH: Mapping[int, frozenset[int]] = {
 }
 
 
+def implying(operation: Operation) -> frozenset[int]:
+    """The operations whose ALLOW is enough for this one."""
+    return _ENOUGH[operation]
+
+
 class _Entry(NamedTuple):
     host: str
     operation: int

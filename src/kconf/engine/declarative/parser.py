@@ -18,7 +18,7 @@ from kconf.configdef.units import NUMBERS, read_amount
 from kconf.engine.declarative.access import AccessReader
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic, Scope
 from kconf.engine.declarative.reader import Gathered
-from kconf.engine.policy.rules import Names
+from kconf.engine.policy.selectors import Names
 from kconf.model.resource import Resource, ResourceType
 from kconf.util.yaml_reader import InvalidNode, ParseError, ParseErrors, YamlNode
 
@@ -57,6 +57,7 @@ class _Reader(AccessReader):
     def __init__(self, file: str, gathered: Gathered, keys: KeysOf) -> None:
         super().__init__(file, gathered)
         self._keys_of = keys
+        self._selector: tuple[Scope, ...] | None = None
         self._keys: dict[ResourceType, ConfigDef] = {}
         self._raw: dict[tuple[ResourceType, str, str], str] = {}
 
@@ -66,7 +67,7 @@ class _Reader(AccessReader):
             return  # a file of comments declares nothing
         sections: dict[str, Callable[[YamlNode], None]] = {
             "version": self.version,
-            "selector": lambda node: self.gathered.selectors.extend(self.scopes(node, "selector")),
+            "selector": self.selector,
             "ignore": lambda node: self.gathered.ignored.extend(self.scopes(node, "ignore", keys=True)),
             "unmanaged": self.unmanaged,
             "topics": self.topics,
@@ -80,10 +81,27 @@ class _Reader(AccessReader):
         fields = self.attempt(partial(self.fields, root, tuple(sections), "a declaration")) or {}
         for name, node in fields.items():
             self.attempt(partial(sections[name], node))
+        if "selector" in fields and "topics" in fields:
+            self.check_inside(fields["selector"], fields["topics"])
 
     def version(self, node: YamlNode) -> None:
         if self.text(node, "version") != VERSION:
             self.report(node, "this kconf knows version 1 of the language only")
+
+    def selector(self, node: YamlNode) -> None:
+        self._selector = self.scopes(node, "selector")
+        self.gathered.selectors.extend(self._selector)
+
+    def check_inside(self, selector: YamlNode, topics: YamlNode) -> None:
+        """A file that says what it owns declares no topic of others."""
+        if self._selector is None or topics.id != "mapping":
+            return  # reported already
+        for name, key, _ in self.names(topics, "topics"):
+            if not any(each.covers(Resource.topic(name), (name,)) for each in self._selector):
+                place = self.place(selector)
+                self.report(
+                    key, f"the topic {name!r} is outside the selector of this file, {place}; declare it elsewhere"
+                )
 
     def unmanaged(self, node: YamlNode) -> None:
         """Keys that others manage, on any resource: the same as `ignore: [key:…]`."""

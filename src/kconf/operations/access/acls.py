@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import ConfigurationError
@@ -26,6 +26,22 @@ RESOURCE_TYPES: Final = {
 OPERATIONS: Final = {
     each.name.lower().replace("_", "-"): each for each in Operation if each not in (Operation.UNKNOWN, Operation.ANY)
 }
+_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+_CHECKED: Final[Mapping[AclType, tuple[Operation, ...]]] = {
+    AclType.TOPIC: (
+        *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER, Operation.DESCRIBE),
+        *_CONFIGS,
+    ),
+    AclType.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE, *_CONFIGS),
+    AclType.CLUSTER: (
+        *(Operation.CREATE, Operation.ALTER, Operation.DESCRIBE, Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE),
+        *_CONFIGS,
+    ),
+    AclType.TRANSACTIONAL_ID: (Operation.WRITE, Operation.DESCRIBE, Operation.TWO_PHASE_COMMIT),
+    AclType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
+    AclType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
+}
+"""The operations that Kafka checks, by type of resource (`AclEntry.supportedOperations`)."""
 _WORDS: Final = {each: word for word, each in RESOURCE_TYPES.items()}
 
 
@@ -48,6 +64,25 @@ def parse_resource_pattern(argument: str) -> tuple[AclType, str, PatternType]:
     return kind, name, PatternType.LITERAL
 
 
+def parse_named_resource(argument: str) -> tuple[AclType, str]:
+    """One resource and no pattern: `topic:NAME` or `cluster`."""
+    kind, name, pattern = parse_resource_pattern(argument)
+    if pattern is not PatternType.LITERAL or name == "*":
+        raise ConfigurationError(f"{argument!r} is a pattern; name one resource, such as topic:orders")
+    return kind, name
+
+
+def parse_operation(text: str, kind: AclType) -> Operation:
+    """One operation that Kafka checks for a type of resources."""
+    allowed = {word: each for word, each in OPERATIONS.items() if each in _CHECKED[kind]}
+    word = text.strip().lower().replace("_", "-")
+    if word not in allowed:
+        raise ConfigurationError(
+            f"{text!r} is not an operation of a {_WORDS[kind]} resource; its operations are {', '.join(allowed)}"
+        )
+    return allowed[word]
+
+
 def parse_operations(text: str) -> list[Operation]:
     names = [each.strip().lower().replace("_", "-") for each in text.split(",") if each.strip()]
     for each in names:
@@ -65,15 +100,30 @@ def parse_principal(text: str) -> str:
     return text
 
 
-def acl_fields(acl: AclBinding) -> dict[str, Any]:
+def operation_text(operation: Operation) -> str:
+    return operation.name.lower().replace("_", "-")
+
+
+def acl_text(acl: AclBinding) -> str:
+    """An ACL of a known principal in a few words: its operation, resource and host."""
+    host = "" if acl.host == "*" else f" from {acl.host}"
+    principal = f" for {acl.principal}" if acl.principal == "User:*" else ""
+    return f"{operation_text(acl.operation)} on {_resource_text(acl)}{principal}{host}"
+
+
+def _resource_text(acl: AclBinding) -> str:
     name = f"{acl.name}*" if acl.pattern is PatternType.PREFIXED else acl.name
     word = _WORDS.get(acl.resource_type, acl.resource_type.name.lower())
+    return word if acl.resource_type is AclType.CLUSTER else f"{word}:{name}"
+
+
+def acl_fields(acl: AclBinding) -> dict[str, Any]:
     return {
-        "resource": word if acl.resource_type is AclType.CLUSTER else f"{word}:{name}",
+        "resource": _resource_text(acl),
         "pattern": acl.pattern.name.lower(),
         "principal": acl.principal,
         "host": acl.host,
-        "operation": acl.operation.name.lower().replace("_", "-"),
+        "operation": operation_text(acl.operation),
         "permission": acl.permission.name.lower(),
     }
 
@@ -86,25 +136,34 @@ def find_acls(admin: SyncAdminClient, filters: Sequence[AclFilter]) -> list[AclB
     return list(dict.fromkeys(acl for each in filters for acl in admin.describe_acls(each)))
 
 
-def add_request(admin: SyncAdminClient, bindings: Sequence[AclBinding], *, confirm: bool) -> ChangeRequest:
+def matching_filter(wanted: AclFilter) -> AclFilter:
+    """As a filter, but a named resource is matched by prefixes and by `*`, too."""
+    if wanted.pattern is PatternType.LITERAL and wanted.name is not None:
+        return wanted._replace(pattern=PatternType.MATCH)
+    return wanted
+
+
+def add_request(
+    admin: SyncAdminClient, bindings: Sequence[AclBinding], reason: str | None, *, confirm: bool
+) -> ChangeRequest:
     present = set(find_acls(admin, [each.filter() for each in bindings]))
     changes = {each: _change(each, before=each in present, after=True) for each in bindings}
 
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
         new = {acl: change for acl, change in changes.items() if change.resource in resources and acl not in present}
-        failures = admin.create_acls(new).failures
+        failures = admin.create_acls(new, reason=reason).failures
         return {(change.resource, change.key): failures.get(acl) for acl, change in new.items()}
 
     plan = ChangePlan(list(changes.values()), {})
     return ChangeRequest("acl add", plan, send, _summary("add", plan), confirm, validates=False)
 
 
-def delete_request(admin: SyncAdminClient, bindings: Sequence[AclBinding]) -> ChangeRequest:
+def delete_request(admin: SyncAdminClient, bindings: Sequence[AclBinding], reason: str | None) -> ChangeRequest:
     changes = {each: _change(each, before=True, after=False) for each in bindings}
 
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
         some = {acl.filter(): change for acl, change in changes.items() if change.resource in resources}
-        failures = admin.delete_acls(some).failures
+        failures = admin.delete_acls(some, reason=reason).failures
         return {(change.resource, change.key): failures.get(each) for each, change in some.items()}
 
     plan = ChangePlan(list(changes.values()), {})

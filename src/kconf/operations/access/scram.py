@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kconf.configdef.sensitive import HIDDEN
-from kconf.errors import ApiError, ErrorCode
+from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import ChangePlan, PlannedChange
+from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS
 
 if TYPE_CHECKING:
     from kconf.errors import Results
@@ -30,24 +31,50 @@ class CredentialAdmin(Protocol):
     ) -> Results[str, tuple[CredentialInfo, ...]]: ...
 
     def alter_user_scram_credentials(
-        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
     ) -> Results[str, None]: ...
 
 
+class NewPassword(NamedTuple):
+    """What to set. Without mechanisms or iterations the user keeps those it has.
+
+    A new user gets all mechanisms, and a new credential the fewest iterations that Kafka accepts.
+    """
+
+    user: str
+    password: str
+    mechanisms: Sequence[Mechanism] = ()
+    iterations: int | None = None
+
+
 def set_request(
-    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], password: str, iterations: int
-) -> ChangeRequest:
-    """The password stays here: only what is derived from it is sent."""
+    credentials: CredentialAdmin, new: NewPassword, reason: str | None = None
+) -> tuple[ChangeRequest, list[Mechanism]]:
+    """The request, and the mechanisms for which the old password stays valid.
+
+    The password stays here: only what is derived from it is sent.
+    """
     from kconf.client.calls.scram import scram_upsertion
 
-    alterations = [scram_upsertion(user, each, password, iterations=iterations) for each in mechanisms]
-    present = _iterations(credentials, user)
-    changes = [_change(user, each, present, iterations=iterations) for each in mechanisms]
-    plan = ChangePlan(changes, {})
-    return _request("scram set", credentials, plan, alterations, f"set the password of {user}")
+    if new.iterations is not None and not MIN_ITERATIONS <= new.iterations <= MAX_ITERATIONS:
+        raise ConfigurationError(f"--iterations takes {MIN_ITERATIONS} to {MAX_ITERATIONS}, not {new.iterations}")
+    present = _iterations(credentials, new.user)
+    counts = {
+        each: new.iterations if new.iterations is not None else present.get(each, MIN_ITERATIONS)
+        for each in new.mechanisms or present or MECHANISMS.values()
+    }
+    alterations = [scram_upsertion(new.user, each, new.password, iterations=count) for each, count in counts.items()]
+    plan = ChangePlan([_change(new.user, each, present, iterations=count) for each, count in counts.items()], {})
+    request = _request("scram set", credentials, plan, alterations, f"set the password of {new.user}", reason)
+    return request, [each for each in present if each not in counts]
 
 
-def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism]) -> ChangeRequest:
+def delete_request(
+    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], reason: str | None = None
+) -> ChangeRequest:
     """Without mechanisms, all credentials of the user."""
     present = _iterations(credentials, user)
     named = list(mechanisms) or list(present)
@@ -55,14 +82,19 @@ def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence
     if any(each not in present for each in named) or not named:
         plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
     alterations = [UserScramCredentialDeletion(user, each) for each in named]
-    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}")
+    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}", reason)
 
 
 def _request(
-    command: str, credentials: CredentialAdmin, plan: ChangePlan, alterations: Alterations, summary: str
+    command: str,
+    credentials: CredentialAdmin,
+    plan: ChangePlan,
+    alterations: Alterations,
+    summary: str,
+    reason: str | None,
 ) -> ChangeRequest:
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
-        failures = credentials.alter_user_scram_credentials(alterations).failures
+        failures = credentials.alter_user_scram_credentials(alterations, reason=reason).failures
         return {each: failures.get(each.name) for each in resources}
 
     return ChangeRequest(command, plan, send, summary, confirm=False, validates=False)

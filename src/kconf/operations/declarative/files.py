@@ -25,7 +25,8 @@ def load_declared(paths: Sequence[str], context: Context) -> Declared:
 
     found = [each for path in paths for each in _files(path)]
     with gc_paused():
-        declared = read_declared(((path, _text(path)) for path in dict.fromkeys(found)), keys_for)
+        once = {os.path.realpath(path): path for path in reversed(found)}  # by the name that was given first
+        declared = read_declared(((path, _text(path)) for path in reversed(once.values())), keys_for)
     return replace(declared, ignored=(*declared.ignored, *ignored_by(context)))
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
 BOTH: Final = "journal+lake"
+METADATA_LOG: Final = "metadata-log"
 SNAPSHOT_ORIGIN: Final = "snapshot"
+LOG_ORIGIN: Final = "log"
 _NEVER: Final = 2**63
 _MAX_STEP: Final = 60_000  # milliseconds; smaller steps of a clock need no note
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,10 +52,15 @@ class HistoryEntry(NamedTuple):
     outcome: str = "done"
     not_before: int | None = None
     read_since: int | None = None
+    answered: int | None = None  # in a client's journal: when the response came
 
     @property
     def is_snapshot(self) -> bool:
         return self.origin == SNAPSHOT_ORIGIN
+
+    @property
+    def is_from_log(self) -> bool:
+        return self.origin == LOG_ORIGIN
 
     @property
     def known_at(self) -> int | None:
@@ -145,6 +152,29 @@ def _read(
     return None if target.context.lake is None else _from_lake(target.context.lake, cluster)
 
 
+def read_metadata_log(directory: str, scopes: Sequence[Scope], since: int = 0) -> RecordedHistory:
+    """The changes in the metadata directory of a controller, read offline."""
+    from kconf.client.kraft.follower import LogChanges
+    from kconf.client.kraft.metadata_directory import MetadataDirectory
+    from kconf.client.kraft.revisions import gap_revision
+
+    log = MetadataDirectory(directory)
+    entries: list[HistoryEntry] = []
+    notes: list[str] = []
+    for event in log.events():
+        if isinstance(event, LogChanges):
+            entries += [each for revision in event.revisions for each in entries_of(revision)]
+        else:
+            notes.append(f"the log begins at offset {event.end}; what was set by then has no time and no author")
+            entries += entries_of(gap_revision(event))
+    notes.append(
+        f"the log ends at offset {log.end}; its last records may not have been committed: a single controller's files "
+        "do not tell"
+    )
+    entries = [each for each in entries if each.time >= since and is_covered(each, scopes)]
+    return RecordedHistory(METADATA_LOG, log.cluster or "", entries, notes)
+
+
 def is_covered(entry: HistoryEntry, scopes: Sequence[Scope]) -> bool:
     return in_scope(scopes, entry.change.resource, entry.change.key)
 
@@ -215,7 +245,9 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
     if unknown:
         what = "change was" if len(unknown) == 1 else "changes were"
         notes.append(f"{len(unknown)} {what} begun, and nobody saw the end: they may have been made or not")
-    entries = sorted([*done, *unknown], key=lambda each: (each.revision, each.line))
+    from kconf.operations.history.log_authors import with_authors
+
+    entries = with_authors(sorted([*done, *unknown], key=lambda each: (each.time, each.revision, each.line)))
     return RecordedHistory(JOURNAL, cluster, entries, notes)
 
 
@@ -225,7 +257,8 @@ def _entry(line: dict[str, Any]) -> HistoryEntry:
     change = read_change(line)
     caller = read_caller(line)
     more = line.get("os_user"), line.get("outcome", "done")
-    return HistoryEntry(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
+    entry = HistoryEntry(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
+    return entry._replace(answered=line.get("answered"))
 
 
 def _from_lake(uri: str, cluster: str) -> RecordedHistory:

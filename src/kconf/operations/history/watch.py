@@ -1,4 +1,4 @@
-"""Changes as they happen: from the feed of a kconf server, or by polling any other cluster."""
+"""Changes as they happen: from the feed of a kconf server, from a metadata log, or by polling any other cluster."""
 
 from __future__ import annotations
 
@@ -34,6 +34,16 @@ def watch_feed(admin: SyncAdminClient, scopes: Sequence[Scope], started: Callabl
     with admin.watch_changes(about=types_of(scopes)) as watch:
         started()
         for revision in watch:
+            yield from (each for each in entries_of(revision) if is_covered(each, scopes))
+
+
+def watch_log(
+    target: Target, cluster: str | None, scopes: Sequence[Scope], started: Callable[[], None]
+) -> Iterator[HistoryEntry]:
+    """The changes in the metadata log of a KRaft cluster. `started` is called once the position is known."""
+    with target.open_controllers() as controllers, controllers.follow(cluster=cluster) as log:
+        started()
+        for revision in log:
             yield from (each for each in entries_of(revision) if is_covered(each, scopes))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.errors import ConfigurationError
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from kconf.util.mistakes import Mistakes
 from kconf.util.yaml_reader import YamlNode, compose
 from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
 
@@ -41,17 +42,19 @@ ReadText = Callable[[], str]
 
 
 def read_quotas(path: str, kind: str | None, stdin: ReadText | None = None) -> list[QuotaFileRow]:
-    """All rows, or ConfigurationError with the first line that is wrong."""
-    text = _text(path, stdin)
+    """All rows, or ConfigurationError with every line that is wrong."""
+    text, mistakes = _text(path, stdin), Mistakes()
     rows: Iterable[tuple[int, Mapping[str, str | None]]]
     is_csv = file_kind(path, kind) == "csv"
-    rows = _csv_rows(path, text, (*WHO, *KEYS)) if is_csv else _yaml_rows(path, text)
+    rows = _csv_rows(path, text, (*WHO, *KEYS), mistakes) if is_csv else _yaml_rows(path, text, mistakes)
     found: dict[QuotaEntity, QuotaFileRow] = {}
     for line, cells in rows:
-        row = _row(path, line, cells)
-        if row.entity in found:
-            raise ConfigurationError(f"{path} lines {found[row.entity].line} and {line} are about the same entity")
-        found[row.entity] = row
+        with mistakes.collected():
+            row = _row(path, line, cells)
+            first = found.setdefault(row.entity, row)
+            if first is not row:
+                raise ConfigurationError(f"{path} lines {first.line} and {line} are about the same entity")
+    mistakes.raise_all()
     if not found:
         raise ConfigurationError(f"there are no quotas in {path}")
     return list(found.values())
@@ -107,59 +110,79 @@ def _text(path: str, stdin: ReadText | None) -> str:
         raise ConfigurationError(f"{path} cannot be read: {reason}") from None
 
 
-def read_pairs(path: str, stdin: ReadText | None = None) -> Iterator[tuple[str, str]]:
+def read_pairs(path: str, stdin: ReadText | None = None) -> list[tuple[str, str]]:
     """Users with client ids from a CSV file, one of which may be empty."""
-    for line, row in _csv_rows(path, _text(path, stdin), ("user", "client-id")):
+    mistakes, found = Mistakes(), []
+    for line, row in _csv_rows(path, _text(path, stdin), ("user", "client-id"), mistakes):
         user, client_id = row.get("user", ""), row.get("client-id", "")
         if not user and not client_id:
-            raise ConfigurationError(f"{path} line {line} names neither a user nor a client id")
-        yield user, client_id
+            mistakes.add(f"{path} line {line} names neither a user nor a client id")
+        found.append((user, client_id))
+    mistakes.raise_all()
+    return found
 
 
-def _csv_rows(path: str, text: str, columns: Collection[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _csv_rows(
+    path: str, text: str, columns: Collection[str], mistakes: Mistakes
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The cells of each line, with its number. The first line names the columns."""
     import csv
     from io import StringIO
 
     lines = csv.reader(StringIO(text, newline=""), strict=True)
-    try:
-        header = [each.strip() for each in next(lines, [])]
-        _check_header(path, header, columns)
-        for cells in lines:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                counts = f"{len(cells)} cells, and the first line {len(header)}"
-                raise ConfigurationError(f"{path} line {lines.line_num} has {counts}")
+    header: list[str] | None = None
+    while True:
+        try:
+            cells = next(lines, None)
+        except csv.Error as error:
+            mistakes.add(f"{path} line {lines.line_num} is no CSV: {error}")
+            continue
+        if header is None:
+            mistakes.raise_all()
+            header = [each.strip() for each in cells or []]
+            _check_header(path, header, columns)
+        elif cells is None:
+            return
+        elif cells and len(cells) != len(header):
+            counts = f"{len(cells)} cells, and the first line {len(header)}"
+            mistakes.add(f"{path} line {lines.line_num} has {counts}")
+        elif cells:
             yield lines.line_num, dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise ConfigurationError(f"{path} line {lines.line_num} is no CSV: {error}") from None
 
 
 def _check_header(path: str, header: Sequence[str], columns: Collection[str]) -> None:
+    """Without its columns no line of a file can be read, so that their mistakes are the only ones."""
     if not header:
         raise ConfigurationError(f"{path} is empty; its first line names the columns")
-    for each in header:
+    mistakes = Mistakes()
+    for each in dict.fromkeys(header):
         if each not in columns:
-            raise ConfigurationError(f"{path} line 1: there is no column {each!r}; columns are {', '.join(columns)}")
-        if header.count(each) > 1:
-            raise ConfigurationError(f"{path} line 1 has the column {each!r} twice")
+            mistakes.add(f"{path} line 1: there is no column {each!r}; columns are {', '.join(columns)}")
+        elif header.count(each) > 1:
+            mistakes.add(f"{path} line 1 has the column {each!r} twice")
+    mistakes.raise_all()
 
 
-def _yaml_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, str | None]]]:
+def _yaml_rows(path: str, text: str, mistakes: Mistakes) -> Iterator[tuple[int, dict[str, str | None]]]:
     """Values as they are written, so that a user called 007 keeps the name; None: no value."""
     root = compose(text, path)
     top = _pairs(path, root) if root is not None else {}
     if set(top) != {"quotas"} or top["quotas"].id != "sequence":
         raise ConfigurationError(f"{path} must hold a list under `quotas:`, and nothing else")
     for node in top["quotas"].value:
-        cells, line = _pairs(path, node), node.start_mark.line + 1
-        limits = cells.pop("limits", None)
-        for name in cells:
-            if name not in WHO:
-                raise ConfigurationError(f"{path} line {line}: {name!r} is not one of {', '.join(WHO)}, limits")
-        whole = {**cells, **(_pairs(path, limits) if limits is not None else {})}
-        yield line, {key: _scalar(path, each) for key, each in whole.items()}
+        with mistakes.collected():
+            yield node.start_mark.line + 1, _yaml_cells(path, node)
+
+
+def _yaml_cells(path: str, node: YamlNode) -> dict[str, str | None]:
+    cells = _pairs(path, node)
+    limits = cells.pop("limits", None)
+    for name in cells:
+        if name not in WHO:
+            place = f"{path} line {node.start_mark.line + 1}"
+            raise ConfigurationError(f"{place}: {name!r} is not one of {', '.join(WHO)}, limits")
+    whole = {**cells, **(_pairs(path, limits) if limits is not None else {})}
+    return {key: _scalar(path, each) for key, each in whole.items()}
 
 
 def _pairs(path: str, node: YamlNode) -> dict[str, YamlNode]:

@@ -28,6 +28,7 @@ class Primitive(NamedTuple):
 
 I8: Final = Primitive("i8", "b", 1)
 I16: Final = Primitive("i16", "h", 2)
+U16: Final = Primitive("u16", "H", 2)
 I32: Final = Primitive("i32", "i", 4)
 I64: Final = Primitive("i64", "q", 8)
 F64: Final = Primitive("f64", "d", 8)

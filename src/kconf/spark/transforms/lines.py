@@ -47,7 +47,13 @@ def read(lines: DataFrame) -> DataFrame:
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
     hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
     read = read.withColumn("host", hands)
-    return read.withColumn("time", F.timestamp_millis("time")).drop("_corrupt", "format", "os_user", "outcome")
+    return read.withColumn("time", F.timestamp_millis("time")).drop(
+        "_corrupt", "format", "os_user", "outcome", "answered"
+    )
+
+
+_SEALED = r"^hmac:|^(iterations=[0-9]+ )?log:[0-9]+$"
+"""A keyed hash, or the offset in a metadata log at which a secret was set."""
 
 
 def _unsealed() -> Column:
@@ -57,7 +63,7 @@ def _unsealed() -> Column:
         *(F.nullif(key.endswith(each), F.lit(False)) for each in _SECRETS), F.lit(False)
     )
     secret = F.col("sensitive") | key.isin(*_SECRETS) | behind_listener
-    shown = [F.col(name).isNotNull() & ~F.col(name).startswith("hmac:") for name in ("before", "after")]
+    shown = [F.col(name).isNotNull() & ~F.col(name).rlike(_SEALED) for name in ("before", "after")]
     return secret & (shown[0] | shown[1])
 
 

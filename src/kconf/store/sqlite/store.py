@@ -128,7 +128,7 @@ class SqliteStore(SingleServerMixin):
             self._file.check_all()
         return self._file.problem
 
-    def housekeep(self) -> bool:
+    def housekeep(self, *, notification_retention: float) -> bool:
         with self._errors():
             self._file.check_all()
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kconf.errors import JournalTrimmed
@@ -27,12 +27,14 @@ _MAX_DELETED: Final = 2000  # znodes per call
 class JournalEntry(NamedTuple):
     """One znode of the journal: the revisions of a commit, and its unique id.
 
+    `notified` is how many notifications the commit created in each directory; None: it does not say.
     `step` is the last revision, up to these, with an earlier time than the one before it: 0 if there is none. From
     there on times do not decrease.
     """
 
     commit_id: str
     revisions: Sequence[Revision]
+    notified: Mapping[str, int] | None = None
     step: int = 0
 
 
@@ -40,14 +42,15 @@ def journal_path(first: int) -> str:
     return f"{JOURNAL}/c_{first:012d}"
 
 
-def write_entry(commit_id: str, records: Sequence[object], step: int = 0) -> bytes:
-    return to_json({"commit": commit_id, "revisions": records, **({"step": step} if step else {})}).encode()
+def write_entry(commit_id: str, records: Sequence[object], notified: Mapping[str, int], step: int = 0) -> bytes:
+    stepped = {"step": step} if step else {}
+    return to_json({"commit": commit_id, "revisions": records, "notified": notified, **stepped}).encode()
 
 
 def read_entry(first: int, data: bytes) -> JournalEntry:
     facts = json.loads(data)
     revisions = [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])]
-    return JournalEntry(facts["commit"], revisions, facts.get("step", 0))
+    return JournalEntry(facts["commit"], revisions, facts.get("notified"), facts.get("step", 0))
 
 
 class ZookeeperJournal:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ class FakeClient:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     client = FakeClient()
 
-    def connected(properties: Any, bootstrap: str) -> FakeClient:
+    def connected(properties: Any, bootstrap: str, journal: None) -> FakeClient:
         assert bootstrap == "h:1"
         return client
 
@@ -114,15 +115,39 @@ rules:
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 1
     told = capsys.readouterr()
-    assert told.out.splitlines() == [
-        "topic:orders: error: retention.ms is 5, and must be at least 6 (rule long)",
-        "topic:orders: warn: segment.ms must be set at topic:orders (rule own)",
-        "topic:orders: error: replication_factor is 2, and must be at least 3 (rule copies)",
-        "brokers: error: log.retention.ms must not be set at brokers (rule broker)",
-        "group:g: error: consumer.session.timeout.ms is 5, and must be at most 4ms (rule group)",
+    assert [line.split(None, 2) for line in told.out.splitlines()] == [
+        ["RESOURCE", "SEVERITY", "FINDING"],
+        ["topic:orders", "error", "retention.ms is 5, and must be at least 6 (rule long)"],
+        ["topic:orders", "warn", "segment.ms must be set at topic:orders (rule own)"],
+        ["topic:orders", "error", "replication_factor is 2, and must be at least 3 (rule copies)"],
+        ["brokers", "error", "log.retention.ms must not be set at brokers (rule broker)"],
+        ["group:g", "error", "consumer.session.timeout.ms is 5, and must be at most 4ms (rule group)"],
+    ]
+    assert told.err.splitlines() == [
+        "topic:hidden: not yours",
         "4 resources judged by 5 rules: 4 errors, 1 warning",
     ]
-    assert told.err == "topic:hidden: cannot be read: not yours\n"
+
+
+def test_several_contexts_are_judged_and_json_has_the_counts(
+    tmp_path: Path, cluster: FakeClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "version: 1\ncontexts:\n  a: {bootstrap: h:1}\n  b: {bootstrap: h:1}\n  other: {bootstrap: x:1}\n"
+    )
+    (tmp_path / "config.yaml").chmod(0o600)
+    monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "config.yaml"))
+    (tmp_path / "p").write_text(
+        "rules: [{id: group, selector: group, key: consumer.session.timeout.ms, condition: {max: 4ms}}]"
+    )
+
+    assert run("test", str(tmp_path / "p"), "-C", "?", "-o", "json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["judged"], told["errors"], told["warnings"], told["rules"]) == (2, 2, 0, 1)
+    assert [(e["context"], e["resource"], e["severity"], e["rule"], e["key"]) for e in told["items"]] == [
+        ("a", "group:g", "error", "group", "consumer.session.timeout.ms"),
+        ("b", "group:g", "error", "group", "consumer.session.timeout.ms"),
+    ]
 
 
 def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read(
@@ -133,7 +158,7 @@ def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read
     )
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "2 resources judged by 1 rule: 0 errors, 1 warning"
+    assert capsys.readouterr().err.splitlines()[-1] == "2 resources judged by 1 rule: 0 errors, 1 warning"
 
 
 def test_a_cluster_that_cannot_list_groups_says_so(
@@ -145,4 +170,7 @@ def test_a_cluster_that_cannot_list_groups_says_so(
     )
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
-    assert capsys.readouterr().err == "this cluster cannot list group resources; they were not judged\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "h:1 cannot list group resources; they were not judged",
+        "0 resources judged by 1 rule: 0 errors, 0 warnings",
+    ]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kconf.cli.commands import describe
+from kconf.cli.commands.lake import queries
+from kconf.cli.common.history_output import history_columns
+from kconf.cli.common.plan_output import plan_columns
 from kconf.cli.output.tables import table, text_width
+from kconf.configdef.lookup import keys_for
+from kconf.model.resource import ResourceType
 
 
 def test_columns_are_aligned_by_what_a_terminal_shows() -> None:
@@ -59,3 +65,64 @@ def test_a_last_column_of_sentences_stands_below_its_row_where_names_would_be_br
     ]
     assert table(headings, rows, width=120)[0].endswith("REASON")
     assert all(len(line) <= 40 for line in table(headings, rows, width=40)[3:] if line.startswith("    "))
+
+
+def test_columns_give_way_to_keys_and_times_and_stand_below_their_rows() -> None:
+    headings = ["TIME", "RESOURCE", "KEY", "BEFORE", "AFTER", "WHO"]
+    rows = [["2026-11-15 12:36:33", "topic:payments.card", "min.insync.replicas", "(unset)", "2", "User:ANONYMOUS"]]
+
+    assert table(headings, rows, width=64, whole=[0, 2]) == [
+        "TIME                 RESOURCE             KEY",
+        "2026-11-15 12:36:33  topic:payments.card  min.insync.replicas",
+        "    before: (unset)  after: 2  who: User:ANONYMOUS",
+    ]
+
+
+def test_a_key_for_which_there_is_no_room_beside_others_has_a_line_of_its_own() -> None:
+    key = "transaction.remove.expired.transaction.cleanup.interval.ms"
+    rows = [["topic:orders", key, "2026-11-15 12:36:33"]]
+
+    assert table(["RESOURCE", "KEY", "SINCE"], rows, width=80, whole=[1, 2]) == [
+        "resource  topic:orders",
+        f"key       {key}",
+        "since     2026-11-15 12:36:33",
+    ]
+
+
+def test_a_list_goes_on_below_between_its_items() -> None:
+    value = "log.retention.ms,log.retention.minutes,log.retention.hours"
+
+    assert table(["VALUE"], [[value]], width=50) == [
+        "VALUE",
+        "log.retention.ms,log.retention.minutes,",
+        "log.retention.hours",
+    ]
+
+
+KEYS = sorted(key for kind in ResourceType for key in keys_for(kind) if len(key) <= 68)
+SHOWN = st.sampled_from(["", "7d", "(unset)", "6 partitions, 1 replica", "User:ANONYMOUS", "topic:payments.refunds"])
+
+
+@given(
+    st.lists(st.tuples(SHOWN, st.sampled_from(KEYS), SHOWN, SHOWN, SHOWN, SHOWN), min_size=1, max_size=4),
+    st.sets(st.integers(0, 5)),
+    st.integers(80, 200),
+)
+def test_no_key_and_no_time_is_broken_at_80_columns(rows: list[tuple[str, ...]], times: set[int], width: int) -> None:
+    """In any of the tables: any column may be one of times, and the key has any place."""
+    time = "2026-11-15 12:36:33"
+    cells = [[time if number in times - {1} else cell for number, cell in enumerate(row)] for row in rows]
+    whole = {1, *times}
+
+    lines = table(["RESOURCE", "KEY", "OLD", "NEW", "WHO", "OUTCOME"], cells, width=width, whole=whole)
+
+    assert all(text_width(line) <= width for line in lines)
+    text = "\n".join(lines)
+    assert all(text.count(row[1]) > 0 for row in cells)
+    assert text.count(time) == sum(row.count(time) for row in cells)
+
+
+def test_the_columns_of_keys_and_times_of_all_commands_are_whole() -> None:
+    columns = [*history_columns(), *plan_columns(), *describe._COLUMNS, *queries._WHERE, queries.time("since")]
+
+    assert [each.name for each in columns if each.is_whole] == ["time", "key", "key", "key", "key", "since"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.client.contexts.file import read_contexts, with_context, with_current
+from kconf.client.contexts.file import read_contexts, with_context, with_current, without_context
 from kconf.errors import ConfigurationError
 
 
@@ -38,3 +38,30 @@ def test_a_context_is_added_and_used_and_comments_stay(text: str) -> None:
     assert (after.current, after.named("new").bootstrap) == ("new", "z:9")
     assert {**after.contexts} == {**before.contexts, "new": after.named("new")}
     assert [line for line in text.splitlines() if "#" in line and line.partition("#")[2] not in edited] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("# all\ncurrent: a\ncontexts:\n  a:\n    bootstrap: x:1\n  # next\n  b: {bootstrap: y:1}\n", ["b"]),
+        ("contexts:\n  b: {bootstrap: y:1}  # mine\n  a: {bootstrap: x:1}\ncurrent: b", ["b"]),
+        ("version: 1\ncontexts:\n  a:\n    bootstrap: x:1\ncurrent: a\n", []),
+        (
+            "contexts:\n    a:\n        bootstrap: x:1\n        password_command: |\n            pass show x\n# end\n",
+            [],
+        ),
+    ],
+)
+def test_a_context_is_removed_and_the_rest_stays(text: str, left: list[str]) -> None:
+    before = read_contexts(text.encode(), "config.yaml")
+    edited = without_context(text, "a")
+    after = read_contexts(edited.encode(), "config.yaml")
+
+    assert list(after.contexts) == left
+    assert after.current == (None if before.current == "a" else before.current)
+    assert [line for line in text.splitlines() if "#" in line and line.partition("#")[2] not in edited] == []
+
+
+def test_a_context_that_stands_in_braces_is_not_removed() -> None:
+    with pytest.raises(ConfigurationError, match="stand in braces"):
+        without_context("contexts: {a: {bootstrap: x:1}, b: {bootstrap: y:1}}", "a")

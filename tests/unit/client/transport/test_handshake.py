@@ -10,6 +10,7 @@ from kconf import AuthenticationFailed, Plain, UnsupportedSaslMechanism
 from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address
 from kconf.client.transport.handshake import Login, NodeSession, handshake
+from kconf.errors import MismatchedEndpointType
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_header
 from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -55,6 +56,19 @@ def test_an_older_broker_is_asked_in_its_own_version(named: dict[int, tuple[int,
 
     assert version_of(again) == then
     assert ends(steps, frame("ApiVersions", then, 0, versions(KAFKA_20))).node.versions == KAFKA_20
+
+
+def test_the_port_of_a_controller_is_named_as_one() -> None:
+    """The keys are those of a controller of Kafka 4.3.1, as far as they matter."""
+    response = frame("ApiVersions", 4, 0, versions({18: (0, 4), 32: (1, 4), 52: (0, 2), 62: (0, 4)}))
+    steps = handshake("me", HOME, None)
+    next(steps)
+
+    with pytest.raises(MismatchedEndpointType, match="home:9092 is the port of a KRaft controller"):
+        steps.send(response)
+    steps = handshake("me", HOME, None, controllers=True)
+    next(steps)
+    assert 62 in ends(steps, response).node.versions
 
 
 def test_a_login_is_a_handshake_and_tokens() -> None:

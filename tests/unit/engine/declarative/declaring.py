@@ -29,8 +29,9 @@ def keys(kind: ResourceType) -> ConfigDef:
     return KEYS.get(kind, {})
 
 
-def declared(text: str) -> Declared:
-    return read_declared([("f.yaml", text)], keys)
+def declared(text: str, own: str = "") -> Declared:
+    """`own` is a second file, such as one with the selector."""
+    return read_declared([("f.yaml", text), ("own.yaml", own)], keys)
 
 
 def shape(partitions: int = 1, replication: int = 1, *, internal: bool = False) -> TopicShape:

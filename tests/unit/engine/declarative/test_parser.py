@@ -127,6 +127,32 @@ def test_what_is_declared_twice_names_both_places() -> None:
     assert str(refused.value) == "b.yaml:2:3: the topic 'orders' is declared at a.yaml:1:10 already"
 
 
+def test_a_file_declares_no_topic_outside_its_own_selector() -> None:
+    text = "selector: [topic:orders.*, quota]\ntopics:\n  orders.eu: {}\n  payments: {}\n"
+
+    with pytest.raises(ParseErrors) as refused:
+        read_declared([("team.yaml", text)], keys)
+
+    assert str(refused.value) == (
+        "team.yaml:4:3: the topic 'payments' is outside the selector of this file, team.yaml:1:11; declare it elsewhere"
+    )
+
+
+def test_a_file_without_a_selector_may_declare_what_another_files_selector_does_not_cover() -> None:
+    files = [("own.yaml", "selector: [topic:orders.*]\n"), ("topics.yaml", "topics: {payments: }\n")]
+
+    assert set(read_declared(files, keys).topics) == {"payments"}
+
+
+def test_two_owners_may_not_declare_the_same_topic() -> None:
+    team = "selector: [topic:orders.*]\ntopics:\n  orders.eu: {}\n"
+
+    with pytest.raises(ParseErrors) as refused:
+        read_declared([("one.yaml", team), ("two.yaml", team)], keys)
+
+    assert str(refused.value) == "two.yaml:3:3: the topic 'orders.eu' is declared at one.yaml:3:3 already"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -42,8 +42,8 @@ acls: [{principal: User:alice, resource: topic:orders, operations: READ}]
 """
 
 
-def gone(text: str, *words: str, reading: ClusterState = READING) -> list[tuple[str, str]]:
-    removed = pruned(declared(text), reading, keys, Prune(words, operators=("me",))).found
+def gone(text: str, *words: str, reading: ClusterState = READING, own: str = "") -> list[tuple[str, str]]:
+    removed = pruned(declared(text, own), reading, keys, Prune(words, operators=("me",))).found
     assert all(each.pruned and each.after is None for each in removed)
     return [(str(each.resource), each.key) for each in removed]
 
@@ -62,7 +62,7 @@ def test_inside_a_selector_overrides_go_that_mean_something() -> None:
 
 
 def test_what_is_outside_the_selector_stays_also_where_a_file_names_it() -> None:
-    assert gone("selector: [topic:other]\n" + NAMED) == [("topic:other", "tags")]
+    assert gone(NAMED, own="selector: [topic:other]") == [("topic:other", "tags")]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
     assert removed.notes == ["broker:1 ssl.key.password: a secret that no file names; it is left alone"]
 
 
-def drifting(text: str, reading: ClusterState = READING) -> list[tuple[str, str]]:
-    found = undeclared(declared(text), reading, keys)
+def drifting(text: str, reading: ClusterState = READING, own: str = "") -> list[tuple[str, str]]:
+    found = undeclared(declared(text, own), reading, keys)
     assert all(each.op == "undeclared" and not each.pruned and each.new == each.old for each in found)
     return [(str(each.resource), each.key) for each in found]
 
@@ -115,7 +115,7 @@ def test_what_is_set_and_named_by_no_file_is_drift_on_declared_resources() -> No
 
 
 def test_a_declared_resource_outside_the_selector_drifts_too() -> None:
-    assert drifting("selector: [topic:other]\n" + NAMED) == [
+    assert drifting(NAMED, own="selector: [topic:other]") == [
         ("topic:orders", "tags"),
         ("topic:other", "tags"),
         ('quota:{"user":"alice"}', "consumer_byte_rate"),

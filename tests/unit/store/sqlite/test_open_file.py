@@ -73,7 +73,7 @@ def test_a_file_that_has_lost_its_name_takes_no_changes(
         with pytest.raises(StoreLost, match=r"kconf\.db was deleted, moved or replaced while the store was open"):
             commit(store, put(ORDERS, "a", "2"))
     with pytest.raises(StoreLost):
-        store.housekeep()
+        store.housekeep(notification_retention=1.0)
     with pytest.raises(StoreLost):
         store.append_attempts([])
 

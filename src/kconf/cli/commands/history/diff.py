@@ -19,6 +19,7 @@ from kconf.cli.common.history_output import (
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import TIME_HELP
 from kconf.errors import ConfigurationError
 from kconf.operations.history.sources import FEED
 from kconf.operations.scopes import parse_scopes
@@ -47,7 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_history(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")
-    parser.add_argument("--from", dest="begin", metavar="TIME", help="the time to compare with")
+    parser.add_argument("--from", dest="begin", metavar="TIME", help=f"compare with this time: {TIME_HELP}")
     parser.add_argument("--to", dest="end", metavar="TIME", help="up to then (default: now)")
     add_files(parser, required=False)
     add_target(parser)
@@ -93,7 +94,7 @@ def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
         raise ConfigurationError("--from is after --to")
     with cluster.open() as admin:
         history = read_history(cluster, admin, parse_scopes(options.selectors, "diff"), which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     if history.is_complete:
         _by_journal(result, history, Moment(begin), None if end is None else Moment(end))
@@ -130,6 +131,7 @@ def _by_record(
     result.notes += [unreadable_note(each) for each in found.unread]
     result.notes += [*unknown_notes(found.unknown, begin), *secret_notes(found.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*found.unknown, *found.unreadable)]
+    result.facts["uncertain"] = list(dict.fromkeys(name_text(name) for name, _, _ in found.gaps))
 
 
 def _recorded_item(difference: RecordedDifference) -> Item:

@@ -12,7 +12,6 @@ from kconf.cli.common.history_output import (
     author_cell,
     history_columns,
     history_item,
-    iso,
     milliseconds,
     names_of,
     value_of,
@@ -21,6 +20,8 @@ from kconf.cli.common.history_output import (
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import CommandResult, Item, ResultColumn
+from kconf.cli.output.timestamps import TIME_HELP
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from kconf.operations.history.sources import RecordedHistory
@@ -31,8 +32,11 @@ examples:
   kconf history
   kconf history topic:orders --since 2d
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
+  kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
-On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context.
+On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
+log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
+that nobody followed.
 """,
     "blame": """\
 examples:
@@ -53,10 +57,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES["history"],
     )
     add_history(history)
-    history.add_argument("--since", metavar="TIME", help="from then on: 2026-11-15, 2026-11-15T09:30, 09:30, 2h")
+    history.add_argument("--since", metavar="TIME", help=f"from then on: {TIME_HELP}")
     history.add_argument("--until", metavar="TIME", help="up to then")
     history.add_argument("--key", metavar="KEY", help="of one key only")
     history.add_argument("--last", metavar="N", type=int, help="only the last so many")
+    history.add_argument(
+        "--metadata-log", metavar="DIR", help="read a controller's metadata directory (__cluster_metadata-0) instead"
+    )
     add_target(history)
     history.set_defaults(run=command("history", run_history))
     blame = commands.add_parser(
@@ -110,7 +117,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         result.add(
             **names_of(each.change),
             value=value_of(each.change, each.value if each.is_set else None),
-            time=None if last is None else iso(last.time),
+            time=None if last is None else iso_time(last.time),
             revision=None if last is None else last.revision,
             principal=None if last is None else last.caller.principal,
             os_user=None if last is None else last.os_user,
@@ -131,11 +138,16 @@ def _recorded_author(item: Item) -> str:
 
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
-    from kconf.operations.history.sources import read_history
+    from kconf.operations.history.sources import read_history, read_metadata_log
     from kconf.operations.scopes import parse_scopes
 
-    cluster = target(options)
     scopes = parse_scopes(options.selectors, command)
+    if getattr(options, "metadata_log", None) is not None:
+        history = read_metadata_log(options.metadata_log, scopes, since)
+        result.facts.update(context=None, cluster=history.cluster, source=history.source)
+        result.notes += history.notes
+        return history
+    cluster = target(options)
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source, since=since)
     result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)

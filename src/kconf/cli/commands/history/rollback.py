@@ -10,7 +10,9 @@ from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.history_output import add_history, milliseconds
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
+from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
+from kconf.cli.output.timestamps import TIME_HELP, is_epoch
 from kconf.errors import ApiError, ErrorCode
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ examples:
   kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
-A number is a revision, all else is a time. Secrets are not set back, since no record has them; topics are neither made
-nor deleted. Keys without a record are not set back either; they are listed as unknown.
+A number is a revision (of 13 digits: milliseconds since 1970), all else is a time. Secrets are not set back, since no
+record has them; topics are neither made nor deleted. Keys without a record are not set back either; they are listed as
+unknown.
 """
 
 
@@ -38,7 +41,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES,
     )
     add_history(parser)
-    parser.add_argument("--to", metavar="TIME|REVISION", required=True, help="2h, 09:30, 2026-11-15T09:30, or 4711")
+    parser.add_argument("--to", metavar="TIME|REVISION", required=True, help=f"4711, or {TIME_HELP}")
+    add_usage(parser)
     add_change(parser)
     add_bulk(parser)
     add_target(parser)
@@ -59,7 +63,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     scopes = parse_scopes(options.selectors, "rollback")
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     moment = _moment(options.to)
     history.check_reaches(revision=moment.revision, time=moment.time)
@@ -71,6 +75,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
     result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*rollback.unknown, *rollback.unreadable)]
+    result.facts["uncertain"] = [name_text(each) for each in rollback.uncertain]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
         nothing = "there is nothing to set back"
@@ -81,10 +86,11 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _moment(to: str) -> Moment:
-    """A revision, or a time."""
+    """A revision, or a time; a number of 13 digits is a time."""
     from kconf.operations.history.record import Moment
 
-    return Moment(revision=int(to)) if to.isascii() and to.isdigit() else Moment(milliseconds(to))
+    is_revision = to.isascii() and to.isdigit() and not is_epoch(to)
+    return Moment(revision=int(to)) if is_revision else Moment(milliseconds(to))
 
 
 def _plan(history: RecordedHistory, moment: Moment, state: ClusterState) -> Rollback:

@@ -1,4 +1,4 @@
-"""`kconf watch`: changes as they happen, from the feed of a kconf server or by polling another cluster.
+"""`kconf watch`: changes as they happen, from a kconf server's feed, a KRaft cluster's metadata log, or by polling.
 
 Each change is printed at once: with `--output json` one object per line, since the command has no end.
 """
@@ -15,8 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.history_output import add_history, history_columns, history_item
-from kconf.cli.common.target import add_target, target
+from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
 from kconf.cli.output.formats import ItemStream
+from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import status_of
 from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
 
@@ -33,9 +34,11 @@ examples:
   kconf watch 'topic:orders.*' --output json
   kconf watch topic --key retention.ms --key cleanup.policy --every 30s
   kconf watch topic:orders --every 5s --count 1
+  kconf watch -b localhost:9092 --controllers localhost:9093
 
-A kconf server tells its changes itself. Other clusters are asked again and again, and only with --every: what that
-costs is said first. Who changed something is not known there.
+A kconf server sends its changes itself. Of a KRaft cluster whose controllers are known (--controllers, or those of the
+context), the metadata log is followed: every change by any tool, within milliseconds. Other clusters are polled, and
+only with --every; the cost is shown first. Who made a change is known on a kconf server only.
 """
 
 
@@ -51,6 +54,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--every", metavar="TIME", help="ask so often, where a cluster has no feed: 30s, 5m")
     parser.add_argument("--count", metavar="N", type=int, help="end after so many changes")
     add_target(parser)
+    add_controllers(parser)
     parser.set_defaults(run=run)
 
 
@@ -58,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         with interruptible():
             _watch(options)
+    except BrokenPipeError:  # `| head -1` is a way to end it
+        discard_output()
     except KconfError as error:
         print(f"kconf: {error}", file=sys.stderr)
         return status_of(error)
@@ -91,7 +97,7 @@ def interruptible() -> Iterator[None]:
 def _watch(options: argparse.Namespace) -> None:
     from kconf.operations.scopes import parse_scopes
 
-    cluster = target(options)
+    cluster = with_controllers(target(options), options)
     scopes = parse_scopes(options.selectors, "watch")
     interval = None if options.every is None else _seconds(options.every)
     columns = [each for each in history_columns() if each.name != "outcome"]
@@ -106,18 +112,25 @@ def _watch(options: argparse.Namespace) -> None:
 def _entries(
     cluster: Target, admin: SyncAdminClient, scopes: Sequence[Scope], keys: Sequence[str], interval: float | None
 ) -> Iterator[HistoryEntry]:
-    """From the feed, if the cluster has one."""
-    from kconf.operations.history.watch import poll_changes, watch_feed
+    """From the feed, if the cluster has one, else from the metadata log."""
+    from kconf.operations.history.watch import poll_changes, watch_feed, watch_log
 
     try:
         admin.list_changes(-1, limit=1)
     except UnsupportedVersion:
+        if cluster.has_controllers and interval is None:
+            name = admin.describe_cluster().cluster_id
+            return watch_log(cluster, name, scopes, lambda: _print_started("following the metadata log"))
         if interval is None:
             raise ConfigurationError(
-                f"{cluster.name} has no feed: it can only be asked again and again, with --every TIME"
+                f"{cluster.name} has no feed: give its KRaft controllers (--controllers), or poll it (--every TIME)"
             ) from None
         return poll_changes(cluster, scopes, keys, interval, lambda cost: _print_cost(cost, interval))
-    return watch_feed(admin, scopes, lambda: print("watching the feed", file=sys.stderr, flush=True))
+    return watch_feed(admin, scopes, lambda: _print_started("watching the feed"))
+
+
+def _print_started(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _print_cost(cost: PollCost, interval: float) -> None:

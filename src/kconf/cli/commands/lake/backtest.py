@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kconf.cli.commands.lake.queries import begin, clusters, span, time
 from kconf.cli.commands.lake.violations import tell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import raw
 from kconf.errors import ConfigurationError
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from kconf.spark.backtest import BacktestResult
@@ -29,7 +29,7 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
     since, until = span(options)
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster)
-    answer.facts.update(policy=str(options.policy), since=raw(since), until=raw(until))
+    answer.facts.update(policy=str(options.policy), since=iso_time(since), until=iso_time(until))
     with lake_at(tables.uri, options) as lake:
         from kconf.spark import backtest as backtesting
 
@@ -68,7 +68,7 @@ def _tell_rules(tested: BacktestResult, answer: CommandResult) -> None:
     answer.columns.insert(-2, ResultColumn("people"))
     answer.hidden = frozenset({"assumed", "people"})
     for row in tested.rules:
-        answer.add(**{**row, "first": raw(row["first"]), "last": raw(row["last"])})
+        answer.add(**{**row, "first": iso_time(row["first"]), "last": iso_time(row["last"])})
 
 
 def _people(item: Item) -> str:

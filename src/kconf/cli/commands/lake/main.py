@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import Command, command
-from kconf.cli.common.target import add_output
+from kconf.cli.common.target import add_context, add_output
 from kconf.cli.output.result import CommandResult
+from kconf.cli.output.timestamps import TIME_HELP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,9 +54,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     words = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     made = {name: _word(words, name) for name in WORDS}
-    made["as-of"].add_argument("time", metavar="TIME", help="2026-11-15T09:30, 09:30, 2h ago; UTC without an offset")
+    made["as-of"].add_argument("time", metavar="TIME", help=TIME_HELP)
     for each in ("before", "after"):
-        made["diff"].add_argument(each, metavar="TIME", help="a time, or now")
+        made["diff"].add_argument(each, metavar="TIME", help=f"now, or {TIME_HELP}")
     for each in ("one", "other"):
         made["compare"].add_argument(each, metavar="CLUSTER", help="a cluster's id or how it begins, or a context")
     for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations"):
@@ -139,9 +140,7 @@ def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
 def _add_lake(parser: argparse.ArgumentParser, *, one: bool) -> None:
     group = parser.add_argument_group("lake and output")
     group.add_argument("--lake", metavar="URI", help="where the tables are; without it that of the context")
-    group.add_argument(
-        "-C", "--context", metavar="NAME", help="a context; without it $KCONF_CONTEXT or the current one"
-    )
+    add_context(group)
     if one:
         group.add_argument(
             "--cluster", metavar="ID", action="append", default=[], help="only this cluster: its id or how it begins"

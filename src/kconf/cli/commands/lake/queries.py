@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.quota_entity import quota_entity
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
-from kconf.cli.output.timestamps import format_time, parse_time, raw
+from kconf.cli.output.timestamps import format_time, parse_time
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.selectors import parse_selector
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from kconf.lake.lookup import LakeTables, LookupFilter, Row
+    from kconf.lake.schemas import Table
 
 SENSITIVE: Final = "(sensitive)"
+_WITH_KEYS: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
@@ -43,7 +46,7 @@ def open_lake(options: argparse.Namespace) -> LakeTables:
 def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
     """The lake, and in the answer which run of it is told."""
     tables = open_lake(options)
-    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=raw(tables.run["finished"]))
+    answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=iso_time(tables.run["finished"]))
     return tables
 
 
@@ -87,7 +90,8 @@ def _cluster_of_context(word: str, known: Sequence[str]) -> str:
     return str(found)
 
 
-def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
+def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> LookupFilter:
+    """What is asked for. A resource or a key that neither the history nor one of `more` tables has is a mistake."""
     from kconf.lake.lookup import LookupFilter
 
     chosen = clusters(tables, getattr(options, "cluster", ()))
@@ -95,16 +99,55 @@ def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
     for word in options.resources:
         selector = parse_selector(word, read_stdin)
         if selector.pattern is None:
+            for each in selector.resources:
+                _check_resource(tables, each, chosen, more)
             resources.update(dict.fromkeys(selector.resources))
             continue
-        matched = [name for name in tables.names(selector.type.word, chosen) if selector.matches(name)]
+        matched = [name for name in tables.names(selector.type.word, chosen, more) if selector.matches(name)]
         if not matched:
             raise ConfigurationError(f"{word} matches nothing that the lake knows")
         resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
     entity = quota_entity(options) if hasattr(options, "user") else None
     if entity is not None:
         resources[entity.resource] = None
-    return LookupFilter(chosen, list(resources), options.key)
+    found = LookupFilter(chosen, list(resources), options.key)
+    if options.key:
+        _check_key(tables, found, more)
+    return found
+
+
+def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str], more: Sequence[Table]) -> None:
+    from kconf.lake.lookup import LookupFilter
+    from kconf.lake.schemas import SNAPSHOT
+
+    also = (*more, SNAPSHOT) if resource.type is ResourceType.BROKER else more
+    if resource == Resource.brokers() or tables.knows(LookupFilter(chosen, [resource]), also):
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(resource.name, tables.names(resource.type.word, chosen, also), 1)
+    hint = f"; did you mean {resource._replace(name=near[0])}?" if near else ""
+    raise ConfigurationError(f"the lake knows nothing of {resource}{hint}")
+
+
+def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
+    """A key that nothing has set is no mistake if Kafka has it."""
+    from kconf.lake.lookup import LookupFilter
+
+    key = asked.key or ""
+    if tables.knows(LookupFilter(asked.clusters, (), key), more):
+        return
+    from difflib import get_close_matches
+
+    from kconf.configdef.lookup import keys_for, known_key
+
+    kinds = {each.type for each in asked.resources} or set(_WITH_KEYS)
+    kinds &= set(_WITH_KEYS)
+    if any(known_key(kind, key) is not None for kind in kinds):
+        return
+    names = {name for kind in kinds for name in keys_for(kind)} | set(tables.keys())
+    near = get_close_matches(key, sorted(names), 1, 0.8)
+    raise ConfigurationError(f"there is no key {key}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 # -- the words -------------------------------------------------------------------------------------------------------
@@ -133,7 +176,7 @@ def blame(options: argparse.Namespace, answer: CommandResult) -> None:
 def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | None) -> None:
     tables = begin(options, answer)
     if at is not None:
-        answer.facts["time"] = raw(at)
+        answer.facts["time"] = iso_time(at)
     answer.columns = [*_WHERE, *_VALUE, time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for row in tables.state(about(options, tables), at):
@@ -144,7 +187,7 @@ def _state(options: argparse.Namespace, answer: CommandResult, at: datetime | No
 def diff(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     before, after = parse_time(options.before), parse_time(options.after)
-    answer.facts.update(before=raw(before), after=raw(after))
+    answer.facts.update(before=iso_time(before), after=iso_time(after))
     answer.columns = [*_WHERE, amount("before"), amount("after"), time("since"), *_WHO]
     answer.hidden = frozenset({"op", "client_id", "host", "origin", "revision"})
     for one, other in tables.diff(about(options, tables), before, after):
@@ -160,6 +203,11 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
     from kconf.lake.schemas import DRIFT
 
     tables = begin(options, answer)
+    if not tables.is_declared:
+        raise ConfigurationError(
+            f"nothing is declared: the last run on {tables.uri} was given no files; kconf pipeline run --declared FILE"
+            " compares clusters with them"
+        )
     answer.columns = [
         *_WHERE,
         ResultColumn("kind"),
@@ -171,10 +219,10 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
     ]
     answer.hidden = frozenset({"source", "reason"})
     for row in tables.rows(
-        DRIFT, about(options, tables).conditions(), order="cluster, resource_type, resource_name, key"
+        DRIFT, about(options, tables, DRIFT).conditions(), order="cluster, resource_type, resource_name, key"
     ):
         values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
-        answer.add(**_place(row), since=raw(row["since"]), **values)
+        answer.add(**_place(row), since=iso_time(row["since"]), **values)
     answer.status = DIFFERENT if answer.items else answer.status
     _end(answer, "nothing differs from what is declared")
 
@@ -203,17 +251,16 @@ def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster) or tables.clusters()
     answer.facts["wishes"] = wishes
-    if options.list:
-        answer.columns = [
-            ResultColumn("cluster"),
-            *map(ResultColumn, ("resource", "key")),
-            *map(amount, ("before", "after")),
-        ]
-    else:
-        answer.columns = [ResultColumn("cluster"), ResultColumn("key"), *map(amount, ("before", "after"))]
-        answer.columns += map(ResultColumn, ("moved", "kept"))
-    for shift in shifts(tables, chosen, wishes):
+    columns = ("resource", "key") if options.list else ("key",)
+    answer.columns = [ResultColumn("cluster"), *map(ResultColumn, columns), *map(amount, ("before", "after"))]
+    answer.columns += map(ResultColumn, () if options.list else ("moved", "kept"))
+    answer.columns.append(ResultColumn("brokers", show=lambda item: ",".join(item["brokers"]) or "all"))
+    found = list(shifts(tables, chosen, wishes))
+    if not any(shift.brokers for shift in found):
+        answer.hidden = frozenset({"brokers"})
+    for shift in found:
         common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
+        common["brokers"] = list(shift.brokers)
         if options.list:
             for name in shift.moved:
                 answer.add(resource=str(Resource.topic(name)), **common)
@@ -282,19 +329,19 @@ def _value(row: Row | None) -> str | None:
 
 def _told(row: Row) -> dict[str, Any]:
     who = {name: row[name] for name in ("principal", "client_id", "host", "op", "reason", "origin", "revision")}
-    return {"value": _value(row), "since": raw(row["since"]), **who}
+    return {"value": _value(row), "since": iso_time(row["since"]), **who}
 
 
 def _removed(row: Row) -> dict[str, Any]:
     """Of what is no longer set: when and by whom it ended. The table has no address and client id of that."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
-    return {**_told(row), "since": raw(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
+    return {**_told(row), "since": iso_time(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
 
 
 def _ending(row: Row) -> dict[str, Any]:
     told_of = {name: row[name] for name in ("ended", "until_principal", "until_reason")}
-    return {"until": raw(row["until"]), **told_of}
+    return {"until": iso_time(row["until"]), **told_of}
 
 
 def _wish(resource: str, assignment: str) -> tuple[str, str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.commands.lake.queries import about, amount, begin, span, time
 from kconf.cli.output.result import DIFFERENT, CommandResult, ResultColumn
-from kconf.cli.output.timestamps import raw
 from kconf.lake.labels import resource_text
+from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
     from kconf.lake.lookup import Row
@@ -24,7 +24,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
 
     since, until = span(options)
     tables = begin(options, answer)
-    conditions = about(options, tables).conditions()
+    conditions = about(options, tables, VIOLATIONS).conditions()
     for name in ("rule", "owner"):
         if getattr(options, name) is not None:
             conditions.append(f"{name} = {quoted(getattr(options, name))}")
@@ -62,7 +62,7 @@ def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:
         told |= {
             "says": row["message"],
             "resource": resource_text(row),
-            "since": raw(row["since"]),
-            "until": raw(row["until"]),
+            "since": iso_time(row["since"]),
+            "until": iso_time(row["until"]),
         }
         answer.add(**told)

@@ -29,11 +29,11 @@ def _guarded(raw_arguments: list[str]) -> int:
     try:
         status = _main(raw_arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # `| head` has seen enough
-        import os
+    except BrokenPipeError:  # `| head`; Java's tool ignores it, but changes may have been left out here
+        from kconf.cli.output.pipes import SIGPIPE_STATUS, discard_output
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        discard_output()
+        return SIGPIPE_STATUS if "--alter" in raw_arguments else 0
     except KeyboardInterrupt:
         return 130
     return status

@@ -1,0 +1,113 @@
+"""`kconf follow`: archive every change of a KRaft cluster, from its metadata log."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.logs import configure
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kconf.operations.follow import LogArchiver
+    from kconf.operations.target import Target
+
+EXAMPLES: Final = """\
+examples:
+  kconf follow -b kafka:9092 --controllers kafka:9093 --archive /var/lib/kconf/archive
+  kconf context add prod -b kafka:9092 --controllers c1:9093,c2:9093,c3:9093 \\
+      --controller-properties follower.properties --journal /var/lib/kconf/archive
+  kconf follow -C prod --archive /var/lib/kconf/archive --metrics 127.0.0.1:9405
+  kconf history -C prod topic:orders
+
+Every change by any tool is written within --interval, as files that `kconf history`, `blame`, `diff`, `rollback` and
+the pipeline read. It may be stopped and started at any time: it continues where it was, and where the cluster has
+deleted that part of its log, the difference is archived and marked as a gap. The cluster keeps no trace of it.
+The log does not tell who made a change; changes that kconf recorded itself keep their author and reason.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "follow",
+        help="archive every change of a KRaft cluster, by whatever tool",
+        description="Follow the metadata log of a KRaft cluster and archive its changes, until it is interrupted.",
+        epilog=EXAMPLES,
+    )
+    add = parser.add_argument
+    add("--archive", metavar="DIR", type=Path, required=True, help="the directory of the archive")
+    add("--interval", metavar="SECONDS", type=float, default=5.0, help="how long a change may wait (default: 5)")
+    add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
+    add(
+        "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
+    )
+    add_target(parser)
+    add_controllers(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    configure(options.log_level)
+    if not 0 < options.interval <= 3600:
+        raise ConfigurationError("--interval takes seconds above 0 and up to 3600")
+    asyncio.run(_follow(options))
+    return 0
+
+
+async def _follow(options: argparse.Namespace) -> None:
+    from kconf.client.kraft.archive import LogArchive
+    from kconf.operations.follow import LogArchiver
+
+    stopped = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    cluster = with_controllers(target(options), options)
+    cluster_id = await _cluster_id(cluster)
+    async with AsyncExitStack() as stack:
+        controllers = await stack.enter_async_context(cluster.open_controllers_async())
+        archive = LogArchive(options.archive, cluster_id)
+        checkpoint = archive.open()
+        stack.callback(archive.close)
+        follow = controllers.follow(checkpoint, cluster=cluster_id)
+        stack.push_async_callback(follow.close)
+        archiver = LogArchiver(follow, archive, cluster_id, options.interval)
+        extra = await _serve_metrics(options, archiver, stack)
+        print(
+            f"following cluster={cluster_id} after={checkpoint.offset - 1} archive={archive.directory}{extra}",
+            flush=True,
+        )
+        await archiver.run(stopped)
+
+
+async def _cluster_id(cluster: Target) -> str:
+    async with cluster.open_async() as admin:
+        found = (await admin.describe_cluster()).cluster_id
+    if not found:
+        raise ConfigurationError(f"{cluster.name} does not tell its cluster id")
+    return found
+
+
+async def _serve_metrics(options: argparse.Namespace, archiver: LogArchiver, stack: AsyncExitStack) -> str:
+    if options.metrics is None:
+        return ""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    from kconf.cli.commands.serve import address
+    from kconf.cli.common.follow_metrics import FollowCollector
+    from kconf.util.http_endpoint import HttpEndpoint
+
+    host, port = address(options.metrics)
+    registry = CollectorRegistry()
+    registry.register(FollowCollector(archiver))
+    try:
+        endpoint = await stack.enter_async_context(
+            HttpEndpoint(host, port, lambda: generate_latest(registry), archiver.health)
+        )
+    except OSError as error:
+        raise ConfigurationError(f"{options.metrics} cannot be served: {error.strerror}") from None
+    return f" metrics=http://{host}:{endpoint.port}/metrics"

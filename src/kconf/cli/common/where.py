@@ -1,0 +1,55 @@
+"""`--where`: only resources for which conditions on their values hold."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from kconf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kconf.cli.output.result import CommandResult
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.model.resource import Resource, ResourceType
+    from kconf.operations.where import Condition
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        action="append",
+        help="only where this holds, inherited or not: 'retention.ms>30d' (= != < <= > >=); may be repeated",
+    )
+
+
+def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) -> list[Condition]:
+    """The conditions on resources of these types, of which there must be one."""
+    if not options.where:
+        return []
+    from kconf.operations.where import parse_conditions
+
+    if len(set(kinds)) > 1:
+        raise ConfigurationError("--where compares resources of one type; name topics or brokers, not both")
+    return parse_conditions(options.where, kinds[0])
+
+
+def select(
+    admin: SyncAdminClient,
+    resources: Sequence[Resource],
+    conditions: Sequence[Condition],
+    result: CommandResult,
+    fields: Callable[[Resource], dict[str, Any]],
+) -> dict[Resource, dict[str, str]]:
+    """The resources for which the conditions hold, with the values compared. What cannot be read is a failed item."""
+    from kconf.operations.where import find_matching
+
+    found = find_matching(admin, resources, conditions)
+    for resource, failure in found.failures.items():
+        result.add(failure, **fields(resource))
+    result.notes += found.notes
+    if not found.values:
+        result.notes.append(f"--where holds for none of {len(resources)}")
+    return found.values

@@ -1,0 +1,168 @@
+"""The changes of a followed cluster as files, in the format of the archive.
+
+DIR/<cluster id>/log-<first offset>-<end offset>.jsonl       what was committed from the first offset to before the end
+DIR/<cluster id>/log-gap-<first offset>-<end offset>.jsonl   a part of the log that was gone before it was read: the
+                                                             difference between the states before and after it
+DIR/<cluster id>/.follow.json                                the checkpoint to continue from
+
+A line is named by the cluster, the epoch of the log and the offset, so that several followers of one cluster write the
+same lines. The ranges of the files follow each other without a hole: what is missing shows. A file is published before
+the checkpoint is replaced; what is read again after a crash in between is not written again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.client.kraft.follower import LogChanges, LogEvent, LogGap, LogReset
+from kconf.client.kraft.revisions import gap_revision
+from kconf.errors import StoreMismatch, StoreUnavailable
+from kconf.model.journal import Revision
+from kconf.model.journal_json import change_lines, to_json
+from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
+
+_CHECKPOINT: Final = ".follow.json"
+_LOCK: Final = ".follow"
+_HIDDEN: Final = ".log"
+_NAME: Final = re.compile(r"log-(gap-)?(\d{20})-(\d{20})\.jsonl")
+
+
+class LogSegment(NamedTuple):
+    """A file, from its name: the offsets that it covers."""
+
+    path: Path
+    begin: int
+    end: int
+    is_gap: bool
+
+
+def log_segments(directory: Path) -> list[LogSegment]:
+    """The files of a followed cluster, in order."""
+    found = []
+    for path in directory.iterdir():
+        match = _NAME.fullmatch(path.name)
+        if match is not None:
+            found.append(LogSegment(path, int(match[2]), int(match[3]), match[1] is not None))
+    return sorted(found, key=lambda each: (each.begin, each.end))
+
+
+def missing_ranges(segments: Sequence[LogSegment]) -> Iterator[tuple[int, int]]:
+    """The offsets between files that no file covers."""
+    end: int | None = None
+    for each in segments:
+        if end is not None and each.begin > end:
+            yield end, each.begin
+        end = max(end or 0, each.end)
+
+
+class LogArchive:
+    """One cluster's directory, locked by one process. `archived` is the offset after the last archived one."""
+
+    def __init__(self, directory: Path, cluster: str) -> None:
+        self.directory = cluster_directory(directory, cluster)
+        self.archived = 0
+        self.written = 0
+        self._cluster = cluster
+        self._lock: FileLock | None = None
+        self._pending: list[tuple[int, Revision]] = []  # with the epoch of the log
+        self._begin = 0
+
+    @property
+    def waiting(self) -> int:
+        """Revisions that are not written yet."""
+        return len(self._pending)
+
+    def open(self) -> Checkpoint:
+        """Lock the directory. Returns where to continue: offset 0 and an empty image if nothing was followed yet."""
+        try:
+            private_directory(self.directory)
+            self._lock = FileLock(self.directory / _LOCK)
+            for part in self.directory.glob(f"{_HIDDEN}-*.part"):
+                part.unlink()
+            self.archived = max((each.end for each in log_segments(self.directory)), default=0)
+            checkpoint = self._checkpoint()
+        except OSError as error:
+            self.close()
+            raise StoreUnavailable(f"the archive in {self.directory} cannot be used: {error.strerror}") from None
+        except BaseException:
+            self.close()
+            raise
+        self._begin = max(self.archived, checkpoint.offset)
+        return checkpoint
+
+    def _checkpoint(self) -> Checkpoint:
+        path = self.directory / _CHECKPOINT
+        try:
+            facts = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return Checkpoint.empty(self._cluster)
+        except ValueError:
+            raise StoreMismatch(
+                f"{path} is damaged; without it, following starts again at the log's beginning"
+            ) from None
+        checkpoint = Checkpoint.from_json(facts)
+        if checkpoint.cluster != self._cluster:
+            raise StoreMismatch(f"{path} is of the cluster {checkpoint.cluster}, and not of {self._cluster}")
+        return checkpoint
+
+    def add(self, events: Iterable[LogEvent]) -> None:
+        """Take what a follower reports. A gap is written at once, and so is what waits when a log begins anew."""
+        for event in events:
+            if isinstance(event, LogChanges):
+                wanted = [each for each in event.revisions if each.number >= self._begin]
+                self._pending += [(event.epoch, each) for each in wanted]
+            elif isinstance(event, LogGap):
+                self._write_gap(event)
+            elif isinstance(event, LogReset):
+                raise StoreMismatch(
+                    f"the cluster {self._cluster} was formatted anew: its log has other changes than the archive in "
+                    f"{self.directory}; follow it with another directory"
+                )
+
+    def flush(self, checkpoint: Checkpoint) -> None:
+        """Write what waits, and then where to continue. `checkpoint` has everything that was added."""
+        end = checkpoint.offset
+        if self._pending and end > self._begin:
+            inside = [each for each in self._pending if each[1].number < end]
+            self._write(f"log-{self._begin:020d}-{end:020d}.jsonl", inside)
+            self._pending = [each for each in self._pending if each[1].number >= end]
+            self._begin = self.archived = end
+        try:
+            with PartialFile(self.directory, _HIDDEN) as file:
+                file.write(to_json(checkpoint.to_json()).encode())
+                file.publish(_CHECKPOINT)
+        except OSError as error:
+            raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
+
+    def _write_gap(self, gap: LogGap) -> None:
+        begin = max(self._begin, gap.begin)
+        if gap.end > begin:
+            self._write(f"log-gap-{begin:020d}-{gap.end:020d}.jsonl", [(gap.epoch, gap_revision(gap))])
+            self._begin = self.archived = gap.end
+
+    def _write(self, name: str, revisions: Sequence[tuple[int, Revision]]) -> None:
+        try:
+            with PartialFile(self.directory, _HIDDEN) as file:
+                for epoch, revision in revisions:
+                    numbered = replace(revision, sequence=revision.number)
+                    for line in change_lines(self._cluster, epoch, numbered):
+                        file.write(_encoded(line))
+                file.publish(name)
+        except OSError as error:
+            raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
+        self.written += 1
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    return to_json(line).encode() + b"\n"

@@ -1,0 +1,60 @@
+"""A position in the metadata log with the image at that position, as JSON: where a follower continues after a restart.
+
+It holds no secret: what stands for a sensitive value is the offset of the record that set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kconf.client.kraft.image import MetadataImage
+from kconf.errors import StoreMismatch
+from kconf.model.resource import Resource, ResourceType
+from kconf.model.snapshot import topic_from_json, topic_to_json
+
+_FORMAT = 1
+_TYPES = {each.word: each for each in ResourceType}
+
+
+class Checkpoint(NamedTuple):
+    """`offset` is the next one to be fetched, `epoch` that of the last batch before it."""
+
+    cluster: str
+    offset: int
+    epoch: int
+    image: MetadataImage
+
+    @classmethod
+    def empty(cls, cluster: str) -> Checkpoint:
+        """The beginning of a log."""
+        return cls(cluster, 0, 0, MetadataImage())
+
+    def to_json(self) -> dict[str, Any]:
+        image = self.image
+        return {
+            "format": _FORMAT,
+            "cluster": self.cluster,
+            "offset": self.offset,
+            "epoch": self.epoch,
+            "topics": {name: topic_to_json(topic) for name, topic in image.topics.items()},
+            "configs": [[each.type.word, each.name, values] for each, values in image.configs.items()],
+            "acls": {key.hex(): list(binding) for key, binding in image.acls.items()},
+            "sensitive": [[resource.type.word, resource.name, key] for resource, key in image.sensitive],
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Checkpoint:
+        """Raises StoreMismatch if it is not one."""
+        try:
+            if facts["format"] != _FORMAT:
+                raise StoreMismatch("the checkpoint was written by a newer kconf")
+            image = MetadataImage.restore(
+                [topic_from_json(name, text) for name, text in facts["topics"].items()],
+                {Resource(_TYPES[kind], name): dict(values) for kind, name, values in facts["configs"]},
+                {bytes.fromhex(key): values for key, values in facts["acls"].items()},
+                [(Resource(_TYPES[kind], name), key) for kind, name, key in facts["sensitive"]],
+            )
+            return cls(str(facts["cluster"]), int(facts["offset"]), int(facts["epoch"]), image)
+        except (KeyError, TypeError, ValueError):
+            raise StoreMismatch("the checkpoint is damaged") from None

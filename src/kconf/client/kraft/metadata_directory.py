@@ -1,0 +1,98 @@
+"""The metadata directory of a controller, read offline: `__cluster_metadata-0` with its segments and snapshots.
+
+The history is the oldest snapshot that is there, and then the segments from its end on. The directory does not say how
+far the log was committed, so the last records may never have been.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kconf.client.kraft.follower import LogChanges, LogGap
+from kconf.client.kraft.image import MetadataImage, difference
+from kconf.client.kraft.snapshot import read_snapshot
+from kconf.errors import ConfigurationError, RemoteProtocolError
+from kconf.protocol.records.batches import read_batches
+
+_FOLDER: Final = "__cluster_metadata-0"
+_SEGMENT: Final = re.compile(r"(\d{20})\.log")
+_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class _SnapshotFile(NamedTuple):
+    end: int
+    epoch: int
+    path: Path
+
+
+class MetadataDirectory:
+    """`directory` is that of the log, or the log directory that it is in."""
+
+    def __init__(self, directory: str | Path) -> None:
+        given = Path(directory)
+        folder = given / _FOLDER if (given / _FOLDER).is_dir() else given
+        try:
+            names = sorted(folder.iterdir())
+        except OSError as error:
+            raise ConfigurationError(f"{given} cannot be read: {error.strerror}") from None
+        self._segments = [(int(found[1]), path) for path in names if (found := _SEGMENT.fullmatch(path.name))]
+        snapshots = [
+            _SnapshotFile(int(found[1]), int(found[2]), path)
+            for path in names
+            if (found := _SNAPSHOT.fullmatch(path.name)) and int(found[1])
+        ]
+        if not self._segments and not snapshots:
+            raise ConfigurationError(f"{given} has no metadata log: it is the directory {_FOLDER} of a controller")
+        self._snapshot = min(snapshots, default=None) if not self._reaches_back() else None
+        self.end = 0
+
+    def _reaches_back(self) -> bool:
+        return bool(self._segments) and self._segments[0][0] == 0
+
+    @property
+    def cluster(self) -> str | None:
+        """The cluster's id, from the meta.properties beside the log; None if it is not there."""
+        paths = [each[1] for each in self._segments] or [self._snapshot.path if self._snapshot else Path()]
+        try:
+            text = (paths[0].parent.parent / "meta.properties").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+        found = re.search(r"^cluster\.id=(.+)$", text, re.MULTILINE)
+        return found[1].strip() if found else None
+
+    def events(self) -> Iterator[LogChanges | LogGap]:
+        """What the files tell, in order; the part before the oldest snapshot as a gap. Raises ConfigurationError."""
+        image, begin = MetadataImage(), 0
+        if self._snapshot is not None:
+            begin, epoch, path = self._snapshot
+            loaded, time = self._load(path, begin)
+            yield LogGap(0, begin, epoch, time, tuple(difference(image, loaded)))
+            image = loaded
+        self.end = begin
+        for first, path in self._segments:
+            try:
+                for batch in read_batches(path.read_bytes()):
+                    if batch.next_offset <= self.end:
+                        continue
+                    if batch.base_offset > self.end:
+                        raise ConfigurationError(f"the log has no offsets {self.end} to {batch.base_offset - 1}")
+                    revisions = image.apply(batch)
+                    self.end = batch.next_offset
+                    if revisions:
+                        yield LogChanges(batch.leader_epoch, self.end, revisions)
+            except RemoteProtocolError as error:
+                raise ConfigurationError(f"{path} (from offset {first} on) is damaged: {error}") from None
+            except OSError as error:
+                raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+
+    @staticmethod
+    def _load(path: Path, end: int) -> tuple[MetadataImage, int]:
+        try:
+            return read_snapshot(path.read_bytes(), end)
+        except RemoteProtocolError as error:
+            raise ConfigurationError(f"{path} is damaged: {error}") from None
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,161 @@
+"""Resources by the values that hold there: `--where 'retention.ms>30d'`.
+
+Values are effective ones, inherited or not. Numbers compare as numbers and take units; -1 of a retention key is above
+every amount. Lists are equal in any order. A value that a cluster does not show matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import eq, ge, gt, le, lt, ne
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.configdef.java.parsing import InvalidValue, Value
+from kconf.configdef.key import ConfigKey
+from kconf.configdef.lookup import known_key, similar_key
+from kconf.configdef.units import FOLLOWS, NUMBERS, read_amount
+from kconf.engine.policy.rules import amount, read_value
+from kconf.errors import ApiError, ConfigurationError
+from kconf.model.entry import ValueType
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.risks.inheritance import Inheritance
+from kconf.operations.topics import replication_factor
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+
+_COMPARE: Final = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+_CONDITION: Final = re.compile(r"\s*([\w.\-]+?)\s*(!=|<=|>=|==|=|<|>)\s*(.*?)\s*")
+_FACTS: Final = {name: ConfigKey(name=name, type=ValueType.INT) for name in ("partitions", "replication-factor")}
+"""What topics have beside their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison of a key's value; `operand` is what the value is compared with."""
+
+    key: ConfigKey
+    operator: str
+    operand: Value
+
+    def holds(self, values: Mapping[str, str]) -> bool:
+        """Whether it holds for the values of a resource, which has one of this key."""
+        value: Any = read_value(self.key, values[self.key.name])
+        operand: Any = self.operand
+        if self.key.type in NUMBERS:
+            value, operand = amount(self.key, value, values), amount(self.key, operand, values)
+        elif isinstance(value, tuple):
+            value, operand = frozenset(value), frozenset(operand)
+        return bool(_COMPARE[self.operator](value, operand))
+
+
+@dataclass(slots=True)
+class Matches:
+    """The resources for which all conditions hold, each with the values in question, and what could not be decided."""
+
+    values: dict[Resource, dict[str, str]] = field(default_factory=dict)
+    failures: dict[Resource, ApiError] = field(default_factory=dict)
+    not_shown: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        return [
+            f"{count} resource{'' if count == 1 else 's'} left out: no value of {key} is shown"
+            for key, count in self.not_shown.items()
+        ]
+
+
+def parse_conditions(texts: Sequence[str], kind: ResourceType) -> list[Condition]:
+    """Conditions on resources of one type; all must hold. A key that the type does not have is an error."""
+    return [_condition(each, kind) for each in texts]
+
+
+def _condition(text: str, kind: ResourceType) -> Condition:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(f"--where takes KEY OPERATOR VALUE, such as 'retention.ms>30d', not {text!r}")
+    name, operator, value = match[1], match[2].replace("==", "="), match[3]
+    key = _key(kind, name)
+    if key.sensitive:
+        raise ConfigurationError(f"--where: {name} is a secret; Kafka does not show it")
+    if key.type not in NUMBERS and operator not in ("=", "!="):
+        raise ConfigurationError(f"--where: {name} is not a number; compare it with = or !=")
+    try:
+        operand = read_amount(key, value) if key.type in NUMBERS else read_value(key, value)
+    except InvalidValue as error:
+        message = str(error)
+        raise ConfigurationError(f"--where: {message if name in message else f'{name}: {message}'}") from None
+    return Condition(key, operator, operand)
+
+
+def _key(kind: ResourceType, name: str) -> ConfigKey:
+    if kind is ResourceType.TOPIC and name in _FACTS:
+        return _FACTS[name]
+    if kind is ResourceType.BROKER_LOGGER:
+        return ConfigKey(name=name, type=ValueType.STRING)
+    key = known_key(kind, name)
+    if key is None:
+        near = similar_key(kind, name)
+        advice = f"did you mean {near}?" if near else "docs/reference/keys.md lists the keys"
+        raise ConfigurationError(f"--where: {name} is not a key of a {kind.word}; {advice}")
+    wide = key.type in (ValueType.INT, ValueType.SHORT)  # a bound may be above what the key takes
+    return replace(key, name=name, type=ValueType.LONG) if wide else replace(key, name=name)
+
+
+# -- on a cluster ----------------------------------------------------------------------------------------------------
+
+
+def find_matching(admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition]) -> Matches:
+    """The resources for which all conditions hold."""
+    found = Matches()
+    facts = _facts(admin, resources, conditions, found)
+    configs = _configs(admin, [each for each in resources if each not in found.failures], conditions, found)
+    for resource in resources:
+        if resource in found.failures:
+            continue
+        values = {**facts.get(resource, {}), **configs.get(resource, {})}
+        hidden = {each.key.name for each in conditions} - values.keys()
+        for name in sorted(hidden):
+            found.not_shown[name] = found.not_shown.get(name, 0) + 1
+        if not hidden and all(each.holds(values) for each in conditions):
+            found.values[resource] = {each.key.name: values[each.key.name] for each in conditions}
+    return found
+
+
+def _facts(
+    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
+) -> dict[Resource, dict[str, str]]:
+    if not any(each.key.name in _FACTS for each in conditions):
+        return {}
+    described = admin.describe_topics([each.name for each in resources])
+    found.failures.update({Resource.topic(str(name)): failure for name, failure in described.failures.items()})
+    topics = {each: described[each.name] for each in resources if each not in found.failures}
+    return {
+        each: {"partitions": str(len(topic.partitions)), "replication-factor": str(replication_factor(topic))}
+        for each, topic in topics.items()
+    }
+
+
+def _configs(
+    admin: SyncAdminClient, resources: Sequence[Resource], conditions: Sequence[Condition], found: Matches
+) -> dict[Resource, dict[str, str]]:
+    wanted = {each.key.name: each.key for each in conditions if each.key.name not in _FACTS}
+    names = tuple(dict.fromkeys([*wanted, *(FOLLOWS[name] for name in wanted if name in FOLLOWS)]))
+    if not wanted or not resources:
+        return {}
+    described = admin.describe_configs(resources, keys=dict.fromkeys(resources, names), synonyms=True)
+    found.failures.update(described.failures)
+    inheritance = Inheritance(admin)
+    values: dict[Resource, dict[str, str]] = {}
+    for resource in resources:
+        if resource in found.failures:
+            continue
+        entries = {each.name: each for each in described[resource].entries}
+        shown = {
+            name: inheritance.effective(resource, entry, wanted.get(name)) if name in wanted else entry.value
+            for name, entry in entries.items()
+        }
+        values[resource] = {name: value for name, value in shown.items() if value is not None}
+    return values

@@ -1,0 +1,115 @@
+"""Record batches (magic 2) as they are in a log segment, a snapshot and a Fetch response.
+
+A batch has 61 bytes of header and then its records. Its CRC-32C covers everything after the CRC itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from google_crc32c import value as crc32c
+
+from kconf.errors import RemoteProtocolError
+from kconf.protocol.codec.varint import Malformed
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_PREFIX: Final = 12  # base offset and length, which the length does not count
+_CRC_END: Final = 21
+_CRC: Final = struct.Struct(">I")
+_MAGIC: Final = 2
+_COMPRESSION: Final = 0b111
+_CONTROL: Final = 0b100000
+
+
+class Record(NamedTuple):
+    """One record; `timestamp` is milliseconds since 1970."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class RecordBatch(NamedTuple):
+    """A batch in `data`; its records are decoded by `records`. The batch after it begins at `next_offset`."""
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    is_control: bool
+    timestamp: int
+    size: int
+    data: bytes
+    start: int
+    end: int
+
+    def records(self) -> Iterator[Record]:
+        """The records. Raises RemoteProtocolError if they are not what the header says."""
+        data, position = self.data, self.start
+        try:
+            for _ in range(self.size):
+                size, position = _varint(data, position)
+                end = position + size
+                if not position < end <= self.end:
+                    raise RemoteProtocolError("a record is longer than its batch")
+                timestamp, position = _varint(data, position + 1)
+                offset, position = _varint(data, position)
+                key, position = _bytes(data, position, end)
+                value, position = _bytes(data, position, end)
+                yield Record(self.base_offset + offset, self.timestamp + timestamp, key, value)
+                position = end
+        except (IndexError, Malformed):
+            raise RemoteProtocolError("a record is cut off") from None
+
+
+def read_batches(data: bytes) -> Iterator[RecordBatch]:
+    """The complete batches of some bytes. What follows the last complete one is left: a cut batch, or zeros.
+
+    Raises RemoteProtocolError for a batch that is damaged, compressed, or of another format.
+    """
+    position, size = 0, len(data)
+    while position + _HEADER.size <= size:
+        base, length, epoch, magic, crc, attributes, last, timestamp, _, _, _, _, count = _HEADER.unpack_from(
+            data, position
+        )
+        end = position + _PREFIX + length
+        if length <= 0 or end > size:
+            return
+        if magic != _MAGIC or attributes & _COMPRESSION:
+            raise RemoteProtocolError(f"a batch has magic {magic} and compression {attributes & _COMPRESSION}")
+        if length < _HEADER.size - _PREFIX or last < 0 or not 0 <= count <= length:
+            raise RemoteProtocolError("a batch has an impossible header")
+        if crc32c(data[position + _CRC_END : end]) != crc:
+            raise RemoteProtocolError(f"the batch at offset {base} is damaged: its checksum does not match")
+        is_control = bool(attributes & _CONTROL)
+        start = position + _HEADER.size
+        yield RecordBatch(base, base + last + 1, epoch, is_control, timestamp, count, data, start, end)
+        position = end
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """A zigzag number of up to 64 bits."""
+    byte = data[position]
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value, shift = byte & 127, 7
+    while True:
+        position += 1
+        byte = data[position]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return (value >> 1) ^ -(value & 1), position + 1
+        shift += 7
+        if shift > 63:
+            raise Malformed("has a number that does not end")
+
+
+def _bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    size, position = _varint(data, position)
+    if size < 0:
+        return None, position
+    if position + size > end:
+        raise Malformed("is cut off")
+    return data[position : position + size], position + size

@@ -1,0 +1,36 @@
+"""All mistakes of a file at once: reading goes on after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kconf.errors import ConfigurationError
+
+_MAX_SHOWN: Final = 100
+
+
+class Mistakes:
+    """Collects sentences, each with its place, in the order of the file."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def add(self, sentence: str) -> None:
+        self._found.append(sentence)
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """A `ConfigurationError` in this block is a mistake, and reading goes on behind the block."""
+        try:
+            yield
+        except ConfigurationError as error:
+            self.add(str(error))
+
+    def raise_all(self) -> None:
+        """Raise one `ConfigurationError` with a line for each mistake, if there are any."""
+        if not self._found:
+            return
+        shown, more = self._found[:_MAX_SHOWN], len(self._found) - _MAX_SHOWN
+        raise ConfigurationError("\n".join([*shown, *([f"… and {more} more mistakes"] if more > 0 else [])]))

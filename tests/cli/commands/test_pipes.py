@@ -1,0 +1,64 @@
+"""Commands whose output nobody reads to its end, as in `| head`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.commands.stories import People, a_name
+
+
+def run_unread(*words: str) -> tuple[int, str]:
+    """The exit code and stderr of a command whose stdout is a pipe that is closed already."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "kconf", *words], stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("words", [("describe", "broker:1", "--all"), ("describe", "broker:1", "--all", "-o", "json")])
+def test_a_reader_that_has_seen_enough_is_no_failure(people: People, words: tuple[str, ...]) -> None:
+    assert run_unread(*words) == (0, "")
+
+
+def test_a_failure_stays_one(people: People) -> None:
+    status, told = run_unread("describe", "topic:not-there", "broker:1", "--all")
+
+    assert status == 1
+    assert told == "topic:not-there: Unknown topic or partition\nkconf topic list tells which topics there are\n"
+
+
+def test_a_failure_stays_one_if_nobody_reads_that_either(people: People) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = [sys.executable, "-m", "kconf", "describe", "topic:not-there", "broker:1", "--all"]
+    done = subprocess.run(words, stdout=writer, stderr=writer, check=False, timeout=60)
+    os.close(writer)
+
+    assert done.returncode == 1
+
+
+def test_a_change_is_made_whether_or_not_its_report_is_read(people: People) -> None:
+    name = a_name()
+    people.topics(name)
+
+    assert run_unread("set", f"topic:{name}", "segment.ms=1h")[0] == 0
+    assert people.overrides(f"topic:{name}") == {"segment.ms": "3600000"}
+
+
+def test_kafka_configs_ends_as_javas_tool_does(people: People) -> None:
+    words = ("--bootstrap-server", people.bootstrap, "--describe", "--all", "--entity-type", "brokers")
+
+    assert run_unread("kafka-configs", *words, "--entity-name", "1") == (0, "")
+
+
+def test_a_command_that_prints_as_it_goes_ends_as_if_by_sigpipe(people: People) -> None:
+    assert run_unread("completion", "bash") == (141, "")

@@ -1,0 +1,35 @@
+"""The tables of the metadata records are Kafka's: compared with the schemas inside its own jars, version by version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kconf.protocol.records.metadata import RECORD_TYPES
+from lab.schemas import record_schemas
+from tests.conformance.test_schemas import Versions, kafka_rows, our_rows
+
+VERSIONS = [(key, version) for key, row in RECORD_TYPES.items() for version in range(row.max_version + 1)]
+
+
+def kafka_record(release: str, key: int) -> dict[str, Any] | None:
+    return next((each for each in record_schemas(release).values() if each["apiKey"] == key), None)
+
+
+@pytest.mark.parametrize(("key", "version"), VERSIONS)
+def test_the_fields_of_a_record_are_kafkas(key: int, version: int) -> None:
+    schema = kafka_record("4.3.1", key)
+
+    assert schema is not None
+    assert schema["name"] == RECORD_TYPES[key].table.__name__
+    assert our_rows(RECORD_TYPES[key].table, version) == kafka_rows(schema, version)
+
+
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_every_record_of_a_release_has_a_table_in_every_version(release: str) -> None:
+    for schema in record_schemas(release).values():
+        row = RECORD_TYPES[schema["apiKey"]]
+
+        assert Versions.of(schema["validVersions"]).last <= row.max_version
+        assert (release, row.max_version) != ("4.3.1", Versions.of(schema["validVersions"]).last - 1)

@@ -1,0 +1,69 @@
+"""Files of quotas: every bad line is reported, not only the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconf.errors import ConfigurationError
+from kconf.operations.quotas.file import read_pairs, read_quotas
+
+BAD_LINES = 250
+
+
+def mistakes(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        read_quotas(str(path), None)
+    return [line.removeprefix(f"{path} ") for line in str(refused.value).splitlines()]
+
+
+def test_every_bad_line_of_a_csv_file_is_reported(tmp_path: Path) -> None:
+    found = mistakes(tmp_path / "q.csv", 'user,producer_byte_rate\na,1\nb\nc,fast\n,1\na,2\n"d"e,1\nf,1\n')
+
+    assert [line.split(":")[0] for line in found] == [
+        *("line 3 has 1 cells, and the first line 2", "line 4", "line 5"),
+        *("lines 2 and 6 are about the same entity", "line 7 is no CSV"),
+    ]
+    assert found[2] == "line 5: a row needs a user, a client-id or an ip, or a default of them"
+
+
+def test_every_bad_column_is_reported(tmp_path: Path) -> None:
+    found = mistakes(tmp_path / "q.csv", "user,rate,speed,user\na,1,1,1\n")
+
+    assert [line.split(";")[0] for line in found] == [
+        "line 1 has the column 'user' twice",
+        "line 1: there is no column 'rate'",
+        "line 1: there is no column 'speed'",
+    ]
+
+
+def test_every_bad_entry_of_a_yaml_file_is_reported(tmp_path: Path) -> None:
+    text = "quotas:\n  - {user: b}\n  - {user: c, limits: {producer_byte_rate: 1}}\n  - d\n  - {usr: e}\n"
+
+    found = mistakes(tmp_path / "q.yaml", text)
+
+    assert [line.split(",")[0] for line in found] == [
+        "line 2: a row needs a quota",
+        "line 4: names and values are expected here",
+        "line 5: 'usr' is not one of user",
+    ]
+
+
+def test_a_file_of_nothing_but_mistakes_does_not_fill_the_screen(tmp_path: Path) -> None:
+    found = mistakes(tmp_path / "q.csv", "user,producer_byte_rate\n" + "a\n" * BAD_LINES)
+
+    assert (len(found), found[-1]) == (101, "… and 150 more mistakes")
+
+
+def test_every_bad_pair_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("user,client-id\n,\nann,app\nbob\n")
+
+    with pytest.raises(ConfigurationError) as refused:
+        read_pairs(str(path))
+    assert str(refused.value).splitlines() == [
+        f"{path} line 2 names neither a user nor a client id",
+        f"{path} line 4 has 1 cells, and the first line 2",
+    ]
