@@ -375,6 +375,18 @@ class StoreMismatch(StoreError):
     """The store was written by a newer kconf, or is not a kconf store."""
 
 
+class StoreFailed(StoreError):
+    """The store has a lasting problem: trying again does not help, somebody has to repair it."""
+
+
+class StoreLost(StoreFailed):
+    """The store's file was deleted, moved or replaced while it was open."""
+
+
+class StoreDamaged(StoreFailed):
+    """The contents of the store are not what was written."""
+
+
 class RevisionConflict(StoreError):
     """A guard does not hold: the resource has changed since the plan was made."""
 

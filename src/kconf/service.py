@@ -40,6 +40,7 @@ from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import SingleServerMixin, Store, find_conflict
+from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
 
 log = getLogger(__name__)
@@ -127,8 +128,7 @@ class Service:
         self._ignore_broker_configs = ignore_broker_configs  # those of the store: `kconf serve --recover`
         self._remote_changed = False  # other servers may have committed something
         self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
-        self._clock = clock
-        self._latest = 0  # the time of the last revision
+        self._clock = JournalClock(clock)
         self._subscribers: list[Subscriber] = []
         self._jobs: deque[_Job[Any]] = deque()
         self._batch: list[_Planned] = []
@@ -146,7 +146,7 @@ class Service:
         self.state = self._after(self.state, snapshot)
         self._generation = self.store.polled_generation
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
-        self._latest = last[0].time if last else 0
+        self._clock.latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._writer_ended)
 
@@ -336,7 +336,7 @@ class Service:
     async def _plan(self) -> tuple[list[PendingCommit], State]:
         """Fill `_batch`, each plan made on the state that the one before it leads to."""
         state = self.state
-        now = self._latest = max(self._latest, self.now())  # the journal's times never go back, even if the clock does
+        now = self._clock.next()
         batch = self._batch = []
         commits: list[PendingCommit] = []
         turn = perf_counter() + _MAX_TURN
@@ -405,7 +405,7 @@ class Service:
             for revision in revisions:
                 snapshot = snapshot.apply(revision.changes, revision.number)
             self.state = self._after(self.state, snapshot)
-            self._latest = max(self._latest, revisions[-1].time)
+            self._clock.latest = revisions[-1].time
         for subscriber in self._subscribers:
             subscriber(revisions)
 
@@ -448,7 +448,7 @@ class Service:
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""
-        return int(self._clock() * 1000)
+        return self._clock.now()
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
         """Call the store in its own thread, between two commits."""

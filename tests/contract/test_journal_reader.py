@@ -72,6 +72,42 @@ def test_a_time_leads_to_the_last_revision_before_it(store: Store) -> None:
     reader.close()
 
 
+def test_a_revision_from_the_future_counts_as_committed_before_those_after_it(store: Store) -> None:
+    """The clock jumped ahead twice, and was set back twice."""
+    reader = store.journal_reader()
+    for turn, time in enumerate([100, 110, 900, 910, 120, 130, 130, 500, 140, 150]):
+        put(store, ORDERS, str(turn), time=time)
+
+    expected = {99: 0, 100: 1, 115: 2, 120: 5, 125: 5, 130: 7, 139: 7, 140: 9, 150: 10, 500: 10, 905: 10, 999: 10}
+    assert {time: reader.revision_at(time) for time in expected} == expected
+    reader.close()
+
+
+def test_a_batch_may_step_back_within_itself(store: Store) -> None:
+    reader = store.journal_reader()
+    changes = [Change(ChangeKind.CONFIG, ORDERS, "k", None, str(time), "set") for time in range(6)]
+    times = (100, 900, 110, 120, 800, 130)
+    pending = [PendingCommit(RequestContext(), time, [each], {}) for time, each in zip(times, changes, strict=True)]
+    store.commit(pending)
+
+    expected = {99: 0, 105: 1, 110: 3, 125: 4, 130: 6, 850: 6}
+    assert {time: reader.revision_at(time) for time in expected} == expected
+    reader.close()
+
+
+def test_revisions_from_the_future_do_not_hold_up_trimming_by_time(store: Store) -> None:
+    for turn, time in enumerate([100, 10**12, 110, 120, 10**12, 130, 140]):
+        put(store, ORDERS, str(turn), time=time)
+    reader = store.journal_reader()
+
+    assert store.trim(before_time=111) == 3
+    assert [reader.revision_at(time) for time in (120, 129, 130, 10**13)] == [4, 4, 6, 7]
+    assert store.trim(before_time=135) == 3
+    assert numbers(store.changes(6)) == [7]
+    assert reader.revision_at(10**12) == 7
+    reader.close()
+
+
 def test_what_was_trimmed_is_said_to_be(store: Store) -> None:
     reader = store.journal_reader()
     for turn in range(9):

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 from kconf.cli.common.help import Help, ends_of, share_examples
 from kconf.cli.common.program import Program, UsageError
+from kconf.cli.output.safe_text import guarded_output
 from kconf.errors import KconfError
 from kconf.version import __version__
 
@@ -162,12 +163,17 @@ def _parser_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> arg
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: usage error; more in output/result.py."""
     arguments = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding
+    with guarded_output():
+        return _main(arguments)
+
+
+def _main(arguments: list[str]) -> int:
     first = arguments[0]
     if first in KAFKA_TOOLS:
         module = import_module(f"kconf.cli.{KAFKA_TOOLS[first][0]}")
         return int(module.main(arguments[1:]))
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding
     try:
         options = parse_arguments(arguments)
         status = int(options.run(options))

@@ -60,20 +60,21 @@ class AdminClient(KconfMethods):
         await self._pool.close()
 
     async def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call, and record what it changes if there is a journal."""
+        """Make a call, and record what it changes if there is a journal. One deadline holds for all of it."""
+        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.call_limit(timeout)
         if self._journal is not None:
             from kconf.client.journal.recorder import is_recorded, record_call
 
             if is_recorded(call):
-                return await self._run_all(record_call(call, self._journal, self._settings), timeout)
-        return await self._run(call, timeout)
+                return await self._run_all(record_call(call, self._journal, self._settings), deadline)
+        return await self._run(call, deadline)
 
-    async def _run_all(self, calls: CallSequence[T], timeout: float | None) -> T:
+    async def _run_all(self, calls: CallSequence[T], deadline: float) -> T:
         try:
             call = next(calls)
             while True:
                 try:
-                    result = await self._run(call, timeout)
+                    result = await self._run(call, deadline)
                 except KconfError as error:
                     call = calls.throw(error)
                 else:
@@ -82,10 +83,9 @@ class AdminClient(KconfMethods):
             found: T = done.value
             return found
 
-    async def _run(self, call: Call[Any, Any, T], timeout: float | None) -> T:
+    async def _run(self, call: Call[Any, Any, T], deadline: float) -> T:
         """Run a call, with its retries."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._settings.timeouts.call_limit(timeout)
         steps = run_call(call, self._cluster, deadline, clock, random_jitter)
         try:
             step = next(steps)

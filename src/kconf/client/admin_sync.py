@@ -16,7 +16,7 @@ from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff
 from kconf.client.transport.selector_pool import SyncConnectionPool
-from kconf.errors import KconfError, UnsupportedVersion
+from kconf.errors import KconfError, RequestTimedOut, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,20 +62,21 @@ class SyncAdminClient(SyncKconfMethods):
             self._pool.close()
 
     def _send(self, call: Call[Any, Any, T], timeout: float | None = None) -> T:
-        """Make a call, and record what it changes if there is a journal."""
+        """Make a call, and record what it changes if there is a journal. One deadline holds for all of it."""
+        deadline = time.monotonic() + self._settings.timeouts.call_limit(timeout)
         if self._journal is not None:
             from kconf.client.journal.recorder import is_recorded, record_call
 
             if is_recorded(call):
-                return self._run_all(record_call(call, self._journal, self._settings), timeout)
-        return self._run(call, timeout)
+                return self._run_all(record_call(call, self._journal, self._settings), deadline)
+        return self._run(call, deadline)
 
-    def _run_all(self, calls: CallSequence[T], timeout: float | None) -> T:
+    def _run_all(self, calls: CallSequence[T], deadline: float) -> T:
         try:
             call = next(calls)
             while True:
                 try:
-                    result = self._run(call, timeout)
+                    result = self._run(call, deadline)
                 except KconfError as error:
                     call = calls.throw(error)
                 else:
@@ -84,22 +85,26 @@ class SyncAdminClient(SyncKconfMethods):
             found: T = done.value
             return found
 
-    def _run(self, call: Call[Any, Any, T], timeout: float | None) -> T:
-        """Run a call, with its retries."""
-        with self._lock:
-            deadline = time.monotonic() + self._settings.timeouts.call_limit(timeout)
+    def _run(self, call: Call[Any, Any, T], deadline: float) -> T:
+        """Run a call, with its retries. Waiting for the calls of other threads counts too."""
+        if not self._lock.acquire(timeout=max(deadline - time.monotonic(), 0.0)):
+            error = RequestTimedOut(f"{call.name} was not sent: other calls of this client took too long")
+            error.sent = False
+            raise error
+        try:
             steps = run_call(call, self._cluster, deadline, time.monotonic, random_jitter)
-            try:
-                step = next(steps)
-                while True:
-                    if isinstance(step, Backoff):
-                        time.sleep(step.seconds)
-                        step = steps.send(())
-                    else:
-                        step = steps.send(self._pool.send_batch(step.requests, deadline))
-            except StopIteration as done:
-                result: T = done.value
-                return result
+            step = next(steps)
+            while True:
+                if isinstance(step, Backoff):
+                    time.sleep(step.seconds)
+                    step = steps.send(())
+                else:
+                    step = steps.send(self._pool.send_batch(step.requests, deadline))
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            self._lock.release()
 
     # Configs
 

@@ -9,7 +9,17 @@ from uuid import UUID, uuid4
 from kconf.engine.access.acls import Authorizer
 from kconf.engine.configs.alter import AlterTarget
 from kconf.engine.topics.placement import ClusterDefaults
-from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly, TooManyChanges
+from kconf.errors import (
+    ApiError,
+    ChangeTooLarge,
+    ErrorCode,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    StoreLost,
+    StoreReadOnly,
+    TooManyChanges,
+)
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
 from kconf.server.auth.authorizer import alters_authentication, authorizer_of
@@ -27,6 +37,13 @@ from kconf.service import Service, State
 from kconf.util.slice_scheduler import SliceScheduler
 
 UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
+UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read now; try again later")
+LOST = ApiError(
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    "the file of the server's store was deleted, moved or replaced: nothing was changed, and nothing can be until it is"
+    " restored and the server restarted",
+)
+DAMAGED = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the server's store is damaged; the log of the server has details")
 READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
 
 
@@ -36,7 +53,14 @@ def store_error(error: StoreError) -> ApiError:
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     if isinstance(error, TooManyChanges):
         return ApiError(ErrorCode.POLICY_VIOLATION, str(error))
+    if isinstance(error, StoreFailed):
+        return LOST if isinstance(error, StoreLost) else DAMAGED
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
+
+
+def journal_error(error: StoreError) -> ApiError:
+    """The error of a request for the past."""
+    return DAMAGED if isinstance(error, StoreDamaged) else UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)

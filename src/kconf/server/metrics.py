@@ -19,7 +19,7 @@ from kconf.server.journal.archiver import Archiver
 from kconf.server.listener_config import explain_bind_error
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.quotas.metrics import quota_families
-from kconf.util.http_endpoint import HttpEndpoint
+from kconf.util.http_endpoint import UNHEALTHY, HttpEndpoint
 from kconf.version import __version__
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ class MetricsServer:
 
     def _status(self) -> str:
         service = self._context.service
+        if service.store.problem is not None:
+            return UNHEALTHY
         if service.is_stale:
             return "stale"
         return "ok" if service.writable else "read-only"
@@ -147,6 +149,7 @@ class MetricsServer:
     def _health(self) -> dict[str, object]:
         context, archiver = self._context, self._archiver
         archive = {} if archiver is None else {"archive": archiver.alarm or "ok"}
+        problem = context.service.store.problem
         return {
             "status": self._status(),
             "version": __version__,
@@ -155,5 +158,6 @@ class MetricsServer:
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
             "store_faults": context.service.store.faults,
+            **({} if problem is None else {"problem": str(problem)}),
             **archive,
         }

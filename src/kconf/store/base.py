@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kconf.errors import RevisionConflict
+from kconf.errors import RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
@@ -46,7 +46,10 @@ class JournalReader(Protocol):
         ...
 
     def revision_at(self, time: int) -> int:
-        """The last revision committed at or before a time, 0 if there is none; raises JournalTrimmed."""
+        """The last revision with this time or an earlier one, 0 if there is none; raises JournalTrimmed.
+
+        Where the clock was set back, earlier revisions have later times: they count as committed before it.
+        """
         ...
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
@@ -128,6 +131,11 @@ class Store(Protocol):
         ...
 
     @property
+    def problem(self) -> StoreFailed | None:
+        """Why the store cannot be used until somebody repairs it. Safe to call from any thread."""
+        ...
+
+    @property
     def faults(self) -> int:
         """How many entries of the store are invalid and were left out; the log names them."""
         ...
@@ -163,7 +171,7 @@ class Store(Protocol):
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         """Delete the oldest revisions; returns how many.
 
-        Deletes those before the first one committed at or after `before_time`, and all but the newest `keep_last`.
+        Deletes everything up to the last one with a time before `before_time`, and all but the newest `keep_last`.
         Never deletes the newest revision, nor any after the revision `up_to`, the last one in the archive. A call may
         stop early to let commits through: call again until it returns 0.
         """
@@ -194,6 +202,10 @@ class SingleServerMixin:
     polled_generation = 0
     keeps_fractions = True
     members: ClusterMembers = NO_MEMBERS
+
+    @property
+    def problem(self) -> StoreFailed | None:
+        return None
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """There is no other server that could commit."""
@@ -233,6 +245,28 @@ class Backup(NamedTuple):
     bytes: int
 
 
+class StorePart(NamedTuple):
+    """One part of a store that was checked. Without problems it is whole."""
+
+    name: str
+    detail: str
+    problems: Sequence[str]
+
+
+class Verification(NamedTuple):
+    """What `kconf store verify` found."""
+
+    parts: Sequence[StorePart]
+
+    @property
+    def is_damaged(self) -> bool:
+        return any(each.problems for each in self.parts)
+
+    @property
+    def is_state_damaged(self) -> bool:
+        return any(each.problems for each in self.parts if each.name == "state")
+
+
 @dataclass(frozen=True, slots=True)
 class Backend:
     """One kind of store: what can be done with the URLs of a scheme. See registry.py.
@@ -240,6 +274,8 @@ class Backend:
     `open` creates the store if there is none. `open_read_only` writes nothing at all; without it `open` is used.
     `initialize` creates an empty store with a given identity, visible to others when the block ends without an error.
     `backup` copies a store, also one in use, to a file: URL, target, whether to overwrite it.
+    `open_damaged` opens a store whose state is whole, although its journal is damaged.
+    `verify` checks a store for damage, also one in use.
     `bounded_journal`: the store holds its data in memory, so the journal needs a limit by default.
     """
 
@@ -247,6 +283,8 @@ class Backend:
     open_read_only: Callable[[str, Secrets], Store] | None = None
     initialize: Callable[[str, InitialIdentity, Secrets], AbstractContextManager[Store]] | None = None
     backup: Callable[[str, Path, bool], Backup] | None = None
+    open_damaged: Callable[[str, Secrets], Store] | None = None
+    verify: Callable[[str], Verification] | None = None
     bounded_journal: bool = False
 
 

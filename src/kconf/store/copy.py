@@ -10,17 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from logging import getLogger
 from typing import Final, NamedTuple
 
-from kconf.errors import StoreError, StoreMismatch
+from kconf.errors import StoreDamaged, StoreError, StoreMismatch
 from kconf.model.journal import Change, ChangeKind, RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.security.value_cipher import NO_SECRETS, Secrets
 from kconf.store.base import InitialIdentity, Store
-from kconf.store.registry import initialize_store, open_store
+from kconf.store.registry import initialize_store, open_damaged_store, open_store
 from kconf.store.sensitive import is_sensitive
+
+log = getLogger(__name__)
 
 _RESOURCES_PER_REVISION: Final = 100
 _REVISIONS_PER_COMMIT: Final = 20
@@ -46,7 +49,7 @@ def copy_store(
 
     Raises StoreMismatch if the target is not empty, and StoreError if a value of the source cannot be read.
     """
-    with closing(open_store(source_url, secrets, read_only=True)) as source:
+    with closing(_open_source(source_url, secrets)) as source:
         snapshot = source.load()
         _check_readable(source)
         identity = InitialIdentity(source.cluster_id, source.epoch + 1)
@@ -55,6 +58,15 @@ def copy_store(
             copied = target.load()
             _check_equal(snapshot, copied)
             return CopyResult(len(snapshot.topics), len(_resources(snapshot)), *identity, copied.revision)
+
+
+def _open_source(url: str, secrets: Secrets) -> Store:
+    """The journal is not copied: a store whose journal is damaged can be copied if its state is whole."""
+    try:
+        return open_store(url, secrets, read_only=True)
+    except StoreDamaged as error:
+        log.warning("%s", error)
+        return open_damaged_store(url, secrets)
 
 
 def _check_readable(source: Store) -> None:

@@ -37,9 +37,7 @@ class MemoryJournal:
         yield from reversed(self.changes_for(resources, after, len(self._revisions)))
 
     def revision_at(self, time: int) -> int:
-        last = self._revisions[-1].number if self._revisions else 0
-        later = next((each for each in self._revisions if each.time > time), None)
-        found = last if later is None else later.number - 1
+        found = next((each.number for each in reversed(self._revisions) if each.time <= time), 0)
         if found < self.oldest() and self.oldest() > 1:
             raise JournalTrimmed(self.oldest())
         return found
@@ -59,8 +57,8 @@ class MemoryJournal:
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         count = 0 if keep_last is None else len(self._revisions) - keep_last
         if before_time is not None:
-            young = (index for index, each in enumerate(self._revisions) if each.time >= before_time)
-            count = max(count, next(young, len(self._revisions)))
+            old = (index for index, each in enumerate(self._revisions, 1) if each.time < before_time)
+            count = max(count, max(old, default=0))
         if up_to is not None:
             count = min(count, up_to + 1 - self.oldest())
         count = max(0, min(count, len(self._revisions) - 1))

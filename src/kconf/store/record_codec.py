@@ -27,6 +27,10 @@ _ATTEMPT: Final = 1 + _FIRST + 5
 _first = attrgetter(*CALLER_NAMES[:_FIRST])
 
 
+class DamagedRecord(ValueError):
+    """A stored record is not what a store writes."""
+
+
 def revision_record(time: int, caller: RequestContext, origin: str, sealed: Sequence[Change]) -> list[Any]:
     """A revision without its number. Sensitive values are sealed by now."""
     return _with_later([time, *_first(caller), origin, sealed], caller)

@@ -15,7 +15,7 @@ from typing import Final
 
 from kconf.errors import ConfigurationError
 from kconf.security.value_cipher import NO_SECRETS, Secrets
-from kconf.store.base import Backend, Backup, InitialIdentity, Store
+from kconf.store.base import Backend, Backup, InitialIdentity, Store, Verification
 
 _BACKENDS: Final[Mapping[str, str]] = {
     "sqlite:///FILE": "kconf.store.sqlite.backend",
@@ -52,6 +52,20 @@ def backup_store(url: str, target: Path, *, overwrite: bool = False) -> Backup:
     if backend.backup is None:
         raise ConfigurationError(f"cannot back up {url!r} to a file: use sqlite:///FILE, or kconf store copy")
     return backend.backup(url, target, overwrite)
+
+
+def open_damaged_store(url: str, secrets: Secrets) -> Store:
+    """Open a store whose state is whole, although its journal is damaged. Raises StoreDamaged."""
+    backend = backend_of(url)
+    return (backend.open_damaged or backend.open)(url, secrets)
+
+
+def verify_store(url: str) -> Verification:
+    """Check a store for damage; a server may be using it."""
+    backend = backend_of(url)
+    if backend.verify is None:
+        raise ConfigurationError(f"cannot verify {url!r}: only the files of SQLite stores can be verified")
+    return backend.verify(url)
 
 
 def backend_of(url: str) -> Backend:

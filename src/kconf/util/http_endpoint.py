@@ -10,6 +10,7 @@ from typing import Final, Self
 
 log = getLogger(__name__)
 
+UNHEALTHY: Final = "unhealthy"  # the status for which /health is an error
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _TIMEOUT: Final = 5.0  # seconds
 
@@ -56,5 +57,7 @@ class HttpEndpoint:
         if path == b"/metrics":
             return "200 OK", _TEXT, self._metrics()
         if path == b"/health":
-            return "200 OK", "application/json", json.dumps(self._health()).encode() + b"\n"
+            health = self._health()
+            status = "503 Service Unavailable" if health.get("status") == UNHEALTHY else "200 OK"
+            return status, "application/json", json.dumps(health).encode() + b"\n"
         return "404 Not Found", "text/plain", b"/metrics or /health\n"

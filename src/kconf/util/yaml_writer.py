@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 _QUOTED: Final = frozenset(["", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"])
-_BREAK: Final = re.compile("[\\n\\r\\x85\\u2028\\u2029]")  # escaped in double quotes only
+_ESCAPED: Final = re.compile(  # in double quotes only: line breaks, and what would act on a terminal
+    "[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]"
+)
+_LEFT: Final = re.compile("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]")  # by PyYAML
 _ONE_LINE: Final = 1 << 30  # no line is folded
 
 
@@ -32,12 +35,12 @@ def to_yaml(value: YamlValue) -> str:
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     text: str = yaml.emit(_document(value), Dumper=dumper, allow_unicode=True, width=_ONE_LINE)
-    return text.removesuffix("...\n")
+    return _LEFT.sub(lambda found: f"\\u{ord(found[0]):04X}", text.removesuffix("...\n"))
 
 
 def to_yaml_scalar(text: str) -> str:
     """A text as it is written behind a key."""
-    return to_yaml({"key": text}).removeprefix("key:").strip()
+    return to_yaml({"key": text}).removeprefix("key:").strip(" \n")
 
 
 def _document(value: YamlValue) -> Iterator[Any]:
@@ -72,5 +75,5 @@ def _events(value: YamlValue, flow: bool, events: Any) -> Iterator[Any]:
 
 
 def _text(text: str, events: Any) -> Any:
-    quoted = text.lower() in _QUOTED or _BREAK.search(text) is not None
+    quoted = text.lower() in _QUOTED or _ESCAPED.search(text) is not None
     return events.ScalarEvent(None, None, (not quoted, True), text, style='"' if quoted else None)

@@ -1,4 +1,4 @@
-"""`kconf store copy` moves a cluster's whole state to another store; `kconf store unset` removes configs offline."""
+"""`kconf store`: copy a cluster's whole state to another store, check one for damage, remove configs offline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_output
-from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
+from kconf.cli.output.safe_text import write_controls
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
 
@@ -23,6 +24,19 @@ password.encoder.secret). The journal stays where it is: the new store begins th
 its first changes. Stop the servers of FROM first, and start them on TO: what is changed in between is not copied.
 """
 
+_VERIFY_EXAMPLES = """\
+examples:
+  kconf store verify
+  kconf store verify sqlite:////var/lib/kconf/kconf.db -o json
+
+Every page and every record is read. The exit code is 1 if anything is damaged. `state` is what the server answers with;
+`journal` is the record of changes. A server checks its store at start too: the state, and the newest 100,000 revisions.
+"""
+_STATE_DAMAGED = "The store is damaged: restore a backup."
+_STATE_WHOLE = (
+    "The store is damaged, but its state is whole: restore a backup, or copy the state to a new store with"
+    " `kconf store copy`; the journal begins anew there."
+)
 _UNSET_EXAMPLES = """\
 examples:
   kconf store unset broker:1 listener.name.ssl.ssl.keystore.location
@@ -37,7 +51,7 @@ journal records it.
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "store",
-        help="copy a store, or remove configs from one offline",
+        help="copy a store, verify one, or remove configs from one offline",
         description="Work on stores as a whole.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -51,6 +65,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     copy.add_argument("target", metavar="TO", help="URL of an empty or new one")
     copy.add_argument("--config", metavar="FILE", type=Path, help="server.properties with password.encoder.secret")
     copy.set_defaults(run=run_copy)
+    verify = verbs.add_parser(
+        "verify",
+        help="check a store for damage",
+        description="Check all contents of a SQLite store for damage. A server may be using it.",
+        epilog=_VERIFY_EXAMPLES,
+    )
+    verify.add_argument(
+        "store", metavar="URL", nargs="?", default="sqlite:///kconf.db", help="the store (default: %(default)s)"
+    )
+    add_output(verify)
+    verify.set_defaults(run=command("store verify", run_verify))
     unset = verbs.add_parser(
         "unset",
         help="remove configs of a resource from a store that no server has open",
@@ -84,13 +109,28 @@ def run_copy(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_verify(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.store.registry import verify_store
+
+    found = verify_store(options.store)
+    result.columns = [ResultColumn(each) for each in ("part", "status", "checked", "problem")]
+    result.facts["store"] = options.store
+    for part in found.parts:
+        status = "damaged" if part.problems else "whole"
+        for problem in part.problems or (None,):
+            result.add(part=part.name, status=status, checked=part.detail, problem=problem)
+    if found.is_damaged:
+        result.status = FAILED
+        result.notes.append(_STATE_DAMAGED if found.is_state_damaged else _STATE_WHOLE)
+
+
 def _progress() -> Callable[[int, int], None]:
     """Shows progress on one line, if stderr is a terminal."""
     if not sys.stderr.isatty():
         return lambda *_: None
 
     def report(done: int, of: int) -> None:
-        print(f"\r{done:,} of {of:,} resources", end="\n" if done == of else "", file=sys.stderr, flush=True)
+        write_controls(f"\r{done:,} of {of:,} resources" + ("\n" if done == of else ""), sys.stderr)
 
     return report
 

@@ -21,6 +21,7 @@ def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
 
     def run_command(options: argparse.Namespace) -> int:
         result = CommandResult(name, output=options.output)
+        result.csv_guard = options.csv_guard
         try:
             run(options, result)
         except KconfError as error:

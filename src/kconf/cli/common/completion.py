@@ -25,7 +25,7 @@ def suggestions(program: Program, line: str, where: Sequence[str] = ()) -> Itera
     """Completions of the last argument of a line without `kconf`. `where` is -C or -b, if it is given elsewhere."""
     *before, last = _split(line)
     for each in _candidates(program, before, last, where):
-        if each.startswith(last) and not any(character.isspace() for character in each):
+        if each.startswith(last) and each.isprintable() and not any(character.isspace() for character in each):
             yield each
 
 

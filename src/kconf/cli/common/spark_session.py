@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.output.safe_text import visible, write_controls
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def spark_settings(words: Sequence[str]) -> dict[str, str]:
 def say(words: str) -> None:
     """Where the work is, on one line of a terminal; in a log a line each."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
+        write_controls(f"\r\033[K{visible(words)}", sys.stderr)
     elif words:
         print(words, file=sys.stderr, flush=True)
 

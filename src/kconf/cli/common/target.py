@@ -83,6 +83,9 @@ def add_output(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "-o", "--output", choices=tuple(FORMATS), default="table", help="how the answer is told (default: table)"
     )
+    parser.add_argument(
+        "--csv-guard", action="store_true", help="in CSV, put ' before cells that a spreadsheet would take for formulas"
+    )
 
 
 def targets(options: argparse.Namespace) -> list[Target]:

@@ -57,7 +57,8 @@ def print_csv(result: CommandResult) -> None:
     names = [*(each.name for each in result.columns), "error", "message"]
     rows = writer(sys.stdout, lineterminator="\n")
     rows.writerow(names)
-    rows.writerows([plain(item.get(name)) for name in names] for item in result.items)
+    cell = guarded_cell if result.csv_guard else plain
+    rows.writerows([cell(item.get(name)) for name in names] for item in result.items)
 
 
 def print_table(result: CommandResult) -> None:
@@ -85,8 +86,9 @@ FORMATS: Final[dict[str, Callable[[CommandResult], None]]] = {
 class ItemStream:
     """Items one by one, as soon as they are known."""
 
-    def __init__(self, command: str, columns: Sequence[ResultColumn], output: str) -> None:
+    def __init__(self, command: str, columns: Sequence[ResultColumn], output: str, *, csv_guard: bool = False) -> None:
         self._command, self._columns, self._output = command, columns, output
+        self._cell = guarded_cell if csv_guard else plain
         self._count = 0
 
     def print(self, fields: dict[str, Any]) -> None:
@@ -98,9 +100,9 @@ class ItemStream:
         elif self._output == "csv":
             self._print_csv(item)
         else:
-            from kconf.cli.output.tables import clean
+            from kconf.cli.output.safe_text import visible
 
-            print("  ".join(clean(each.text(item)) for each in self._columns if each.text(item)), flush=True)
+            print("  ".join(visible(each.text(item)) for each in self._columns if each.text(item)), flush=True)
         self._count += 1
 
     def _print_csv(self, item: Item) -> None:
@@ -109,7 +111,7 @@ class ItemStream:
         rows = writer(sys.stdout, lineterminator="\n")
         if not self._count:
             rows.writerow(each.name for each in self._columns)
-        rows.writerow(plain(item.get(each.name)) for each in self._columns)
+        rows.writerow(self._cell(item.get(each.name)) for each in self._columns)
         sys.stdout.flush()
 
 
@@ -122,6 +124,12 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def guarded_cell(value: Any) -> str:
+    """The same for a spreadsheet, which takes what begins like this for a formula and executes it."""
+    text = plain(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def error_name(error: KconfError) -> str:

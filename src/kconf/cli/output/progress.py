@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kconf.cli.output.safe_text import write_controls
+
 _WIDTH: Final = 30
 _FEW: Final = 100  # resources, for which there is no bar
 
@@ -22,7 +24,7 @@ def progress_bar(total: int) -> Iterator[Callable[[int], None]]:
     def draw() -> None:
         filled = _WIDTH * count // total
         bar = "#" * filled + "." * (_WIDTH - filled)
-        print(f"\r[{bar}] {count}/{total}", end="", file=sys.stderr, flush=True)
+        write_controls(f"\r[{bar}] {count}/{total}", sys.stderr)
 
     def advance(steps: int) -> None:
         nonlocal count

@@ -67,13 +67,14 @@ class CommandResult:
     """What a command returns. The command fills it; `print` prints it and returns the exit code.
 
     `hidden` columns are in CSV and JSON but not in tables; a `vertical` table has a line per column instead of one per
-    item. A command may set `status` (3: differences).
+    item. With `csv_guard`, no cell of CSV is a formula. A command may set `status` (3: differences).
     """
 
     def __init__(self, command: str, columns: Sequence[ResultColumn] = (), output: str = "table") -> None:
         self.command, self.columns, self.output = command, list(columns), output
         self.hidden: frozenset[str] = frozenset()
         self.vertical = False
+        self.csv_guard = False
         self.facts: dict[str, Any] = {}
         self.items: list[Item] = []
         self.notes: list[str] = []

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Collection, Sequence
 from unicodedata import east_asian_width
 
+from kconf.cli.output.safe_text import visible, write_controls
+
 _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # columns, from which on a last one of sentences may stand below its row
@@ -20,17 +22,21 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*\S+\s*")
 _PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
 _ITEM = re.compile(r"[^,]+,?\s*|,\s*")  # of a list: it goes on below behind a comma before it does within a name
-_CONTROL = {**dict.fromkeys(range(32), " "), **dict.fromkeys(range(127, 160), " ")}
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[int] = ()) -> None:
-    for line in table(headings, rows, width=terminal_width(), colour=has_colour(), whole=whole):
+    colour = has_colour()
+    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole)
+    if colour:
+        write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
+        return
+    for line in lines:
         print(line)
 
 
 def print_pairs(headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[int] = ()) -> None:
     """Each row as lines of a heading and its cell; empty cells are left out."""
-    for line in _pairs(headings, [[clean(each) for each in row] for row in rows], terminal_width(), whole):
+    for line in _pairs(headings, [[visible(each) for each in row] for row in rows], terminal_width(), whole):
         print(line)
 
 
@@ -61,7 +67,7 @@ def table(
     The cells of the columns `whole` are never broken: other columns stand below the rows for their sake, or there is a
     line for each cell.
     """
-    cells = [[clean(each) for each in row] for row in rows]
+    cells = [[visible(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
     widths = [max(map(text_width, column)) for column in columns]
     kept = list(range(len(columns)))
@@ -162,11 +168,6 @@ def text_width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
-
-
-def clean(text: str) -> str:
-    """Names and values may hold anything; a terminal must not take it for orders."""
-    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, whole: Collection[int] = ()) -> list[int]:

@@ -24,7 +24,8 @@ class _Completer(Completer):
         last = line.split(" ")[-1]
         try:
             for each in self._shell.suggestions(line):
-                yield Completion(each, start_position=-len(last))
+                if each.isprintable():  # names come from the cluster
+                    yield Completion(each, start_position=-len(last))
         except KconfError:
             return  # no suggestions if the cluster does not respond
 

@@ -105,7 +105,7 @@ class AsyncConnectionPool:
         if sasl is None:
             return None
         if sasl.blocks:  # fetching a token must not block the event loop
-            return await asyncio.to_thread(Login.start, sasl, address.host)
+            return await asyncio.wrap_future(Login.in_thread(sasl, address.host))
         return Login.start(sasl, address.host)
 
     async def _connect(self, connection: AsyncNodeConnection, address: Address) -> None:

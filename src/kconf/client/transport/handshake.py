@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.auth.sasl import Sasl, SaslExchange
 from kconf.client.calls.base import NodeVersions
@@ -24,6 +24,9 @@ from kconf.errors import (
 from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME, Api
 from kconf.protocol.headers import read_response, request
 from kconf.version import __version__
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _ERROR_CODE = struct.Struct(">h")
 _METADATA, _BROKER_REGISTRATION = 3, 62
@@ -51,6 +54,27 @@ class Login(NamedTuple):
     def start(cls, sasl: Sasl, host: str) -> Login:
         """May fetch a token first, and so block (`Sasl.blocks`)."""
         return cls(sasl.mechanism, sasl.exchange(host))
+
+    @classmethod
+    def in_thread(cls, sasl: Sasl, host: str) -> Future[Login]:
+        """Start it in a daemon thread: the caller waits no longer than its deadline, and the process can end."""
+        from concurrent.futures import Future
+        from threading import Thread
+
+        future: Future[Login] = Future()
+
+        def run() -> None:
+            try:
+                login = cls.start(sasl, host)
+            except BaseException as error:  # what a token callable raises belongs to the caller
+                if future.set_running_or_notify_cancel():
+                    future.set_exception(error)
+            else:
+                if future.set_running_or_notify_cancel():
+                    future.set_result(login)
+
+        Thread(target=run, name="kconf-login", daemon=True).start()
+        return future
 
 
 def handshake(

@@ -81,8 +81,7 @@ class SyncConnectionPool:
 
     def _open(self, address: Address, deadline: float) -> SyncNodeConnection:
         """Connect and log in. Raises TimeoutError if the deadline passes meanwhile."""
-        sasl = self._settings.security.sasl
-        login = Login.start(sasl, address.host) if sasl is not None else None
+        login = self._login(address, deadline)
         sock = self._connect(address, deadline)
         try:
             # A login may take a broker as long as any other request.
@@ -105,12 +104,17 @@ class SyncConnectionPool:
             sock.close()
             raise
 
+    def _login(self, address: Address, deadline: float) -> Login | None:
+        sasl = self._settings.security.sasl
+        if sasl is None or not sasl.blocks:
+            return None if sasl is None else Login.start(sasl, address.host)
+        return Login.in_thread(sasl, address.host).result(remaining(deadline))
+
     def _connect(self, address: Address, deadline: float) -> socket.socket:
-        """TCP and TLS."""
-        now = time.monotonic()
-        limit = min(deadline, now + self._settings.timeouts.connect)
+        """TCP and TLS, within one limit whatever the number of addresses that the host name has."""
+        limit = min(deadline, time.monotonic() + self._settings.timeouts.connect)
         try:
-            sock = socket.create_connection(address, timeout=max(limit - now, 0.001))
+            sock = _connect_tcp(address, limit)
             return self._secure(sock, address, limit)
         except OSError as error:
             if isinstance(error, TimeoutError) and limit == deadline:
@@ -155,17 +159,44 @@ class SyncConnectionPool:
                 return session
 
 
+def remaining(limit: float) -> float:
+    """Seconds until a limit; a little if it has passed, since 0 would mean a socket that does not block."""
+    return max(limit - time.monotonic(), 0.001)
+
+
+def _connect_tcp(address: Address, limit: float) -> socket.socket:
+    error: OSError | None = None
+    for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        if error is not None and time.monotonic() >= limit:
+            break
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(remaining(limit))
+            sock.connect(place)
+        except OSError as failed:
+            sock.close()
+            error = failed
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise error or OSError(f"{address.host} has no address")
+
+
 class _Stream:
-    """A blocking socket during the handshake."""
+    """A blocking socket during the handshake. The limit is for all of it: a peer may send a byte at a time."""
 
     def __init__(self, sock: socket.socket, frames: FrameReader, limit: float, address: Address) -> None:
         self._socket, self._frames, self._limit, self._address = sock, frames, limit, address
 
     def exchange(self, frame: bytes) -> bytes:
         """Send a frame and wait for the one that answers it."""
-        self._socket.settimeout(max(self._limit - time.monotonic(), 0.001))
+        self._socket.settimeout(remaining(self._limit))
         self._socket.sendall(frame)
         while True:
+            if time.monotonic() >= self._limit:
+                raise TimeoutError
             data = wait_for_peer(self._socket, self._limit, lambda: self._socket.recv(CHUNK), self._address)
             if not data:
                 raise ConnectionResetError("the broker closed the connection")

@@ -30,6 +30,7 @@ METADATA_LOG: Final = "metadata-log"
 SNAPSHOT_ORIGIN: Final = "snapshot"
 LOG_ORIGIN: Final = "log"
 _NEVER: Final = 2**63
+_MAX_STEP: Final = 60_000  # milliseconds; smaller steps of a clock need no note
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {each.word: each for each in ResourceType}
 
@@ -200,12 +201,38 @@ def _from_feed(admin: SyncAdminClient, cluster: str, scopes: Sequence[Scope]) ->
             continue
         entries += [each for revision in page.revisions for each in entries_of(revision)]
         after, more = page.next_after, page.next_after < page.current
-    return RecordedHistory(FEED, cluster, entries, notes, _journal_start(admin, oldest) if oldest else None)
+    entries, steps = without_steps(entries)
+    start = _journal_start(admin, oldest, entries) if oldest else None
+    return RecordedHistory(FEED, cluster, entries, [*notes, *steps], start)
 
 
-def _journal_start(admin: SyncAdminClient, oldest: int) -> JournalStart:
+def _journal_start(admin: SyncAdminClient, oldest: int, entries: Sequence[HistoryEntry]) -> JournalStart:
     first = admin.list_changes(oldest - 1, limit=1).revisions
-    return JournalStart(oldest, first[0].time if first else _NEVER)
+    times = [each.time for each in first] + [each.time for each in entries[:1]]
+    return JournalStart(oldest, min(times, default=_NEVER))
+
+
+def without_steps(entries: Sequence[HistoryEntry]) -> tuple[list[HistoryEntry], list[str]]:
+    """The entries of one journal, in its order, each no later than those after it; and notes on what that changes.
+
+    Where the clock of a server was set back, the entries before it have times that had not come yet.
+    """
+    found: list[HistoryEntry] = []
+    ahead: dict[int, int] = {}  # by the revision before which the clock was set back
+    earliest: HistoryEntry | None = None
+    for each in reversed(entries):
+        if earliest is None or each.time <= earliest.time:
+            earliest = each
+        else:
+            ahead[earliest.revision] = max(ahead.get(earliest.revision, 0), each.time - earliest.time)
+        found.append(each._replace(time=earliest.time))
+    notes = [
+        f"the server's clock was set back before revision {revision}: revisions before it were recorded up to"
+        f" {lead // 1000} s too late, and are shown with its time"
+        for revision, lead in sorted(ahead.items())
+        if lead > _MAX_STEP
+    ]
+    return found[::-1], notes
 
 
 def _from_directory(directory: str, cluster: str) -> RecordedHistory:

@@ -20,7 +20,7 @@ from kconf.protocol.messages.describe_configs_at import (
     ResultAt,
 )
 from kconf.server.api.list_config_changes import REFUSED, may_read_journal
-from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, journal_error
 from kconf.service import State
 from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 from kconf.util.slices import in_slices
@@ -70,8 +70,9 @@ async def handle(
         )
     except KafkaError as error:
         return DescribeConfigsAtResponse(error_code=error.code, error_message=error.message, oldest=oldest)
-    except StoreError:
-        return DescribeConfigsAtResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
+    except StoreError as error:
+        failure = journal_error(error)
+        return DescribeConfigsAtResponse(error_code=failure.code, error_message=failure.message)
     results = [_result(each, states) for each in in_slices(request.resources)]
     return DescribeConfigsAtResponse(revision=revision, oldest=oldest, results=results)
 

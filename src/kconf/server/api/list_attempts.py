@@ -6,7 +6,7 @@ from kconf.errors import StoreError
 from kconf.model.journal import RequestContext
 from kconf.protocol.messages.list_attempts import ListAttemptsRequest, ListAttemptsResponse, ListedAttempt
 from kconf.server.api.list_config_changes import REFUSED, may_read_journal
-from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, journal_error
 from kconf.util.slices import in_slices
 
 MAX_ATTEMPTS = 10_000  # in one response
@@ -19,8 +19,9 @@ async def handle(context: ServerContext, request: ListAttemptsRequest, call: Api
     await context.audit_log.flush()
     try:
         found = await context.feed.read(lambda reader: reader.attempts(request.after, limit))
-    except StoreError:
-        return ListAttemptsResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
+    except StoreError as error:
+        failure = journal_error(error)
+        return ListAttemptsResponse(error_code=failure.code, error_message=failure.message)
     return ListAttemptsResponse(
         attempts=[
             ListedAttempt(

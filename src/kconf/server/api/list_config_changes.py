@@ -9,7 +9,7 @@ from kconf.errors import ApiError, ErrorCode, JournalTrimmed, NotAuthorized, Sto
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest, ListConfigChangesResponse
-from kconf.server.context import UNAVAILABLE, ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, journal_error
 from kconf.server.journal.change_feed import Page
 from kconf.util.slices import in_slices
 
@@ -41,8 +41,9 @@ async def handle(
         page = await feed.after(after, request.max_lines, wait, wanted, call.long_poll)
     except JournalTrimmed as error:
         return _out_of_range(context, request, str(error), error.oldest)
-    except StoreError:
-        return ListConfigChangesResponse(error_code=UNAVAILABLE.code, error_message=UNAVAILABLE.message)
+    except StoreError as error:
+        failure = journal_error(error)
+        return ListConfigChangesResponse(error_code=failure.code, error_message=failure.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
     return _listed(page)

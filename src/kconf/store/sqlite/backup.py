@@ -14,6 +14,7 @@ from secrets import token_hex
 from kconf.errors import StoreError
 from kconf.store.base import Backup
 from kconf.store.sqlite.files import connect, read_store_key, store_errors
+from kconf.store.sqlite.integrity import check_copy
 from kconf.store.sqlite.schema import check
 from kconf.util.atomic_files import beside, create, sync_directory
 
@@ -48,6 +49,7 @@ def _copy(source: Path, part: Path) -> int:
         with store_errors(part), closing(connect(part)) as copy:
             copy.execute("PRAGMA synchronous = OFF")  # one fsync at the end makes all of it durable
             live.backup(copy)
+            check_copy(copy, source)  # damage must not be found when the backup is needed
     descriptor = os.open(part, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -58,5 +60,5 @@ def _copy(source: Path, part: Path) -> int:
 
 def _put_key(source: Path, target: Path) -> None:
     part = beside(target, f".key.{token_hex(4)}.part")
-    create(part, read_store_key(source, new=False))
+    create(part, read_store_key(source))
     os.replace(part, beside(target, ".key"))

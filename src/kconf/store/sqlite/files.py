@@ -1,24 +1,32 @@
 """The files of a SQLite store, and their errors.
 
-FILE has the state and the journal. FILE.lock is held by the process that has the store open. FILE.key has the store
-key: 32 random bytes that redact and encrypt sensitive values, and are never in the database. All have mode 0600
-regardless of the umask; SQLite gives FILE-wal and FILE-shm the mode of FILE.
+FILE has the state and the journal. FILE.key has the store key: 32 random bytes that redact and encrypt sensitive
+values, and are never in the database. Both have mode 0600 regardless of the umask; SQLite gives FILE-wal and FILE-shm
+the mode of FILE.
+
+A new store has FILE.key.new until its tables are durable: FILE.key beside a file without tables means that the contents
+were lost, and such a store is refused.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_bytes
 from urllib.parse import quote
 
-from kconf.errors import ConfigurationError, StoreError, StoreMismatch, StoreUnavailable
-from kconf.util.atomic_files import beside, create
+from kconf.errors import ConfigurationError, StoreDamaged, StoreError, StoreMismatch, StoreUnavailable
+from kconf.store.record_codec import DamagedRecord
+from kconf.util.atomic_files import beside, create, sync_directory
 
 SCHEME = "sqlite:///"
+KEY = ".key"
 KEY_BYTES = 32
+NEW_KEY = ".key.new"
+_DAMAGED_TEXTS = ("malformed JSON", "Could not decode to UTF-8", "malformed database schema")
 
 
 def path_of(url: str) -> Path:
@@ -42,18 +50,52 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 def check_location(path: Path) -> None:
-    """Explain what SQLite would report as "unable to open", before a lock file is created."""
+    """Explain what SQLite would report as "unable to open"."""
     if path.is_dir():
         raise StoreUnavailable(f"cannot use {path}: it is a directory")
     if not path.parent.is_dir():
         raise StoreUnavailable(f"cannot use {path}: there is no directory {path.parent}")
 
 
-def read_store_key(path: Path, *, new: bool) -> bytes:
-    """The key of a store. If the key of an existing store is missing, no new one is created."""
-    file = beside(path, ".key")
-    if new and not file.exists():
-        create(file, token_bytes(KEY_BYTES))
+def create_store_file(path: Path) -> None:
+    """Create FILE if it does not exist. Raises StoreMismatch if its key exists: then the store was deleted."""
+    if path.exists():
+        return
+    _refuse_key(path, "is missing")
+    with suppress(FileExistsError):  # created by another process meanwhile, which has the lock
+        create(path)
+
+
+def create_store_key(path: Path) -> bytes:
+    """The key of a store without tables. `publish_store_key` gives it its name once there are tables."""
+    _refuse_key(path, "is empty")
+    file = beside(path, NEW_KEY)
+    file.unlink(missing_ok=True)
+    create(file, token_bytes(KEY_BYTES))
+    return file.read_bytes()
+
+
+def publish_store_key(path: Path) -> None:
+    """Does nothing if the key has its name."""
+    with suppress(FileNotFoundError):
+        os.replace(beside(path, NEW_KEY), beside(path, KEY))
+        sync_directory(path.parent)
+
+
+def _refuse_key(path: Path, fact: str) -> None:
+    file = beside(path, KEY)
+    if file.exists():
+        raise StoreMismatch(
+            f"{path} {fact}, but its key {file.name} exists: restore the store from a backup,"
+            " or remove the key to begin with an empty store"
+        )
+
+
+def read_store_key(path: Path) -> bytes:
+    """The key of a store that has tables. If it is missing, no new one is created."""
+    file = beside(path, KEY)
+    if not file.exists() and beside(path, NEW_KEY).exists():  # the process ended before it was renamed
+        publish_store_key(path)
     try:
         key = file.read_bytes()
     except FileNotFoundError:
@@ -67,16 +109,40 @@ def read_store_key(path: Path, *, new: bool) -> bytes:
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
+def store_errors(path: Path, on_damage: Callable[[StoreDamaged], None] = lambda _: None) -> Iterator[None]:
     """Convert errors of SQLite and the file system to StoreError; the message names the file."""
     try:
         yield
     except sqlite3.Error as error:
-        primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if primary == sqlite3.SQLITE_NOTADB:
-            raise StoreMismatch(f"{path} is not a kconf store: {error}") from error
-        if primary == sqlite3.SQLITE_CORRUPT:
-            raise StoreError(f"{path} is damaged: {error}") from error
-        raise StoreUnavailable(f"cannot use {path}: {error}") from error
+        converted = _converted(path, error)
+        if isinstance(converted, StoreDamaged):
+            on_damage(converted)
+        raise converted from error
+    except DamagedRecord as error:
+        damaged = StoreDamaged(f"{path} is damaged: {error}")
+        on_damage(damaged)
+        raise damaged from error
     except OSError as error:
         raise StoreUnavailable(f"cannot use {error.filename or path}: {error.strerror or error}") from error
+
+
+def _converted(path: Path, error: sqlite3.Error) -> StoreError:
+    if is_damage(error):
+        return StoreDamaged(f"{path} is damaged: {error}")
+    if _primary_code(error) != sqlite3.SQLITE_NOTADB:
+        return StoreUnavailable(f"cannot use {path}: {error}")
+    if beside(path, KEY).exists():
+        return StoreDamaged(f"{path} is damaged: {error}")
+    return StoreMismatch(f"{path} is not a kconf store: {error}")
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is to blame. Texts that are not JSON or UTF-8 have no error code of their own."""
+    code = _primary_code(error)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH):
+        return True
+    return code in (0, sqlite3.SQLITE_ERROR) and any(each in str(error) for each in _DAMAGED_TEXTS)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -10,9 +10,9 @@ from secrets import token_hex
 from kconf.errors import StoreMismatch
 from kconf.security.value_cipher import Secrets
 from kconf.store.base import InitialIdentity
-from kconf.store.sqlite.files import SCHEME, check_location, path_of, store_errors
+from kconf.store.sqlite.files import KEY, NEW_KEY, SCHEME, check_location, path_of, publish_store_key, store_errors
 from kconf.store.sqlite.store import SqliteStore
-from kconf.util.atomic_files import beside, sync_directory
+from kconf.util.atomic_files import beside
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterato
     path = path_of(url)
     with store_errors(path):
         check_location(path)
-        for each in (path, beside(path, ".key")):
+        for each in (path, beside(path, KEY)):
             if each.exists():
                 raise StoreMismatch(f"{each} already exists: a copy goes into an empty place")
         part = path.with_name(f".{path.name}.{token_hex(4)}.part")
@@ -31,10 +31,10 @@ def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterato
                 yield store
             finally:
                 store.close()
-            os.replace(beside(part, ".key"), beside(path, ".key"))
+            os.replace(beside(part, KEY), beside(path, NEW_KEY))
             os.replace(part, path)
-            sync_directory(path.parent)
+            publish_store_key(path)
         finally:
-            for suffix in ("", ".key", ".lock", "-wal", "-shm"):
+            for suffix in ("", KEY, NEW_KEY, "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     beside(part, suffix).unlink()

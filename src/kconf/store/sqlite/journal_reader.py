@@ -6,16 +6,17 @@ would silently be missing from the result.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from kconf.errors import JournalTrimmed
+from kconf.errors import JournalTrimmed, StoreDamaged
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.resource import Resource
 from kconf.store.sqlite.files import connect, store_errors
+from kconf.store.sqlite.journal_times import last_at
 from kconf.store.sqlite.rows import read_attempt, read_revision, resource_text
-from kconf.store.sqlite.schema import FOLDED
+from kconf.store.sqlite.schema import FIRST, FOLDED
 
 RECORDS = "SELECT number, record FROM journal"
 
@@ -23,9 +24,9 @@ RECORDS = "SELECT number, record FROM journal"
 class SqliteJournalReader:
     """A JournalReader, for one thread."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with store_errors(path):
+    def __init__(self, path: Path, on_damage: Callable[[StoreDamaged], None]) -> None:
+        self._path, self._on_damage = path, on_damage
+        with self._errors():
             self._db = connect(path, read_only=True)
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
@@ -52,28 +53,19 @@ class SqliteJournalReader:
             yield from self._read(f"{_touched(resources)} ORDER BY number DESC", *_named(resources, after))
 
     def revision_at(self, time: int) -> int:
-        """A binary search: times increase with revision numbers."""
         with self._read_transaction():
-            first, last = self._db.execute("SELECT min(number), max(number) FROM journal").fetchone()
-            if first is None:
-                return 0
-            low, high = first, last + 1  # the first later revision is in [low, high]
-            while low < high:
-                middle = (low + high) // 2
-                if self._time(middle) > time:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low == first and first > 1:
+            found = last_at(self._db, time)
+            (first,) = self._db.execute(FIRST).fetchone()
+            if first is not None and found < first and first > 1:
                 raise JournalTrimmed(first)
-            return int(low) - 1
+            return found
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
-        with store_errors(self._path):
+        with self._errors():
             rows = self._db.execute(
                 "SELECT number, record FROM attempts WHERE number > ? ORDER BY number LIMIT ?", (after, limit)
             ).fetchall()
-        return [read_attempt(number, record) for number, record in rows]
+            return [read_attempt(number, record) for number, record in rows]
 
     def close(self) -> None:
         self._db.close()
@@ -81,13 +73,16 @@ class SqliteJournalReader:
     @contextmanager
     def _read_transaction(self) -> Iterator[None]:
         """All statements of the block see the same state of the file."""
-        with store_errors(self._path):
+        with self._errors():
             self._db.execute("BEGIN")
             try:
                 yield
             finally:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return store_errors(self._path, self._on_damage)
 
     def _check(self, after: int) -> None:
         (oldest,) = self._db.execute("SELECT coalesce(min(number), 1) FROM journal").fetchone()
@@ -97,10 +92,6 @@ class SqliteJournalReader:
     def _folded(self) -> int:
         (folded,) = self._db.execute(FOLDED).fetchone()
         return int(folded)
-
-    def _time(self, number: int) -> int:
-        (time,) = self._db.execute("SELECT time FROM journal WHERE number = ?", (number,)).fetchone()
-        return int(time)
 
     def _read(self, where: str, *parameters: object) -> Iterator[Revision]:
         for number, record in self._db.execute(f"{RECORDS} WHERE {where}", parameters):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from logging import getLogger
-from typing import Any
+from typing import Any, NamedTuple
 
 from immutables import Map
 
@@ -18,22 +19,37 @@ from kconf.configdef.dynamic import is_broker_secret
 from kconf.model.journal import AuditEntry, Change, ChangeKind, Revision, redact_change
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
-from kconf.model.snapshot import Snapshot, decode_id
+from kconf.model.snapshot import Snapshot, decode_id, topic_from_json
 from kconf.security.value_cipher import EncryptedValue, ValueCipher
 from kconf.store import record_codec as records
-from kconf.store.record_codec import read_resource, revision_record, to_json
+from kconf.store.record_codec import DamagedRecord, read_resource, revision_record, to_json
+from kconf.store.sqlite.schema import FOLDED
 from kconf.util.gc_tuning import gc_paused
 
 log = getLogger(__name__)
 
 _BROKER = ResourceType.BROKER
+DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What decoding a damaged row may raise."""
+
+
+@contextmanager
+def damage_of(part: str) -> Iterator[None]:
+    """Convert what decoding damaged rows raises to DamagedRecord."""
+    try:
+        yield
+    except DamagedRecord:
+        raise
+    except DAMAGE as error:
+        raise DamagedRecord(f"{part} cannot be read ({type(error).__name__})") from error
 
 
 class RowWrites:
     """The contents of one transaction: journal records, and the changes to the state."""
 
-    def __init__(self, number: int, changed: Map[Resource, int], store_key: bytes) -> None:
-        self.number = number
+    def __init__(self, number: int, time: int, changed: Map[Resource, int], store_key: bytes) -> None:
+        self.number, self.time = number, time  # of the last revision
+        self.steps: list[int] = []  # revisions that are earlier than the one before: the clock was set back
         self.changed = changed.mutate()
         self.changes: list[Change] = []
         self.sensitive = False
@@ -47,6 +63,9 @@ class RowWrites:
     def add(self, pending: PendingCommit) -> None:
         """Add a revision."""
         self.number += 1
+        if pending.time < self.time:
+            self.steps.append(self.number)
+        self.time = pending.time
         redacted: Sequence[Change] = pending.changes
         for change in redacted:
             self.changed[change.resource] = self.number
@@ -104,7 +123,11 @@ def _set_only(patch: Mapping[str, str | EncryptedValue | None]) -> Mapping[str, 
 
 
 def read_revision(number: int, record: str) -> Revision:
-    return records.read_revision(number, json.loads(record))
+    """Raises DamagedRecord."""
+    try:
+        return records.read_revision(number, json.loads(record))
+    except DAMAGE as error:
+        raise DamagedRecord(f"revision {number} of the journal cannot be read") from error
 
 
 def attempt_record(attempt: AuditEntry) -> str:
@@ -113,7 +136,11 @@ def attempt_record(attempt: AuditEntry) -> str:
 
 
 def read_attempt(number: int, record: str) -> AuditEntry:
-    return records.read_attempt(number, json.loads(record))
+    """Raises DamagedRecord."""
+    try:
+        return records.read_attempt(number, json.loads(record))
+    except DAMAGE as error:
+        raise DamagedRecord(f"entry {number} of the audit log cannot be read") from error
 
 
 def resource_text(resource: Resource) -> str:
@@ -171,6 +198,31 @@ def read_snapshot(db: sqlite3.Connection, revision: int, cipher: ValueCipher) ->
             ),
             Map({resources[text]: changed for text, changed, _ in rows}),
         )
+
+
+def read_folded(db: sqlite3.Connection) -> int:
+    """The revision of the tables; in the first schema they are always up to date."""
+    found = db.execute(FOLDED).fetchone() or db.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()
+    return int(found[0])
+
+
+class StateRows(NamedTuple):
+    """The tables of the state by resource: values as they are stored, encrypted ones too."""
+
+    revisions: Mapping[Resource, int]
+    overrides: Mapping[Resource, Mapping[str, Any]]
+    topics: Mapping[Resource, str]
+
+
+def read_snapshot_rows(db: sqlite3.Connection) -> StateRows:
+    """Decodes every row, without a secret. Raises what decoding damaged rows raises: see `damage_of`."""
+    rows = db.execute("SELECT resource, revision, overrides FROM resources").fetchall()
+    named = {text: read_resource(json.loads(text)) for text, _, _ in rows}
+    overrides = {named[text]: dict(json.loads(stored)) for text, _, stored in rows}
+    topics = {named[text]: topic for text, topic in db.execute("SELECT resource, topic FROM topics")}
+    for resource, topic in topics.items():
+        topic_from_json(resource.name, topic)
+    return StateRows({named[text]: int(revision) for text, revision, _ in rows}, overrides, topics)
 
 
 def _read_configs(texts: Mapping[Resource, str], cipher: ValueCipher) -> dict[Resource, Overrides]:

@@ -23,9 +23,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from kconf.errors import StoreMismatch
+from kconf.errors import StoreDamaged, StoreMismatch
 from kconf.model.snapshot import encode_id
 from kconf.store.base import InitialIdentity
+from kconf.store.sqlite.files import KEY
+from kconf.util.atomic_files import beside
 from kconf.version import __version__
 
 VERSION = 3
@@ -60,6 +62,8 @@ VIEWS = (
 )
 
 FOLDED = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'folded'"
+FIRST = "SELECT min(number) FROM journal"
+LAST = "SELECT max(number) FROM journal"  # not in one statement with FIRST: that would read the whole table
 TOUCHED = f"""SELECT json_extract(line.value, '$[1]') AS resource, number
         FROM journal, json_each(record, '$[{len(RECORD) - 1}]') AS line"""
 
@@ -110,7 +114,9 @@ def is_empty(db: sqlite3.Connection, path: Path) -> bool:
 def check(db: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that is not a kconf store, or one of a newer kconf."""
     facts = read_meta(db)
-    if not facts.get("schema", "").isdecimal():
+    if not str(facts.get("schema", "")).isdecimal():
+        if beside(path, KEY).exists():
+            raise StoreDamaged(f"{path} is damaged: its table of facts cannot be read")
         raise StoreMismatch(f"{path} is a SQLite database, but not a kconf store")
     if int(facts["schema"]) > VERSION:
         raise StoreMismatch(

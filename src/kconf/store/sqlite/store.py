@@ -8,24 +8,44 @@ the revision of each resource's last change in memory, to check guards; everythi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from immutables import Map
 
-from kconf.errors import JournalTrimmed, RevisionConflict
+from kconf.errors import JournalTrimmed, RevisionConflict, StoreFailed, StoreLost
 from kconf.model.journal import AuditEntry, Change, Revision, redact_revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
 from kconf.security.value_cipher import NO_SECRETS, Secrets, ValueCipher
 from kconf.store.base import MAX_ATTEMPTS, InitialIdentity, SingleServerMixin, find_conflict
-from kconf.store.sqlite.files import check_location, connect, path_of, read_store_key, store_errors
+from kconf.store.sqlite.files import (
+    check_location,
+    connect,
+    create_store_file,
+    create_store_key,
+    is_damage,
+    path_of,
+    publish_store_key,
+    read_store_key,
+    store_errors,
+)
+from kconf.store.sqlite.integrity import check_at_start, check_state
 from kconf.store.sqlite.journal_reader import SqliteJournalReader
-from kconf.store.sqlite.rows import RowWrites, attempt_record, fold_columns, re_encrypt, read_revision, read_snapshot
-from kconf.store.sqlite.schema import TOUCHED, is_empty, prepare, read_meta, transaction
-from kconf.util.atomic_files import FileLock, create
+from kconf.store.sqlite.journal_times import last_at, read_steps, time_of, write_steps
+from kconf.store.sqlite.open_file import OpenFile
+from kconf.store.sqlite.rows import (
+    RowWrites,
+    attempt_record,
+    damage_of,
+    fold_columns,
+    re_encrypt,
+    read_revision,
+    read_snapshot,
+)
+from kconf.store.sqlite.schema import FIRST, LAST, TOUCHED, is_empty, prepare, read_meta, transaction
 
 MAX_TRIMMED = 10_000
 INSERT_COMMIT = "INSERT INTO intake VALUES (?, ?, ?, ?, ?, ?)"
@@ -35,17 +55,17 @@ NOT_FOLDED = (None, None, None, None)
 
 
 class SqliteStore(SingleServerMixin):
-    """One file, and its lock while the store is open."""
+    """One file, which is locked while the store is open."""
 
     max_unfolded = 2048
     """Changes in the journal that need not be in the state. Until then a commit only appends, instead of writing a page
     for each resource that it changes. Folding takes about 10 ms; loading takes as much longer."""
 
     def __init__(
-        self, url: str, path: Path, db: sqlite3.Connection, store_key: bytes, cipher: ValueCipher, opened: ExitStack
+        self, url: str, file: OpenFile, db: sqlite3.Connection, store_key: bytes, cipher: ValueCipher, opened: ExitStack
     ) -> None:
         self.url = url
-        self.path = path
+        self._file = file
         facts = read_meta(db)
         self.cluster_id = facts["cluster_id"]
         self.epoch = int(facts.get("epoch", 1))
@@ -53,44 +73,82 @@ class SqliteStore(SingleServerMixin):
         self._store_key = store_key
         self._opened = opened
         self._cipher = cipher
-        first, last = db.execute("SELECT min(number), max(number) FROM journal").fetchone()
-        self._revision: int = last or 0
-        self._oldest: int = first or 1
+        self._revision: int = db.execute(LAST).fetchone()[0] or 0
+        self._oldest = self._first()
+        self._time = time_of(db, self._revision) if self._revision else 0  # of the last revision
+        self._steps = read_steps(db)
         self._unfolded: list[Change] = []  # changes in the journal that are not in the tables
         self._stored: Map[Resource, int] = Map()  # the last changes that are in the tables
         self._loaded: Snapshot | None = self._read()
         self._changed = self._loaded.changed
 
     @classmethod
-    def open(cls, url: str, secrets: Secrets = NO_SECRETS, identity: InitialIdentity | None = None) -> SqliteStore:
+    def open(
+        cls,
+        url: str,
+        secrets: Secrets = NO_SECRETS,
+        identity: InitialIdentity | None = None,
+        integrity: Callable[[sqlite3.Connection, Path], None] = check_at_start,
+    ) -> SqliteStore:
         """Open sqlite:///relative or sqlite:////absolute. Creates it if it does not exist, with `identity` if given.
 
         Raises StoreLocked if another process has it open, StoreMismatch if it is not a kconf store that we can read,
-        StoreUnavailable on I/O errors.
+        StoreDamaged if `integrity` finds damage, StoreUnavailable on I/O errors.
         """
         path = path_of(url)
         with store_errors(path), ExitStack() as opened:
             check_location(path)
-            opened.callback(FileLock(path).release)
-            if not path.exists():
-                create(path)
+            create_store_file(path)
+            file = OpenFile(path)
+            opened.callback(file.release)
             db = connect(path)
             opened.callback(db.close)
-            store_key = read_store_key(path, new=is_empty(db, path))
+            new = is_empty(db, path)
+            store_key = create_store_key(path) if new else read_store_key(path)
+            if not new:
+                integrity(db, path)
             _tune(db)
             prepare(db, identity)
+            if new:
+                publish_store_key(path)
+            file.watch_wal()
             cipher = ValueCipher(store_key, secrets)
-            _re_encrypt(db, cipher)
-            return cls(url, path, db, store_key, cipher, opened.pop_all())
+            with damage_of("the state"):
+                _re_encrypt(db, cipher)
+                return cls(url, file, db, store_key, cipher, opened.pop_all())
+
+    @classmethod
+    def open_damaged(cls, url: str, secrets: Secrets = NO_SECRETS) -> SqliteStore:
+        """Open a store whose state is whole, although its journal is damaged."""
+        return cls.open(url, secrets, integrity=check_state)
+
+    @property
+    def problem(self) -> StoreFailed | None:
+        with suppress(StoreLost, OSError):
+            self._file.check_all()
+        return self._file.problem
+
+    def housekeep(self, *, notification_retention: float) -> bool:
+        with self._errors():
+            self._file.check_all()
+        return False
 
     @property
     def unreadable(self) -> Sequence[str]:
         """Values that none of the secrets decrypts."""
         return sorted(self._cipher.undecryptable)
 
+    def _first(self) -> int:
+        try:
+            return self._db.execute(FIRST).fetchone()[0] or 1
+        except sqlite3.Error as error:
+            if is_damage(error):  # only the state of such a store is used: see `open_damaged`
+                return max(self._revision, 1)
+            raise
+
     def load(self) -> Snapshot:
         if self._loaded is None:
-            with store_errors(self.path):
+            with self._errors():
                 self._loaded = self._read()
         return self._loaded
 
@@ -103,7 +161,7 @@ class SqliteStore(SingleServerMixin):
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
         results: list[Revision | RevisionConflict] = []
-        writes = RowWrites(self._revision, self._changed, self._store_key)
+        writes = RowWrites(self._revision, self._time, self._changed, self._store_key)
         for pending in batch:
             conflict = find_conflict(pending.guards, writes.changed)
             if conflict is not None:
@@ -113,7 +171,7 @@ class SqliteStore(SingleServerMixin):
                 writes.add(pending)
             results.append(Revision(writes.number, pending.time, pending.caller, pending.changes))
         if writes:
-            with store_errors(self.path):
+            with self._writing():
                 self._write(writes)
         return results
 
@@ -122,12 +180,24 @@ class SqliteStore(SingleServerMixin):
         if writes.sensitive or len(self._unfolded) + len(writes.changes) > self.max_unfolded:
             changes = [*self._unfolded, *writes.changes]
             state = fold_columns(changes, self._stored, changed, writes.number, self._cipher)
-            self._db.execute(INSERT_COMMIT, (*writes.journal(), *state))
+            self._insert(writes, state)
             self._stored, self._unfolded = changed, []
         else:
-            self._db.execute(INSERT_COMMIT, (*writes.journal(), *NOT_FOLDED))
+            self._insert(writes, NOT_FOLDED)
             self._unfolded += writes.changes
         self._revision, self._changed, self._loaded = writes.number, changed, None
+        self._time = writes.time
+
+    def _insert(self, writes: RowWrites, state: tuple[object, ...]) -> None:
+        columns = (*writes.journal(), *state)
+        if not writes.steps:
+            self._db.execute(INSERT_COMMIT, columns)
+            return
+        steps = [*self._steps, *writes.steps]
+        with transaction(self._db):
+            self._db.execute(INSERT_COMMIT, columns)
+            write_steps(self._db, steps)
+        self._steps = steps
 
     def _fold(self) -> None:
         if self._unfolded:
@@ -138,7 +208,7 @@ class SqliteStore(SingleServerMixin):
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:
             raise JournalTrimmed(self._oldest)
-        with store_errors(self.path):
+        with self._errors():
             return self._journal(after, limit)
 
     def _journal(self, after: int, limit: int) -> list[Revision]:
@@ -151,10 +221,10 @@ class SqliteStore(SingleServerMixin):
         return redact_revision(revision, self._store_key)
 
     def journal_reader(self) -> SqliteJournalReader:
-        return SqliteJournalReader(self.path)
+        return SqliteJournalReader(self._file.path, self._file.note_damage)
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        with store_errors(self.path), transaction(self._db):
+        with self._writing(), transaction(self._db):
             rows = [(attempt_record(each),) for each in attempts]
             self._db.executemany("INSERT INTO attempts (record) VALUES (?)", rows)
             self._db.execute(
@@ -168,33 +238,43 @@ class SqliteStore(SingleServerMixin):
         first = self._oldest
         if keep_last is not None:
             first = max(first, self._revision + 1 - keep_last)
-        with store_errors(self.path):
+        with self._errors():
             if before_time is not None:
-                first = max(first, self._first_since(before_time))
+                first = max(first, last_at(self._db, before_time - 1) + 1)
             if up_to is not None:
                 first = min(first, up_to + 1)
             # The last revision stays: it determines the next number.
             first = max(self._oldest, min(first, self._revision, self._oldest + MAX_TRIMMED))
             if first > self._oldest:
+                self._file.check()
                 self._fold()  # what is deleted must be in the state
                 with transaction(self._db):
                     self._db.execute(
                         f"DELETE FROM touched WHERE (resource, number) IN ({TOUCHED} WHERE number < ?)", (first,)
                     )
                     self._db.execute("DELETE FROM journal WHERE number < ?", (first,))
+                    steps = [each for each in self._steps if each > first]
+                    if steps != self._steps:
+                        write_steps(self._db, steps)
+                self._steps = steps
         removed, self._oldest = first - self._oldest, first
         return removed
 
-    def _first_since(self, time: int) -> int:
-        found = self._db.execute(
-            "SELECT number FROM journal WHERE time >= ? ORDER BY number LIMIT 1", (time,)
-        ).fetchone()
-        return found[0] if found else self._revision
-
     def close(self) -> None:
         """Release the file. Its tables are updated for people who read them; `load` does not need it."""
-        with store_errors(self.path), self._opened, suppress(sqlite3.Error):
+        with self._errors(), self._opened, suppress(sqlite3.Error, StoreLost):
+            self._file.check()
             self._fold()
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return store_errors(self._file.path, self._file.note_damage)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Nothing is written to a file that has lost its name."""
+        with self._errors():
+            self._file.check()
+            yield
 
 
 def _re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> None:

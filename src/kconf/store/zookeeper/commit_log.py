@@ -120,18 +120,19 @@ class CommitLog:
         """
         first = self.revision + 1
         commit_id = token_hex(8)
-        entry = write_entry(commit_id, records, writes.notified)
+        times = [record[0] for record in records]
+        entry = write_entry(commit_id, records, writes.notified, self.journal.step_after(first, times))
         if len(entry) + writes.size > _MAX_BYTES:
             raise CommitTooLarge
         self._own_path = journal_path(first)
         self.notifications.begin_commit()
         try:
-            return self._append(first, commit_id, entry, len(records), writes)
+            return self._append(first, commit_id, entry, times, writes)
         finally:
             self.notifications.end_commit(writes.notifications)
 
     def _append(
-        self, first: int, commit_id: str, entry: bytes, count: int, writes: ZnodeWrites
+        self, first: int, commit_id: str, entry: bytes, times: Sequence[int], writes: ZnodeWrites
     ) -> set[Resource] | None:
         try:
             ops = [ZnodeOp("create", self._own_path, entry), self.fairness.op(), *writes.ops]
@@ -148,7 +149,7 @@ class CommitLog:
         self.fairness.race_won()
         self.cache.apply(writes)
         self._written(writes)
-        self.journal.add(first, first + count - 1)
+        self.journal.add(first, times)
         created = zip(writes.ops, results[2:], strict=False)
         writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
         self.watch()
@@ -195,7 +196,7 @@ class CommitLog:
             self.notifications.remote_commit(found[1].czxid, entry.notified)
             response = self.session.client.get_async(journal_path(first + len(entry.revisions)))
             changed |= self._apply_remote(entry.revisions)
-            self.journal.add(first, self.revision)
+            self.journal.add(first, [each.time for each in entry.revisions])
             first = self.revision + 1
         self.watch()
         return changed

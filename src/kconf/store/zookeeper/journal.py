@@ -28,28 +28,29 @@ class JournalEntry(NamedTuple):
     """One znode of the journal: the revisions of a commit, and its unique id.
 
     `notified` is how many notifications the commit created in each directory; None: it does not say.
+    `step` is the last revision, up to these, with an earlier time than the one before it: 0 if there is none. From
+    there on times do not decrease.
     """
 
     commit_id: str
     revisions: Sequence[Revision]
     notified: Mapping[str, int] | None = None
+    step: int = 0
 
 
 def journal_path(first: int) -> str:
     return f"{JOURNAL}/c_{first:012d}"
 
 
-def write_entry(commit_id: str, records: Sequence[object], notified: Mapping[str, int]) -> bytes:
-    return to_json({"commit": commit_id, "revisions": records, "notified": notified}).encode()
+def write_entry(commit_id: str, records: Sequence[object], notified: Mapping[str, int], step: int = 0) -> bytes:
+    stepped = {"step": step} if step else {}
+    return to_json({"commit": commit_id, "revisions": records, "notified": notified, **stepped}).encode()
 
 
 def read_entry(first: int, data: bytes) -> JournalEntry:
     facts = json.loads(data)
-    return JournalEntry(
-        facts["commit"],
-        [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])],
-        facts.get("notified"),
-    )
+    revisions = [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])]
+    return JournalEntry(facts["commit"], revisions, facts.get("notified"), facts.get("step", 0))
 
 
 class ZookeeperJournal:
@@ -60,6 +61,8 @@ class ZookeeperJournal:
         self._audit_log = ZookeeperAuditLog(session)
         self._firsts: list[int] = []  # the first revision in each znode
         self.last = 0
+        self._last_time = 0
+        self._last_step = 0
         self.oldest = 1
 
     def open(self) -> None:
@@ -70,6 +73,8 @@ class ZookeeperJournal:
         if self._firsts:
             entry = self.entry(self._firsts[-1])
             self.last = entry.revisions[-1].number if entry else self._firsts[-1]
+            if entry is not None:
+                self._last_time, self._last_step = entry.revisions[-1].time, entry.step
 
     def refresh_oldest(self) -> int:
         """Read the first revision of the journal, which other servers may have trimmed."""
@@ -86,10 +91,21 @@ class ZookeeperJournal:
         found = self._session.get(journal_path(first))
         return None if found is None else read_entry(first, found[0])
 
-    def add(self, first: int, last: int) -> None:
-        """Record a znode that this or another server has created."""
+    def add(self, first: int, times: Sequence[int]) -> None:
+        """Record a znode that this or another server has created: its first revision, and the times of all."""
+        self._last_step = self.step_after(first, times)
+        self._last_time = times[-1]
         self._firsts.append(first)
-        self.last = last
+        self.last = first + len(times) - 1
+
+    def step_after(self, first: int, times: Sequence[int]) -> int:
+        """The `step` of the next znode: see JournalEntry."""
+        step, last_time = self._last_step, self._last_time
+        for number, time in enumerate(times, first):
+            if time < last_time:
+                step = number
+            last_time = time
+        return step
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         with store_errors():
@@ -128,25 +144,45 @@ class ZookeeperJournal:
                             yield revision
 
     def revision_at(self, time: int) -> int:
-        """A binary search: times increase with revision numbers."""
         with store_errors():
-            firsts = self._firsts
-            low, high = 0, len(firsts)  # the first later znode is in [low, high]
-            while low < high:
-                middle = (low + high) // 2
-                entry = self.entry(firsts[middle])
-                if entry is not None and entry.revisions[0].time > time:
-                    high = middle
-                else:
-                    low = middle + 1
-            found = 0
-            last = self.entry(firsts[low - 1]) if low else None
-            for revision in last.revisions if last else ():
-                if revision.time <= time:
-                    found = revision.number
+            found = self._last_at(time)
             if found < self.oldest and self.oldest > 1:
                 raise JournalTrimmed(self.oldest)
             return found
+
+    def _last_at(self, time: int) -> int:
+        """The last revision with this time or an earlier one, 0 if there is none.
+
+        Between two steps of the clock times do not decrease: a binary search there, from the newest on.
+        """
+        firsts, end = self._firsts, len(self._firsts)
+        while end:
+            entry = self.entry(firsts[end - 1])
+            step = entry.step if entry is not None else 0  # trimmed by another server: nothing older is there
+            begin = max(bisect_right(firsts, step) - 1, 0)
+            found = self._last_between(begin, end, step, time)
+            if found or not step:
+                return found
+            boundary = self.entry(firsts[begin])
+            for revision in reversed(boundary.revisions if boundary is not None else ()):
+                if revision.number < step and revision.time <= time:
+                    return revision.number
+            end = begin
+        return 0
+
+    def _last_between(self, begin: int, end: int, step: int, time: int) -> int:
+        """The same among the revisions from `step` on in some znodes."""
+        low, high = begin, end  # the first later znode is in [low, high]
+        while low < high:
+            middle = (low + high) // 2
+            entry = self.entry(self._firsts[middle])
+            if entry is not None and next(each for each in entry.revisions if each.number >= step).time > time:
+                high = middle
+            else:
+                low = middle + 1
+        last = self.entry(self._firsts[low - 1]) if low > begin else None
+        numbers = [each.number for each in last.revisions if each.time <= time and each.number >= step] if last else []
+        return max(numbers, default=0)
 
     def attempts(self, after: int, limit: int = 1000) -> Sequence[AuditEntry]:
         with store_errors():
@@ -162,8 +198,7 @@ class ZookeeperJournal:
             oldest = self.refresh_oldest()
             first = oldest if keep_last is None else max(oldest, self.last + 1 - keep_last)
             if before_time is not None:
-                young = (each.number for each in self._forward(oldest) if each.time >= before_time)
-                first = max(first, next(young, self.last))
+                first = max(first, self._last_at(before_time - 1) + 1)
             first = max(oldest, min(first, self.last, self.last if up_to is None else up_to + 1))
             if first > oldest:
                 self._session.set(OLDEST, str(first).encode())

@@ -14,7 +14,7 @@ from secrets import token_bytes
 from time import time
 from typing import Final
 
-from kconf.errors import RevisionConflict, StoreMismatch, StoreReadOnly, StoreUnavailable
+from kconf.errors import RevisionConflict, StoreFailed, StoreMismatch, StoreReadOnly, StoreUnavailable
 from kconf.model.journal import AuditEntry, RequestContext, Revision, redact_revision
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
@@ -82,6 +82,11 @@ class ReadonlyZookeeperStore:
     def unreadable(self) -> Sequence[str]:
         """Values that no secret decodes, and those that are invalid for Kafka too."""
         return [str(each) for each in self.problems]
+
+    @property
+    def problem(self) -> StoreFailed | None:
+        """The ensemble takes care of its own files."""
+        return None
 
     @property
     def is_reachable(self) -> bool:

@@ -16,7 +16,7 @@ from logging import getLogger
 from time import monotonic, time
 from typing import Final
 
-from kconf.errors import RevisionConflict, StoreUnavailable
+from kconf.errors import RevisionConflict, StoreFailed, StoreUnavailable
 from kconf.model.journal import AuditEntry, RequestContext, Revision, redact_revision
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
@@ -89,6 +89,11 @@ class ZookeeperStore:
     @property
     def unreadable(self) -> Sequence[str]:
         return [str(each) for each in self.problems]
+
+    @property
+    def problem(self) -> StoreFailed | None:
+        """The ensemble takes care of its own files."""
+        return None
 
     @property
     def is_reachable(self) -> bool:

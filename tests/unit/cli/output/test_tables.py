@@ -25,7 +25,7 @@ def test_what_does_not_fit_goes_on_below() -> None:
 
 
 def test_a_value_cannot_give_orders_to_a_terminal() -> None:
-    assert table(["A"], [["\x1b[31mred\nbell\x07"]]) == ["A", " [31mred bell"]
+    assert table(["A"], [["\x1b[31mred\nbell\x07"]]) == ["A", r"\u001b[31mred\nbell\u0007"]
 
 
 rows = st.lists(st.lists(st.text(max_size=60), min_size=3, max_size=3), max_size=5)

@@ -104,7 +104,7 @@ def _watch(options: argparse.Namespace) -> None:
     with cluster.open() as admin:
         entries = _entries(cluster, admin, scopes, options.key or (), interval)
         wanted = (each for each in entries if not options.key or each.change.key in options.key)
-        stream = ItemStream("watch", columns, options.output)
+        stream = ItemStream("watch", columns, options.output, csv_guard=options.csv_guard)
         for each in islice(wanted, options.count):
             stream.print(history_item(each))
 

@@ -14,6 +14,7 @@ from kconf.cli.common.quota_entity import add_quota_entity, needed_entity, quota
 from kconf.cli.common.target import target
 from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
+from kconf.cli.output.safe_text import has_controls
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -129,7 +130,10 @@ def _export(options: argparse.Namespace, result: CommandResult) -> None:
     cluster = target(options)
     with cluster.open() as admin:
         stored = stored_quotas(admin, quota_entity(options))
-    text = as_csv(stored) if file_kind(options.out or "", options.format) == "csv" else as_yaml(stored)
+    kind = file_kind(options.out or "", options.format)
+    text = as_csv(stored) if kind == "csv" else as_yaml(stored)
+    if kind == "csv" and options.out is None and has_controls(text):
+        raise ConfigurationError("a name has control characters, which CSV has no escapes for: use YAML, or --out FILE")
     result.facts.update(context=cluster.name, entities=len(stored), file=options.out)
     result.notes += [f"{each}: left out, for it is no quota that could be loaded" for each in not_loadable(stored)]
     if options.out is not None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.compat.kafka_configs.entities import BROKERS, GROUPS, LOGGERS, METRICS, TOPICS, Entities, singular
+from kconf.cli.output.safe_text import visible
 from kconf.errors import ApiError, ErrorCode, UnsupportedVersion
 from kconf.model.entry import SOURCE_NAMES, Source
 from kconf.model.resource import Resource, ResourceType
@@ -135,7 +136,7 @@ class _Run:
                 printed.add(resource.name)
         finally:
             if lines:
-                sys.stdout.write("\n".join(lines) + "\n")
+                sys.stdout.write("\n".join(lines if self.options.strict else map(visible, lines)) + "\n")
         return printed
 
     def _exists(self, name: str, view: View) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kconf.cli.compat.kafka_configs.arguments import Arguments, InvalidArguments
 from kconf.cli.compat.kafka_configs.checks import check
+from kconf.cli.output.safe_text import guarded_output
 from kconf.errors import KafkaError, KconfError
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     raw_arguments = list(sys.argv[1:] if argv is None else argv)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have characters that a terminal has not
+    with guarded_output():
+        return _guarded(raw_arguments)
+
+
+def _guarded(raw_arguments: list[str]) -> int:
     try:
         status = _main(raw_arguments)
         sys.stdout.flush()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.compat.kafka_configs.entities import CLIENTS, IPS, USERS, Entities
+from kconf.cli.output.safe_text import visible
 from kconf.errors import ApiError, ResourceNotFound
 from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaComponent, QuotaEntity, QuotaFilter
 
@@ -44,7 +45,7 @@ def describe_quotas(admin: SyncAdminClient, given: Entities, *, json: bool) -> i
         if json:
             found.append({"entity": dict(entity.parts), "quotas": quotas[entity]})
         else:
-            print(quota_line(entity, quotas[entity]))
+            print(visible(quota_line(entity, quotas[entity])))
     if CLIENTS not in given.types and IPS not in given.types and "" not in given.names:
         _describe_scram(admin, given.names, found if json else None)
     if json:
@@ -79,7 +80,7 @@ def _describe_scram(admin: SyncAdminClient, names: tuple[str, ...], found: list[
             continue
         message = _failed(user, failure) if failure is not None else scram_line(user, results[user])
         if found is None:
-            print(message)
+            print(visible(message))
         elif failure is not None:
             found.append({"entity": {USER: user}, "error": message})
         else:

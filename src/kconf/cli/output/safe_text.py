@@ -1,0 +1,76 @@
+"""Text from a server, for a terminal: no character of it may act on the terminal.
+
+`guarded_output` puts a stream before stdout and stderr that shows such characters as `\\u001b`, whatever a command
+prints and in whatever format: in JSON that is the escape of the same character. Lines and tabs pass: commands print
+them. Cells and other texts that must stay in one line go through `visible` as well. What a command itself sends to
+control the terminal (colors, a progress bar) goes through `write_controls`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TextIO, cast
+
+_CONTROLS: Final = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    *(0x061C, 0x200E, 0x200F),  # marks of direction
+    *range(0x2028, 0x202F),  # separators of lines and paragraphs; embeddings and overrides of direction
+    *range(0x2066, 0x206A),  # isolates
+    0xFEFF,
+)
+UNSAFE: Final = {code: f"\\u{code:04x}" for code in _CONTROLS}
+_IN_LINES: Final = {code: text for code, text in UNSAFE.items() if chr(code) not in "\n\t"}
+_IN_CELLS: Final = {**UNSAFE, ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
+
+
+def visible(text: str) -> str:
+    """The text in one line, with control characters as escapes."""
+    return text if text.isprintable() else text.translate(_IN_CELLS)
+
+
+def has_controls(text: str) -> bool:
+    """Whether a guarded stream would change the text."""
+    return text.translate(_IN_LINES) != text
+
+
+class SafeStream:
+    """A text stream in front of another: `write` shows control characters, everything else is the other's."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unguarded = stream
+
+    def write(self, text: str) -> int:
+        self.unguarded.write(text.translate(_IN_LINES))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for each in lines:
+            self.write(each)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)
+
+
+def write_controls(text: str, stream: TextIO) -> None:
+    """Write text of our own with control characters. What it has from elsewhere went through `visible`."""
+    target = stream.unguarded if isinstance(stream, SafeStream) else stream
+    target.write(text)
+    target.flush()
+
+
+@contextmanager
+def guarded_output() -> Iterator[None]:
+    """Guard stdout and stderr until the end of the block. Blocks may be nested."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _guarded(stream: TextIO) -> TextIO:
+    return stream if isinstance(stream, SafeStream) else cast(TextIO, SafeStream(stream))

@@ -1,0 +1,71 @@
+"""Compares the state of a store with its journal: where the journal reaches, the state has what was set last."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kconf.model.journal import ChangeKind
+from kconf.model.resource import Resource
+from kconf.store.sqlite.rows import StateRows, read_folded, read_revision, read_snapshot_rows
+
+
+class _LastChanges:
+    """What a journal set last, up to a revision."""
+
+    def __init__(self) -> None:
+        self.overrides: dict[Resource, dict[str, str | None]] = {}
+        self.sensitive: set[tuple[Resource, str]] = set()
+        self.topics: dict[Resource, str | None] = {}
+        self.revisions: dict[Resource, int] = {}
+
+
+def disagreements(db: sqlite3.Connection) -> Iterator[str]:
+    """Values are not shown, only where they are. Sensitive values are hashed in the journal and not compared."""
+    folded = read_folded(db)
+    (first,) = db.execute("SELECT coalesce(min(number), 1) FROM journal").fetchone()
+    rows = read_snapshot_rows(db)
+    last = _last_changes(db, folded)
+    for resource, revision in last.revisions.items():
+        stored = rows.revisions.get(resource)
+        if stored != revision:
+            yield f"{resource}: its last change is revision {revision} in the journal, {stored} in the state"
+        yield from _overrides(resource, last, rows.overrides.get(resource, {}))
+        if resource in last.topics and rows.topics.get(resource) != last.topics[resource]:
+            yield f"{resource}: the topic differs from the journal"
+    if first == 1:
+        yield from _unknown_to_journal(rows, last)
+
+
+def _last_changes(db: sqlite3.Connection, folded: int) -> _LastChanges:
+    last = _LastChanges()
+    for number, record in db.execute("SELECT number, record FROM journal WHERE number <= ? ORDER BY number", (folded,)):
+        for change in read_revision(number, record).changes:
+            last.revisions[change.resource] = number
+            if change.kind is ChangeKind.CONFIG:
+                last.overrides.setdefault(change.resource, {})[change.key] = change.after
+                place = (change.resource, change.key)
+                (last.sensitive.add if change.sensitive else last.sensitive.discard)(place)
+            else:
+                last.topics[change.resource] = change.after
+    return last
+
+
+def _overrides(resource: Resource, last: _LastChanges, stored: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in last.overrides.get(resource, {}).items():
+        if (value is None) != (key not in stored):
+            yield f"{resource}: {key} is {'set' if value is None else 'not set'} in the state, unlike in the journal"
+        elif value is not None and (resource, key) not in last.sensitive and stored[key] != value:
+            yield f"{resource}: {key} has another value in the state than in the journal"
+
+
+def _unknown_to_journal(rows: StateRows, last: _LastChanges) -> Iterator[str]:
+    """The journal is complete, so it has everything that is in the state."""
+    for resource, overrides in rows.overrides.items():
+        for key in overrides:
+            if key not in last.overrides.get(resource, {}):
+                yield f"{resource}: {key} is in the state, but was never set"
+    for resource in rows.topics:
+        if resource not in last.topics:
+            yield f"{resource}: the topic is in the state, but was never created"

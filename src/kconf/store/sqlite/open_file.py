@@ -1,0 +1,127 @@
+"""The file of an open store: its lock, its identity, and what is known to be wrong with it.
+
+The lock is an flock on the file itself, so that two names of one file are one store. Its descriptor is opened before
+SQLite opens the file and closed after SQLite has closed it: closing any descriptor of a file drops the POSIX locks that
+the process has on it, and SQLite's locks are of that kind. For the same reason a file that this process has open is
+refused before it is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
+from logging import getLogger
+from pathlib import Path
+from typing import NamedTuple
+
+from kconf.errors import StoreDamaged, StoreFailed, StoreLocked, StoreLost, StoreMismatch
+from kconf.util.atomic_files import beside
+
+log = getLogger(__name__)
+
+_open_here: set[FileIdentity] = set()  # the stores that this process has open
+
+
+class FileIdentity(NamedTuple):
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileIdentity | None:
+        """None if there is no such file."""
+        try:
+            found = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return cls(found.st_dev, found.st_ino)
+
+
+class OpenFile:
+    """Holds the lock until `release`. `problem` is what was found to be wrong; it stays until the store is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.problem: StoreFailed | None = None
+        self._lost: StoreLost | None = None
+        self.path = path.absolute()
+        self._wal = beside(self.path, "-wal")
+        self._wal_identity: FileIdentity | None = None
+        _check_kind(path)
+        identity = FileIdentity.of(path)
+        if identity in _open_here:
+            raise StoreLocked(f"{path} is in use by process {os.getpid()}")
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            self.identity = self._lock(path)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        _open_here.add(self.identity)
+
+    def _lock(self, path: Path) -> FileIdentity:
+        found = os.fstat(self._descriptor)
+        identity = FileIdentity(found.st_dev, found.st_ino)
+        try:
+            flock(self._descriptor, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            raise StoreLocked(f"{path} is in use by {_holder(identity)}") from None
+        if FileIdentity.of(path) != identity:
+            raise StoreLocked(f"{path} was replaced while it was opened; try again")
+        return identity
+
+    def watch_wal(self) -> None:
+        """From now on SQLite's write-ahead log has to stay too. It exists while the store is open."""
+        self._wal_identity = FileIdentity.of(self._wal)
+
+    def check(self) -> None:
+        """Raise StoreLost if the path does not name the open file any more: what is written would be lost."""
+        if self._lost is None and FileIdentity.of(self.path) != self.identity:
+            self._lose(self.path)
+        if self._lost is not None:
+            raise self._lost
+
+    def check_all(self) -> None:
+        """The same, and for the write-ahead log."""
+        self.check()
+        if self._wal_identity is not None and FileIdentity.of(self._wal) != self._wal_identity:
+            self._lose(self._wal)
+            self.check()
+
+    def _lose(self, path: Path) -> None:
+        self.problem = self._lost = StoreLost(f"{path} was deleted, moved or replaced while the store was open")
+        log.error("%s: changes are refused; restore the store and restart the server", self._lost)
+
+    def note_damage(self, error: StoreDamaged) -> None:
+        """Log the first damage that is found."""
+        if self.problem is None:
+            self.problem = error
+            log.error("%s; `kconf store verify` says what is damaged", error)
+
+    def release(self) -> None:
+        """Call it after SQLite has closed the file."""
+        if self._descriptor >= 0:
+            _open_here.discard(self.identity)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _check_kind(path: Path) -> None:
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreMismatch(f"{path} is not a regular file")
+    if found.st_nlink > 1:
+        raise StoreMismatch(
+            f"{path} has {found.st_nlink} hard links: SQLite's files beside it would belong to one name only."
+            " Remove the other names, or copy the file (kconf backup)"
+        )
+
+
+def _holder(identity: FileIdentity) -> str:
+    """The process that holds the lock, if the kernel tells."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK" and int(fields[5].rpartition(":")[2]) == identity.inode and int(fields[4]) > 0:
+                return f"process {fields[4]}"
+    return "another process"

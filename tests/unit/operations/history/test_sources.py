@@ -1,0 +1,51 @@
+"""What is read from a journal before anything is made of it."""
+
+from __future__ import annotations
+
+from kconf.model.journal import Change, ChangeKind, RequestContext
+from kconf.model.resource import Resource
+from kconf.operations.history.sources import HistoryEntry, without_steps
+
+HOUR = 3_600_000
+
+
+def entries(*times: int) -> list[HistoryEntry]:
+    change = Change(ChangeKind.CONFIG, Resource.topic("t"), "k", None, "v", "set")
+    return [HistoryEntry(time, number, 0, change, RequestContext(), "kconf") for number, time in enumerate(times, 1)]
+
+
+def times(found: list[HistoryEntry]) -> list[int]:
+    return [each.time for each in found]
+
+
+def test_times_that_increase_stay() -> None:
+    found, notes = without_steps(entries(1, 1, 2, HOUR))
+
+    assert (times(found), notes) == ([1, 1, 2, HOUR], [])
+
+
+def test_what_was_recorded_in_the_future_is_no_later_than_what_came_after_it() -> None:
+    found, notes = without_steps(entries(1000, HOUR, HOUR + 5000, 3000, 4000))
+
+    assert times(found) == [1000, 3000, 3000, 3000, 4000]
+    assert [each.revision for each in found] == [1, 2, 3, 4, 5]
+    assert notes == [
+        (
+            "the server's clock was set back before revision 4: revisions before it were recorded up to 3602 s too"
+            " late, and are shown with its time"
+        )
+    ]
+
+
+def test_each_jump_has_its_note_and_a_small_step_has_none() -> None:
+    found, notes = without_steps(entries(2 * HOUR, 1000, 900, HOUR, 2000))
+
+    assert times(found) == [900, 900, 900, 2000, 2000]
+    assert [each.split(":")[0] for each in notes] == [
+        "the server's clock was set back before revision 3",
+        "the server's clock was set back before revision 5",
+    ]
+
+
+def test_an_empty_journal_stays_empty() -> None:
+    assert without_steps([]) == ([], [])
