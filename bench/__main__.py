@@ -3,9 +3,24 @@
 Clients and commands come last: they have a broker of their own, which would be in the way of the others.
 """
 
-from bench import alter, bulk, cli, client, describe, feed, growth, memory, mixed, people, quotas, start, zookeeper
+from bench import (
+    alter,
+    bulk,
+    cli,
+    client,
+    describe,
+    feed,
+    follow,
+    growth,
+    memory,
+    mixed,
+    people,
+    quotas,
+    start,
+    zookeeper,
+)
 from bench.arena import main
 
 if __name__ == "__main__":
     servers = (describe, alter, mixed, bulk, memory, start, growth, feed, quotas, zookeeper)
-    main(*(each.rows for each in (*servers, client, cli, people)))
+    main(*(each.rows for each in (*servers, client, cli, people, follow)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from kconf import CreatedTopic, ErrorCode, NewTopic, Source, SyncAdminClient
+from kconf import ApiError, CreatedTopic, ErrorCode, NewTopic, Source, SyncAdminClient
 
 DAY = 24 * 60 * 60 * 1000
 WISHES = [
@@ -32,7 +32,9 @@ def main(bootstrap: str) -> int:
 
 
 def _told(topic: CreatedTopic) -> str:
-    entries = topic.config.entries if topic.config else ()
+    if isinstance(topic.details, ApiError):
+        return f"{topic.name}: created; {topic.details}"
+    entries = topic.config.entries
     own = [f"{each.name}={each.value}" for each in entries if each.source is Source.TOPIC]
     shape = f"partitions {topic.num_partitions}, replicas {topic.replication_factor}, configs {len(entries)}"
     return f"{topic.name}: {shape}, of which its own: {', '.join(own) or 'none'}"

@@ -34,7 +34,7 @@ STORY = (
     (
         "Incremental changes, with a reason (KIP-339)",
         "kconf set topic:orders retention.ms=14d --reason 'the auditors look back two weeks' -C ana",
-        "kconf append topic:payments cleanup.policy=compact --allow-data-loss --reason 'the last state will do' -C ben",
+        "kconf append topic:payments cleanup.policy=compact --allow-risk data-loss,compaction --reason cleanup -C ben",
         "kconf describe topic:orders topic:payments",
     ),
     (

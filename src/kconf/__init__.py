@@ -65,8 +65,10 @@ if TYPE_CHECKING:
         Node,
         PartitionDescription,
         TopicDescription,
+        TopicDetails,
         TopicListing,
     )
+    from kconf.model.entity import ConfigEntity, EntityAlteration
     from kconf.model.entry import Entry, Source, Synonym, ValueType, View
     from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
     from kconf.model.quota import (
@@ -100,6 +102,7 @@ __all__ = [
     "ClientCredentials",
     "ClientJournal",
     "ClusterDescription",
+    "ConfigEntity",
     "ConfigurationError",
     "ConnectionFailed",
     "CreatedTopic",
@@ -108,6 +111,7 @@ __all__ = [
     "DescribedConfigs",
     "DuplicateResource",
     "EffectiveQuota",
+    "EntityAlteration",
     "Entry",
     "ErrorCode",
     "GroupListing",
@@ -163,6 +167,7 @@ __all__ = [
     "Token",
     "TopicDeletionDisabled",
     "TopicDescription",
+    "TopicDetails",
     "TopicExists",
     "TopicListing",
     "TopicNotAuthorized",
@@ -201,8 +206,10 @@ _MODULES = {
     "model.acl": "AclBinding AclFilter AclType Operation PatternType Permission",
     "model.alteration": "AlterConfigOp OpType NewTopic",
     "model.cluster": (
-        "ClusterDescription CreatedTopic GroupListing Node PartitionDescription TopicDescription TopicListing"
+        "ClusterDescription CreatedTopic GroupListing Node PartitionDescription TopicDescription TopicDetails "
+        "TopicListing"
     ),
+    "model.entity": "ConfigEntity EntityAlteration",
     "model.entry": "Entry Source Synonym ValueType View",
     "model.journal": "AuditEntry RequestContext Change ChangeKind Revision",
     "model.quota": (

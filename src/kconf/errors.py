@@ -158,9 +158,14 @@ class ApiError(NamedTuple):
     code: ErrorCode
     message: str | None = None
 
-    def error(self) -> KafkaError:
-        """The same thing, to be raised."""
-        return KafkaError.of(self.code, self.message)
+    def __str__(self) -> str:
+        return f"{self.code.name}: {self.message}" if self.message else self.code.name
+
+    def error(self, resource: object = None) -> KafkaError:
+        """The same thing, to be raised; it names the resource that it belongs to."""
+        error = KafkaError.of(self.code, self.message)
+        error.resource = resource
+        return error
 
 
 class KconfError(Exception):
@@ -168,9 +173,13 @@ class KconfError(Exception):
 
 
 class KafkaError(KconfError):
-    """An error with a wire code. Subclasses register themselves by theirs."""
+    """An error with a wire code. Subclasses register themselves by theirs.
+
+    `resource` is what it belongs to (a Resource, the name of a topic, a QuotaEntity …), if it came with a result.
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+    resource: object = None
     _by_code: ClassVar[dict[int, type[KafkaError]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -179,6 +188,10 @@ class KafkaError(KconfError):
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or self.code.name)
         self.message = message
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.resource is None else f"{_name_of(self.resource)}: {text}"
 
     @classmethod
     def of(cls, code: int, message: str | None = None) -> KafkaError:
@@ -402,8 +415,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+_SHOWN = 20  # results in a repr
+_SHOWN_HTML = 200
+
+
 class Results(Mapping[K, V], Generic[K, V]):
-    """One answer per resource: `results[resource]` is the value, or raises what happened to it."""
+    """One answer per resource: `results[resource]` is the value, or raises what happened to it.
+
+    Iterating yields the resources. `failures` has the errors, as values; `items()` and `values()` raise the first one.
+    """
 
     __slots__ = ("_items",)
 
@@ -413,7 +433,7 @@ class Results(Mapping[K, V], Generic[K, V]):
     def __getitem__(self, key: K) -> V:
         value = self._items[key]
         if isinstance(value, ApiError):
-            raise value.error()
+            raise value.error(key)
         return value
 
     def __iter__(self) -> Iterator[K]:
@@ -428,6 +448,53 @@ class Results(Mapping[K, V], Generic[K, V]):
 
     def raise_for_failures(self) -> None:
         """Raise all failures together, as an ExceptionGroup; do nothing when there are none."""
-        errors = [failure.error() for failure in self.failures.values()]
+        errors = [failure.error(key) for key, failure in self.failures.items()]
         if errors:
             raise ExceptionGroup(f"{len(errors)} of {len(self)} failed", errors)
+
+    def __repr__(self) -> str:
+        rows = [f"{_name_of(key)}: {_short(value)}" for key, value in list(self._items.items())[:_SHOWN]]
+        if len(self) > _SHOWN:
+            rows.append(f"… and {len(self) - _SHOWN} more")
+        return f"{type(self).__name__}({len(self)} results, {len(self.failures)} failed: {{{', '.join(rows)}}})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        from html import escape
+
+        rows = [
+            f"<tr><td>{escape(_name_of(key))}</td><td>{_cell(value)}</td></tr>"
+            for key, value in list(self._items.items())[:_SHOWN_HTML]
+        ]
+        if len(self) > _SHOWN_HTML:
+            rows.append(f"<tr><td>… and {len(self) - _SHOWN_HTML} more</td><td></td></tr>")
+        title = f"{len(self)} results, {len(self.failures)} failed"
+        return f"<table><caption>{title}</caption><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _name_of(key: object) -> str:
+    try:
+        return str(key)
+    except ValueError:  # a resource of a type that this version does not know
+        return repr(key)
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "done"
+    if isinstance(value, ApiError):
+        return str(value)
+    return f"{len(value)} entries" if isinstance(value, Mapping) else repr(value)
+
+
+def _cell(value: object) -> str:
+    from html import escape
+
+    table = getattr(value, "_repr_html_", None)
+    if table is None:
+        return f"<b>{escape(str(value))}</b>" if isinstance(value, ApiError) else escape(_plain(value))
+    return f"<details><summary>{escape(_short(value))}</summary>{table()}</details>"
+
+
+def _plain(value: object) -> str:
+    return "done" if value is None else repr(value)

@@ -37,7 +37,7 @@ from kconf.model.journal import RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import Store
+from kconf.store.base import SingleServerMixin, Store
 
 log = getLogger(__name__)
 
@@ -46,6 +46,7 @@ T = TypeVar("T")
 MAX_BATCH = 512  # plans in one transaction
 _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
+_NO_OVERRIDES: Overrides = {}
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
 
 
@@ -91,10 +92,12 @@ class Service:
         static: Overrides,
         broker_catalog: Callable[[], Catalog] | None = None,
         read_only: bool = False,
+        ignore_broker_configs: bool = False,
         clock: Callable[[], float] = time,
     ) -> None:
         self.store = store
         self.node_id = node_id
+        self.can_be_stale = not isinstance(store, SingleServerMixin)
         self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
         self.changes = 0
@@ -104,7 +107,9 @@ class Service:
         self._catalog = catalog
         self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
+        self._ignore_broker_configs = ignore_broker_configs  # those of the store: `kconf serve --recover`
         self._remote_changed = False  # other servers may have committed something
+        self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
         self._clock = clock
         self._latest = 0  # the time of the last revision
         self._subscribers: list[Subscriber] = []
@@ -122,6 +127,7 @@ class Service:
         self.store.on_change(self._store_changed)
         snapshot = await self._in_thread(self.store.load)
         self.state = self._after(self.state, snapshot)
+        self._generation = self.store.polled_generation
         last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
         self._latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
@@ -135,6 +141,12 @@ class Service:
             await asyncio.gather(self._writer, return_exceptions=True)
         await self._in_thread(self.store.close)
         self._thread.shutdown()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether changes of other servers may be missing: the store is out of reach, or was and is being read."""
+        store = self.store
+        return not store.is_reachable or store.generation != self._generation
 
     def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> None:
         """Call this with every commit, after it became visible and before its caller gets the outcome."""
@@ -229,6 +241,7 @@ class Service:
             if remote:
                 self.remote_revisions += len(remote)
                 self._apply(remote, None)
+            self._generation = self.store.polled_generation
 
     async def _linger(self) -> None:
         """Callers that got their outcomes together often come back together: wait for them, for a few turns.
@@ -269,6 +282,8 @@ class Service:
             self._apply(sorted([*committed, *remote], key=lambda each: each.number), None)
         elif committed:
             self._apply(committed, final)
+        if commits:
+            self._generation = self.store.polled_generation
         self._respond(revisions)
 
     def _commit(
@@ -367,11 +382,26 @@ class Service:
         catalog = self._catalog
         if self._broker_catalog is not None and self.store.members.brokers:
             catalog = self._broker_catalog()
-        everywhere = snapshot.overrides(Resource.brokers())
-        here = snapshot.overrides(Resource.broker(self.node_id))
+        everywhere: Overrides = _NO_OVERRIDES
+        here: Overrides = _NO_OVERRIDES
+        if not self._ignore_broker_configs:
+            everywhere = snapshot.overrides(Resource.brokers())
+            here = snapshot.overrides(Resource.broker(self.node_id))
         if everywhere is not resolver.everywhere or here is not resolver.here or catalog is not resolver.catalog:
             resolver = ConfigResolver(catalog, resolver.static, everywhere, here)
         return State(snapshot, resolver)
+
+    def stored_resolver(self, state: State) -> ConfigResolver:
+        """The resolver over the broker levels that are stored: those in force, unless they are ignored."""
+        if not self._ignore_broker_configs:
+            return state.resolver
+        snapshot, resolver = state.snapshot, state.resolver
+        return ConfigResolver(
+            resolver.catalog,
+            resolver.static,
+            snapshot.overrides(Resource.brokers()),
+            snapshot.overrides(Resource.broker(self.node_id)),
+        )
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""

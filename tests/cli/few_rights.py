@@ -7,7 +7,9 @@ from typing import Final
 
 import pytest
 
+from kconf import CreatedTopic, NewTopic, TopicNotAuthorized
 from tests.cli.commands.stories import People, a_name, until
+from tests.unit.client.drivers import KINDS, driver
 
 ALICE: Final = "alice"
 DENIED: Final = "TOPIC_AUTHORIZATION_FAILED"
@@ -119,10 +121,36 @@ def a_key_that_a_topic_does_not_have_is_no_question_of_data(pair: Pair) -> None:
     assert "log.retention.ms: did you mean retention.ms?" in told["notes"]
 
 
+def a_created_topic_does_not_show_what_may_not_be_described(pair: Pair) -> None:
+    """KIP-525: reading partitions, replication factor or configs of the result raises 29, in both clients."""
+    name = a_name("made")
+    pair.root(f"acl add --principal User:{ALICE} --operation create --on 'topic:{name}*'")
+    alice = pair.alice
+
+    def made(kind: str) -> CreatedTopic:
+        topic = NewTopic(f"{name}-{kind}", 1, 1)
+        with driver(kind, alice.bootstrap, properties=alice.properties) as admin:
+            until(lambda: admin.create_topics([topic], validate_only=True).failures, {})
+            created: CreatedTopic = admin.create_topics([topic])[topic.name]
+            return created
+
+    for kind in KINDS:
+        created = made(kind)
+        for read in ("config", "num_partitions", "replication_factor"):
+            with pytest.raises(TopicNotAuthorized, match=f"{name}-{kind}"):
+                getattr(created, read)
+    pair.root(f"acl add --principal User:{ALICE} --operation describe-configs --on 'topic:{name}*'")
+    with alice.admin() as admin:
+        topic = NewTopic(f"{name}-seen", 2, 1)
+        until(lambda: admin.create_topics([topic], validate_only=True)[topic.name].details[:2], (2, 1))
+        assert len(admin.create_topics([topic])[topic.name].config) >= 30
+
+
 STORIES: tuple[Callable[[Pair], None], ...] = (
     an_export_marks_what_may_not_be_read,
     an_export_of_everything_prunes_nothing_that_was_hidden,
     a_plan_does_not_claim_what_it_could_not_read,
     a_value_that_may_not_be_read_is_shown_as_unknown,
     a_key_that_a_topic_does_not_have_is_no_question_of_data,
+    a_created_topic_does_not_show_what_may_not_be_described,
 )

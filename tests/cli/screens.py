@@ -45,7 +45,7 @@ kconf set topic:orders segment.bytes=1
 kconf set topic:orders retention.ms=1h --dry-run
 kconf set topic:orders retention.ms=1h
 kconf set topic:orders retention.ms=14d --reason 'the auditors want to look back for two weeks'
-kconf append topic:orders cleanup.policy=compact --allow-data-loss
+kconf append topic:orders cleanup.policy=compact --allow-risk data-loss,compaction
 kconf set broker:default log.retention.ms=3d --yes --allow-data-loss
 kconf describe brokers
 kconf quota set --user-default producer_byte_rate=1MiB --yes

@@ -98,6 +98,16 @@ def test_a_server_goes_on_from_the_copy(left: KconfProcess, target: str) -> None
     assert "hunter2" not in repr(told)
 
 
+def test_a_locked_value_is_removed_offline_with_its_secret(left: KconfProcess, target: str) -> None:
+    copy(left.store, target, left)
+    words = ["store", "unset", "broker:1", KEYSTORE, "--store", target]
+
+    assert main(words) != 0, "nobody knows what it is without the secret"
+    assert KEYSTORE in state(target)[0].overrides(Resource.broker(1))
+    assert main([*words, "--config", str(left.directory / "server.properties")]) == 0
+    assert KEYSTORE not in state(target)[0].overrides(Resource.broker(1))
+
+
 def test_a_copy_of_a_copy_is_two_epochs_on(left: KconfProcess, target: str, tmp_path: Path) -> None:
     last = f"sqlite:///{tmp_path / 'last.db'}"
     copy(left.store, target, left)

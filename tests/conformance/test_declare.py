@@ -9,6 +9,7 @@ import pytest
 
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import People
+from tests.cli.declarative.apply_stories import APPLY_STORIES
 from tests.cli.declarative.conftest import AUTHORIZER
 from tests.cli.declarative.stories import STORIES
 
@@ -27,6 +28,6 @@ def people(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return found
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize("story", [*STORIES, *APPLY_STORIES], ids=lambda each: str(each.__name__))
 def test_a_story(people: People, story: Callable[[People], None]) -> None:
     story(people)

@@ -1,12 +1,14 @@
-"""Java's Admin client, 4.3.1 and 3.9.2, skips what it does not know: kconf's keys in ApiVersions and tag 40003."""
+"""Kafka 4.3.1 and 3.9.2 skip kconf's extensions: clients its keys and tags, brokers the tags of a request's header."""
 
 from __future__ import annotations
 
 import pytest
 
+from kconf.protocol.headers import ResponseTags
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from lab.broker import KafkaBroker
 from lab.pytest_plugin import MakeProbe
-from tests.support.admin import TOPIC, Admin
+from tests.support.admin import BROKER, TOPIC, Admin
 from tests.support.process import KconfProcess
 
 
@@ -29,3 +31,16 @@ def test_java_skips_keys_and_tags_that_it_does_not_know(make_probe: MakeProbe, v
     assert tagged.revision == 1
     assert '"5000"' in str(before).replace("'", '"')
     assert '"7000"' in str(after).replace("'", '"')
+
+
+@pytest.mark.parametrize("release", ["kafka_431", "kafka_392"])
+def test_a_broker_skips_the_revision_in_the_header_of_a_request(release: str, request: pytest.FixtureRequest) -> None:
+    broker: KafkaBroker = request.getfixturevalue(release)
+    resources = [DescribeConfigsResource(BROKER, "")]
+    with Admin(broker.bootstrap) as admin:
+        plain = admin.ask("DescribeConfigs", 4, resources=resources)
+        tags, tagged = admin.ask_tagged("DescribeConfigs", 4, 41, resources=resources)
+
+    assert tags == ResponseTags()
+    assert [each.error_code for each in tagged.results] == [0]
+    assert tagged == plain

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+from kconf import SyncAdminClient
 from lab.tools import CONFIGS, TOPICS, Done, ToolServer
 from lab.zookeeper import ZooKeeper
+from tests.feed.reading import until
 from tests.support.process import KconfProcess
 
 GOLDEN = json.loads(Path("tests/unit/store/zookeeper/zookeeper_golden.json").read_text())
@@ -74,6 +76,27 @@ def test_a_tool_leaves_the_same_znodes(steps: Mapping[int, Step], number: int, s
     ]
     assert sorted(changed, key=str) == sorted(expected, key=str)
     assert (done.returncode == 0) == step["ok"], done.stderr
+
+
+def test_what_kafkas_tool_writes_to_zookeeper_is_seen_without_any_broker(
+    zookeeper: ZooKeeper, tools_392: ToolServer
+) -> None:
+    """KIP-21: a notification is sent to all watchers, also on an ensemble of kconf servers alone."""
+    place = f"{CHROOT}-alone"
+    arguments = ("--entity-type", "users", "--entity-name", "alice", "--alter")
+    with KconfProcess(store=zookeeper.url(place)) as kconf, SyncAdminClient(kconf.bootstrap) as client:
+
+        def iterations() -> list[int]:
+            found = client.describe_user_scram_credentials(["alice"])
+            return [] if "alice" in found.failures else [each.iterations for each in found["alice"]]
+
+        for count in (4096, 8192):
+            added = f"SCRAM-SHA-256=[iterations={count},password=alice-secret]"
+            done = tools_392.run_class(
+                CONFIGS, "--zookeeper", zookeeper.address + place, *arguments, "--add-config", added
+            )
+            assert done.returncode == 0, done.stderr
+            until(lambda count=count: iterations() == [count], 30.0)  # type: ignore[misc]
 
 
 def _plant(client: KazooClient) -> None:

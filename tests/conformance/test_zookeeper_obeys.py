@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
+from kazoo.client import KazooClient
 
 from kconf import Resource, ResourceType, SyncAdminClient
+from kconf.errors import UnknownServerError
 from kconf.model.journal import Revision
+from kconf.model.quota import QuotaEntity, QuotaFilter
 from lab.admin import AdminError, AdminProbe
 from lab.broker import KafkaBroker
 from lab.pytest_plugin import MakeProbe
@@ -154,6 +157,33 @@ def test_a_producer_over_its_quota_is_throttled(shared: Shared, alter: Alter) ->
         alter("client", client, {"producer_byte_rate": "20000"})
 
         until(lambda: throttled() > 0)
+
+
+def test_a_number_in_a_clients_znode_is_read_by_kconf_and_not_by_the_broker(
+    shared: Shared, zookeeper: ZooKeeper
+) -> None:
+    """KIP-21 writes quotas as numbers. 3.9.2 cannot describe any quota while there is one, until kconf writes it."""
+    app = QuotaEntity.of({"client-id": "numbers"})
+
+    def rate(client: SyncAdminClient) -> float | None:
+        return client.describe_client_quotas(QuotaFilter.exactly(app)).get(app, {}).get("producer_byte_rate")
+
+    znodes = KazooClient(zookeeper.address + CHROOT)
+    znodes.start()
+    with SyncAdminClient(shared.kconf.bootstrap) as ours, SyncAdminClient(shared.broker.bootstrap) as theirs:
+        try:
+            znodes.create("/config/clients/numbers", b'{"version":1,"config":{"producer_byte_rate":1000}}')
+            notification = b'{"version":1,"entity_type":"clients","entity_name":"numbers"}'
+            znodes.create("/config/changes/config_change_", notification, sequence=True)
+            until(lambda: rate(ours) == 1000.0)
+            with pytest.raises(UnknownServerError):
+                rate(theirs)
+        finally:
+            altered = ours.alter_client_quotas({app: {"producer_byte_rate": 2000.0}})
+            znodes.stop()
+            znodes.close()
+        altered.raise_for_failures()
+        assert rate(theirs) == 2000.0
 
 
 def test_a_password_set_through_kconf_logs_in_and_no_longer_once_it_is_removed(

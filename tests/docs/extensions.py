@@ -136,6 +136,7 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                 )
             ],
             42,
+            True,
         ),
     ),
     "DescribeQuotasRequest": (

@@ -10,8 +10,13 @@ import pytest
 from kconf.protocol.apis import APIS, BY_NAME
 from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import decode, encode
-from kconf.protocol.headers import request
+from kconf.protocol.headers import ResponseTags, read_header, read_response_tags, request, response
 from kconf.protocol.messages.list_config_changes import ListConfigChangesRequest
+from kconf.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListedConfigResource,
+)
 from kconf.server.api.router import HANDLERS
 from tests.docs import extensions
 from tests.docs.extensions import MESSAGES, PAGE
@@ -42,11 +47,26 @@ def test_every_piece_is_named_as_it_is_declared(name: str) -> None:
     assert f"{name} v{version}\n{BLOCKS[name]}" == extensions.block(name)
 
 
-def test_the_frame_of_the_page_is_a_whole_request() -> None:
-    (text,) = re.findall(r"^```hex\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    frame = b"".join(bytes.fromhex(line[:26]) for line in text.splitlines())
+def frames() -> list[bytes]:
+    """The frames of the page, which are shown with their headers."""
+    found = re.findall(r"^```hex\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [b"".join(bytes.fromhex(line[:26]) for line in text.splitlines()) for text in found]
 
-    assert frame == request(BY_NAME["ListConfigChanges"], 0, 7, "tool", ListConfigChangesRequest(41))
+
+def test_the_frame_of_the_page_is_a_whole_request() -> None:
+    assert frames()[0] == request(BY_NAME["ListConfigChanges"], 0, 7, "tool", ListConfigChangesRequest(41))
+
+
+def test_a_request_that_names_a_revision_and_its_answer_are_whole_frames() -> None:
+    api = BY_NAME["ListConfigResources"]
+    asked, answered = frames()[1:]
+
+    assert asked == request(api, 1, 7, "tool", ListConfigResourcesRequest([2]), required_revision=41)
+    assert read_header(asked[4:], flexible=True).required_revision == 41
+    answer = ListConfigResourcesResponse(0, 0, [ListedConfigResource("orders", 2)])
+    tags = ResponseTags(42, stale=True)
+    assert answered == response(api, 1, 7, encode(answer, 1, True), tags.encoded())
+    assert read_response_tags(answered, 8)[0] == tags
 
 
 def test_every_extension_has_its_bytes_on_the_page() -> None:

@@ -149,6 +149,14 @@ def test_quotas_of_users_and_clients_are_no_configuration(admin: Admin, kind: in
     assert admin.alter((kind, "alice"), ("producer_byte_rate", SET, "1")).error_code == 42
 
 
+def test_replication_quotas_are_keys_of_a_broker(own_admin: Admin) -> None:
+    """Describe 5 and 6 exclude replication quotas; Kafka made them dynamic keys of a broker, and so they are here."""
+    key = "leader.replication.throttled.rate"
+
+    assert own_admin.alter((BROKER, "1"), (key, SET, "1000")).error_code == 0
+    assert own_admin.entries((BROKER, "1"))[key].value == "1000"
+
+
 def test_describe_errors_are_reported_per_resource(admin: Admin, topic: str) -> None:
     """Describe 8: each resource has its own error."""
     admin.create(topic)
@@ -262,6 +270,29 @@ def test_a_null_value_is_refused(admin: Admin, topic: str) -> None:
     assert "segment.ms" in said.error_message
 
 
+def test_a_committed_alteration_is_logged_without_its_values(own_server: KconfProcess, own_admin: Admin) -> None:
+    """Alterations are logged on the server: who changed which keys of what. Values stay out of the log."""
+    own_admin.create("orders")
+    own_admin.alter((TOPIC, "orders"), ("segment.ms", SET, "987654321"))
+    own_admin.alter((BROKER, "1"), ("listener.name.external.ssl.key.password", SET, "a-password"))
+    own_admin.alter((TOPIC, "missing"), ("segment.ms", SET, "5"))
+
+    log = own_server.log()
+    assert "resource=topic:orders set=segment.ms principal=User:ANONYMOUS" in log
+    assert "resource=broker:1 set=listener.name.external.ssl.key.password" in log
+    assert not any(each in log for each in ("987654321", "a-password", "topic:missing"))
+
+
+def test_a_refused_alteration_is_in_the_audit_log(own_admin: Admin) -> None:
+    """Alter 2: an invalid request is logged on the broker, here in the audit log."""
+    own_admin.create("orders")
+    own_admin.replace([((TOPIC, "orders"), {"segment.ms": "5"}), ((TOPIC, "orders"), {"segment.ms": "6"})])
+
+    found = own_admin.ask("ListAttempts", 0, after=0).attempts
+
+    assert [(each.resource_name, each.keys, each.outcome) for each in found] == [("orders", ["segment.ms"], 42)] * 2
+
+
 def test_an_empty_request_is_answered_with_nothing(admin: Admin) -> None:
     """AlterConfigs Response: one response per resource, so none for none."""
     assert admin.replace([]) == []
@@ -296,6 +327,13 @@ def test_a_policy_judges_alterations(judged: Admin, dry: bool) -> None:
 def test_a_policy_that_cannot_be_honoured_stops_the_start(key: str) -> None:
     """Policy: a class that is not there, or is Java's, must not be served without."""
     with pytest.raises(RuntimeError, match=key), KconfProcess(properties={key: "org.example.Strict"}):
+        pass
+
+
+def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
+    """Policy: the KIP writes alter.configs.policy.class.name, Kafka alter.config: a policy is never left off."""
+    key = "alter.configs.policy.class.name"
+    with pytest.raises(RuntimeError, match=r"write alter\.config\.policy"), KconfProcess(properties={key: _POLICY}):
         pass
 
 

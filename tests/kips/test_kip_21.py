@@ -238,6 +238,21 @@ def test_the_kips_own_request_answers_for_each_entity(admin: Admin, topic: str) 
     assert admin.overrides(topic) == wish
 
 
+def test_an_unknown_key_to_delete_is_an_invalid_config(own_admin: Admin) -> None:
+    """Error Codes: InvalidConfig if the key of a deletion is incorrect, for every type of entity; nothing is done."""
+    own_admin.create("orders", configs={"segment.ms": "5"})
+
+    said = alter_entities(
+        own_admin,
+        entity("topic", "orders", {"flush.ms": "6"}, ["segment.ms", "no.such.key"]),
+        entity("client", "Adi", {"producer_byte_rate": "5"}, ["no.such.key"]),
+    )
+
+    assert [code for _, _, code in said] == [40, 40]
+    assert own_admin.overrides("orders") == {"segment.ms": "5"}
+    assert describe_entities(own_admin, ("client", "Adi")) == [(0, {})]
+
+
 def test_the_kips_own_describe_has_no_entries_beside_an_error(admin: Admin, topic: str) -> None:
     """DescribeConfig: entries, or an error code and none."""
     admin.create(topic, configs={"segment.ms": "5"})

@@ -10,11 +10,18 @@ from typing import Any
 
 import pytest
 
-from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.codec.serde import decode, encode
+from kconf.protocol.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResponse,
+)
 from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
 from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
 from kconf.protocol.messages.list_config_entities import WantedConfigEntity
 from tests.support.admin import BROKER, TOPIC, Admin, codes
+from tests.support.process import KconfProcess
 
 USER, CLIENT = 5, 6
 PRODUCER, CONSUMER, PERCENTAGE = 0, 1, 2
@@ -89,6 +96,21 @@ def test_the_other_rules_hold_with_the_flag(admin: Admin, topic: str) -> None:
     assert admin.overrides(topic) == {"flush.ms": "6"}
 
 
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("flag", [b"\x01", b"\x00"])
+def test_the_flag_as_a_field_is_refused_and_wipes_nothing(admin: Admin, version: int, flag: bytes) -> None:
+    """AlterConfigs Request: the KIP's form, a boolean behind the body, never shipped; without it all would be wiped."""
+    topic = f"flag-{version}-{flag[0]}"
+    admin.create(topic, configs={"segment.ms": "5"})
+    request = AlterConfigsRequest([AlterConfigsResource(TOPIC, topic, [AlterableConfig("flush.ms", "6")])])
+
+    body = admin.say(33, version, encode(request, version, False) + flag)
+
+    (said,) = decode(AlterConfigsResponse, version, False, body).responses
+    assert (said.error_code, "IncrementalAlterConfigs" in (said.error_message or "")) == (42, True)
+    assert admin.overrides(topic) == {"segment.ms": "5"}
+
+
 @pytest.mark.parametrize("kind", [USER, CLIENT])
 def test_users_and_clients_are_no_config_resources(admin: Admin, kind: int) -> None:
     """Wire Format Types: User 5 and Client 6 never shipped; on the wire they stay unknown types."""
@@ -103,6 +125,34 @@ def test_a_quota_is_a_double_with_a_source(own_admin: Admin) -> None:
     assert alter_quotas(own_admin, user("alice"), {PRODUCER: 1024.0, PERCENTAGE: 12.5}) == [0, 0]
 
     assert quotas(own_admin, user("alice")) == {PRODUCER: (1024.0, 2), PERCENTAGE: (12.5, 2)}
+
+
+def test_a_byte_rate_may_have_a_fraction(own_server: KconfProcess, own_admin: Admin) -> None:
+    """Double: every quota is a double, also one that Kafka's own request takes whole only."""
+    assert alter_quotas(own_admin, user("alice"), {PRODUCER: 100.5, CONSUMER: 0.25}) == [0, 0]
+
+    own_server.restart()
+
+    with Admin(own_server.bootstrap) as admin:
+        assert quotas(admin, user("alice")) == {PRODUCER: (100.5, 2), CONSUMER: (0.25, 2)}
+
+
+def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
+    """AlterQuotas Response: each quota has a code; a bad one does not fail its neighbor, nor a second one itself."""
+    parts = [QuotaResource(USER, "alice")]
+    wanted = [(PRODUCER, 1024.0), (CONSUMER, -5.0), (9, 1.0), (PERCENTAGE, 10.0), (PERCENTAGE, 20.0)]
+    wish = AlteredQuotaResource(parts, [WantedQuota(*each) for each in wanted])
+
+    (answer,) = own_admin.ask("AlterQuotas", 0, validate_only=False, resources=[wish]).resources
+
+    assert [(each.quota_type, each.error_code) for each in answer.quotas] == [
+        (PRODUCER, 0),
+        (CONSUMER, 42),
+        (9, 42),
+        (PERCENTAGE, 42),
+        (PERCENTAGE, 42),
+    ]
+    assert quotas(own_admin, user("alice")) == {PRODUCER: (1024.0, 2)}
 
 
 def test_an_empty_name_is_the_default(own_admin: Admin) -> None:
@@ -189,3 +239,5 @@ def test_configured_users_and_clients_are_listed(own_admin: Admin) -> None:
     assert listed((USER, None)) == [user("alice"), user("bob")]
     assert listed((CLIENT, None)) == [client("app")]
     assert listed((USER, "alice"), (CLIENT, None)) == [client("", of="alice"), client("web", of="alice")]
+    assert listed((USER, "alice"), (CLIENT, ".")) == listed((USER, "alice"), (CLIENT, None))  # as the KIP writes it
+    assert listed((USER, ".")) == listed((USER, None))

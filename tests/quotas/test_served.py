@@ -100,7 +100,7 @@ def test_kip_248_nan_removes_and_the_rest_stays(admin: QuotaAdmin) -> None:
 
 
 def test_kip_248_errors_stand_at_their_resource(admin: QuotaAdmin) -> None:
-    refused = admin.alter_248((USER, "alice"), q0=0.0, q1=5.0)
+    refused = admin.alter_248((USER, "alice"), q0=0.0, q1=-5.0)
 
     assert {each.error_code for each in refused.quotas} == {ErrorCode.INVALID_REQUEST}
     assert admin.alter_248((4, "1"), q0=1.0).quotas[0].error_code == ErrorCode.INVALID_REQUEST

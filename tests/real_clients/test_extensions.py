@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
+from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
 from kconf.protocol.messages.create_topics import CreatableTopic
 from kconf.protocol.messages.delete_topics import DeleteTopicState
+from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from kconf.protocol.messages.describe_configs_at import ResourceAt
 from kconf.protocol.messages.incremental_alter_configs import (
@@ -101,6 +104,24 @@ def test_a_reason_of_a_created_grown_or_deleted_topic_is_in_the_journal(admin: A
         ("CreatePartitions", "second"),
         ("DeleteTopics", "third"),
     ]
+
+
+def test_a_reason_of_a_quota_or_a_credential_is_in_the_journal(admin: Admin, topic: str) -> None:
+    """Tag 40002 of AlterClientQuotas v1 and AlterUserScramCredentials v0; the ACLs': tests/cli/declarative."""
+    quota = AlteredQuota([QuotaEntityPart("user", topic)], [QuotaOp("request_percentage", 5.0)])
+    admin.ask("AlterClientQuotas", 1, entries=[quota], reason="first")
+    credential = ScramCredentialUpsertion(topic, 1, 4096, b"salt", b"x" * 32)
+    admin.ask("AlterUserScramCredentials", 0, upsertions=[credential], reason="second")
+    long = admin.ask("AlterClientQuotas", 1, entries=[quota], reason="x" * 4097)
+    refused = admin.ask("AlterUserScramCredentials", 0, upsertions=[credential], reason="x" * 4097)
+
+    revisions = admin.ask("ListConfigChanges", 0, after=0).revisions
+    mine = [each for each in revisions if any(topic in one.resource_name for one in each.changes)]
+    assert [(each.api, each.reason) for each in mine] == [
+        ("AlterClientQuotas", "first"),
+        ("AlterUserScramCredentials", "second"),
+    ]
+    assert ([each.error_code for each in long.entries], [each.error_code for each in refused.results]) == ([42], [42])
 
 
 def test_a_topic_with_too_long_a_reason_is_not_created(admin: Admin, topic: str) -> None:

@@ -6,6 +6,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import urllib.request
 import warnings
@@ -33,6 +34,7 @@ def pem(certificates: Certificates, **more: str) -> dict[str, str]:
         "ssl.keystore.type": "PEM",
         "ssl.truststore.location": str(certificates.ca),
         "ssl.truststore.type": "PEM",
+        "dynamic.files.directories": tempfile.gettempdir(),
         **{name.replace("__", ".").replace("_", "."): value for name, value in more.items()},
     }
 

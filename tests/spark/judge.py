@@ -12,7 +12,7 @@ from typing import Any
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import Effective
-from kconf.engine.policy.rules import Finding, Rules, Subject
+from kconf.engine.policy.rules import Finding, Rule, Rules, Subject
 from kconf.model.resource import Resource, ResourceType
 from tests.spark.oracle import Line
 
@@ -111,6 +111,7 @@ class Cluster:
         return Subject(resource, Effective(resource, mine, ladder), mine, *shape)
 
     def _row(self, subject: Subject, finding: Finding) -> Row:
+        assert isinstance(finding.rule, Rule)
         condition = finding.rule.evaluate(subject)
         assert condition is not None
         return {

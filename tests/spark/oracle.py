@@ -36,6 +36,8 @@ def fold(lines: Iterable[Line]) -> list[Row]:
                 for other in [each for each in mine if each]:
                     row = cut[*resource, other] = mine.pop(other)
                     _end(row, line, max(_time(line), row["since"]), "deleted", told=False)
+                for known in [each for each in last if each[:3] == resource and each[3]]:
+                    del last[known]  # of another topic nothing came back
             ids[resource[0], resource[2]] = _id(line["after"])
         if line["after"] is not None:
             row = mine[key] = _row(line, clock, ids.get((resource[0], resource[2])) if resource[1] == "topic" else None)

@@ -94,7 +94,7 @@ def finish(lake: Lake, tables: Sequence[Table], run: int = 1) -> None:
 def fill(lake: Lake, today: datetime) -> None:
     """All that the look-ups and the report ask for."""
     put(lake, HISTORY, INTERVALS)
-    put(lake, SNAPSHOT, [_static("log.segment.bytes", "1000000"), _static("log.retention.ms", "1")])
+    put(lake, SNAPSHOT, [static("log.segment.bytes", "1000000"), static("log.retention.ms", "1")])
     put(lake, DRIFT, [_drift("retention.ms"), _drift("segment.bytes")])
     put(lake, ACTIVITY, _activity(today))
     put(lake, VIOLATIONS, [_finding(number) for number in range(3)])
@@ -116,7 +116,7 @@ def rendered(where: Path) -> Path:
     return where / "r.html"
 
 
-def _static(key: str, value: str) -> Row:
+def static(key: str, value: str) -> dict[str, Any]:
     return {
         "cluster": ONE,
         "taken": at(1),

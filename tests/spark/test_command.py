@@ -105,6 +105,17 @@ def test_a_cluster_that_does_not_answer_leaves_the_tables_as_they_were(tmp_path:
     assert len(lines) > 0
 
 
+TASK = """Job aborted due to stage failure: Task 0 in stage 5.0 failed 1 times, most recent failure: Lost task 0.0 in \
+stage 5.0 (TID 5) (here executor driver): org.apache.spark.SparkRuntimeException: [DUPLICATED_MAP_KEY] k
+\tat a"""
+SAVE = """An error occurred while calling o1807.save.
+: org.apache.spark.SparkException: Aborted.
+\tat a.B
+Caused by: java.lang.Exception: wrapped
+\tat d
+Caused by: java.io.IOException: no such store"""
+
+
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
@@ -114,6 +125,12 @@ def test_a_cluster_that_does_not_answer_leaves_the_tables_as_they_were(tmp_path:
             "ImportError: no b",
         ),
         ("", "ValueError"),
+        (SAVE, "IOException: no such store"),
+        (
+            "An error occurred while calling o9.save.\n: java.lang.IllegalStateException: closed\n\tat a",
+            "IllegalStateException: closed",
+        ),
+        (TASK, "SparkRuntimeException: [DUPLICATED_MAP_KEY] k"),
     ],
 )
 def test_of_what_spark_says_one_line_is_told(said: str, sentence: str) -> None:

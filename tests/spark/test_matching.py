@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from kconf.engine.policy.regex import anchored, compile_regex
-from kconf.engine.policy.rules import NamePattern
+from kconf.engine.policy.selectors import NamePattern
 from kconf.spark.delta_tables import local
 from kconf.spark.transforms.values import matches_pattern, matches_regex
 

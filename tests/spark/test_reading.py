@@ -13,10 +13,10 @@ import pytest
 
 from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter, shown
-from kconf.lake.schemas import HISTORY
+from kconf.lake.schemas import HISTORY, SNAPSHOT
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake
-from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put
+from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put, shape, static
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,12 +187,13 @@ def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).stderr
 
 
-def test_violations_say_that_no_run_was_given_rules(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
     finish(lake, [HISTORY])
 
     assert "no run was given rules" in ask(tmp_path, "violations").stderr
+    assert "nothing is declared: the last run" in ask(tmp_path, "drift", status=2).stderr
 
 
 def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None:
@@ -216,7 +217,30 @@ def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
         (OTHER, "topic:payments"),
     }
     static = items(place, "what-if", "--set", "broker:default", "log.segment.bytes=2000000", "--cluster", ONE)
-    assert [(each["before"], each["moved"]) for each in static] == [("1000000", 2)]
+    assert [(each["before"], each["moved"], each["brokers"]) for each in static] == [("1000000", 2, [])]
+
+
+def test_what_if_leaves_out_brokers_with_a_value_of_their_own_and_knows_files_under_an_override(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(str(tmp_path), spark)
+    own = interval(("broker", "2"), "log.segment.bytes", "3000000", 1)
+    put(lake, HISTORY, [interval(("topic", "orders"), "", shape(3), 0), own])
+    in_file = {"resource_name": "2", "taken": at(0.5)}
+    files = [static("log.segment.bytes", "1000000"), static("log.segment.bytes", "1500000") | in_file]
+    above = static("log.segment.bytes", "3000000") | {**in_file, "taken": at(1), "source": "DYNAMIC_BROKER_CONFIG"}
+    files += [above, static("log.retention.ms", "7") | in_file]
+    files.append(
+        static("log.retention.ms", "9") | {**in_file, "taken": at(1), "source": "DYNAMIC_DEFAULT_BROKER_CONFIG"}
+    )
+    put(lake, SNAPSHOT, files)
+    finish(lake, [HISTORY, SNAPSHOT])
+
+    tried = items(tmp_path, "what-if", "--set", "broker:default", "log.segment.bytes=2000000")
+    kept = items(tmp_path, "what-if", "--set", "broker:default", "log.retention.ms=5")
+
+    assert [(each["before"], each["after"], each["brokers"]) for each in tried] == [("1000000", "2000000", ["1"])]
+    assert {(each["before"], tuple(each["brokers"])) for each in kept} == {("604800000", ("1",)), ("7", ("2",))}
 
 
 @pytest.mark.parametrize(
@@ -225,6 +249,10 @@ def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
         (("as-of", "whenever"), "'whenever' is not a time"),
         (("history", "--between", "now", "1h ago"), "the first time of --between is after the second"),
         (("blame", "nonsense"), "'nonsense' names no resource"),
+        (("blame", "topic:ordrs"), "the lake knows nothing of topic:ordrs; did you mean topic:orders?"),
+        (("drift", "topic:ordrs"), "the lake knows nothing of topic:ordrs; did you mean topic:orders?"),
+        (("history", "--key", "retention.sm"), "there is no key retention.sm; did you mean retention.ms?"),
+        (("violations", "topic:orders", "--key", "retention.sm"), "there is no key retention.sm; did you mean"),
         (("blame", "topic:nothing*"), "topic:nothing* matches nothing that the lake knows"),
         (("blame", "--cluster", "cluster"), "begins the ids of 2 clusters"),
         (("compare", ONE, "nobody"), "the lake knows no cluster 'nobody'"),

@@ -10,7 +10,7 @@ import struct
 from typing import Any, Self
 
 from kconf.protocol.apis import BY_NAME
-from kconf.protocol.headers import LENGTH, read_response, request
+from kconf.protocol.headers import LENGTH, ResponseTags, read_response, read_response_tags, request
 
 
 class Wire:
@@ -33,13 +33,23 @@ class Wire:
 
     def ask(self, api: str, version: int, **fields: object) -> Any:
         """One request, one answer. ConnectionError when the server closes the line instead."""
+        return self.ask_tagged(api, version, -1, **fields)[1]
+
+    def ask_tagged(self, api: str, version: int, required: int, **fields: object) -> tuple[ResponseTags, Any]:
+        """As `ask`, with the revision that the server must have reached; the tags of the answer too."""
+        self.send_request(api, version, required, **fields)
+        frame = self.receive()
+        correlation, answer = read_response(BY_NAME[api], version, frame)
+        assert correlation == self._correlation
+        return read_response_tags(frame, 4)[0] if required >= 0 else ResponseTags(), answer
+
+    def send_request(self, api: str, version: int, required: int = -1, **fields: object) -> None:
+        """A request whose answer is received later."""
         self._correlation += 1
         row = BY_NAME[api]
         message = row.request(**fields)
-        self._socket.sendall(request(row, version, self._correlation, self._client_id, message))
-        correlation, answer = read_response(row, version, self.receive())
-        assert correlation == self._correlation
-        return answer
+        frame = request(row, version, self._correlation, self._client_id, message, required_revision=required)
+        self._socket.sendall(frame)
 
     def say(self, key: int, version: int, body: bytes = b"") -> bytes:
         """A request of which only the head is ours; the answer's bytes after the correlation id."""

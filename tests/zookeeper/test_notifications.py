@@ -1,18 +1,22 @@
 """KIP-21's own list for its DynamicConfigManager, on a real ZooKeeper: order, purge, fallback to defaults, restart.
 
-The test registers a broker's znode and writes what Kafka's tools write, so kconf follows as it does beside brokers.
+The test writes what Kafka's tools write. Each test of following runs twice: on an ensemble of kconf servers alone, and
+beside a broker's znode.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
 from kconf import AclBinding, AclType, Operation, SyncAdminClient
+from kconf.model.membership import ClusterMember
 from kconf.store.registry import open_store
 from kconf.store.zookeeper import notification_purger
 from kconf.store.zookeeper.notification_purger import NotificationPurger
@@ -24,6 +28,7 @@ from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
 SOON = 30.0
+PASSED = {"/config/changes": 1_000_000}
 DOCUMENT = {
     "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
     "endpoints": ["PLAINTEXT://127.0.0.1:1"],
@@ -33,6 +38,21 @@ DOCUMENT = {
     "version": 5,
     "timestamp": "1700000000000",
 }
+
+
+@pytest.fixture(params=["alone", "beside a broker"])
+def following(request: pytest.FixtureRequest) -> Admin:
+    """A server with topics, alone or with a broker's znode."""
+    admin: Admin = request.getfixturevalue("alone" if request.param == "alone" else "beside")
+    return admin
+
+
+@pytest.fixture
+def alone(serve: Serve) -> Iterator[Admin]:
+    with Admin(serve(1001).bootstrap) as admin:
+        for name in ("orders", "payments"):
+            admin.create(name)
+        yield admin
 
 
 @pytest.fixture
@@ -74,40 +94,103 @@ def outside(admin: Admin) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def test_what_others_write_is_shown_and_journalled_in_order(beside: Admin, znodes: KazooClient) -> None:
+def test_what_others_write_is_shown_and_journalled_in_order(following: Admin, znodes: KazooClient) -> None:
     write(znodes, "topics/orders", {"retention.ms": "1"})
-    until(lambda: overrides(beside, "orders") == {"retention.ms": "1"}, SOON)
+    until(lambda: overrides(following, "orders") == {"retention.ms": "1"}, SOON)
     write(znodes, "topics/payments", {"retention.ms": "2"})
-    until(lambda: overrides(beside, "payments") == {"retention.ms": "2"}, SOON)
+    until(lambda: overrides(following, "payments") == {"retention.ms": "2"}, SOON)
     write(znodes, "topics/orders", {})
-    until(lambda: overrides(beside, "orders") == {}, SOON)
+    until(lambda: overrides(following, "orders") == {}, SOON)
 
-    assert outside(beside) == [
+    assert outside(following) == [
         ("orders", "retention.ms", "1"),
         ("payments", "retention.ms", "2"),
         ("orders", "retention.ms", None),
     ]
 
 
-def test_many_notifications_at_once_end_in_the_last_state(beside: Admin, znodes: KazooClient) -> None:
+def test_many_notifications_at_once_end_in_the_last_state(following: Admin, znodes: KazooClient) -> None:
     """A notification is only a trigger: what is read is the entity as it is then."""
     for value in range(1, 51):
         write(znodes, "topics/orders", {"retention.ms": str(value)})
 
-    until(lambda: overrides(beside, "orders") == {"retention.ms": "50"}, SOON)
-    values = [int(after or 0) for _, _, after in outside(beside)]
+    until(lambda: overrides(following, "orders") == {"retention.ms": "50"}, SOON)
+    values = [int(after or 0) for _, _, after in outside(following)]
     assert values == sorted(values)
     assert values[-1] == 50
 
 
-def test_both_versions_of_notifications_are_followed(beside: Admin, znodes: KazooClient) -> None:
+def test_both_versions_of_notifications_are_followed(following: Admin, znodes: KazooClient) -> None:
     znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"7"}}')
     notify(znodes, '{"version":1,"entity_type":"topics","entity_name":"orders"}')
 
-    until(lambda: overrides(beside, "orders") == {"retention.ms": "7"}, SOON)
+    until(lambda: overrides(following, "orders") == {"retention.ms": "7"}, SOON)
 
 
-def test_bad_notifications_are_passed_over(beside: Admin, znodes: KazooClient) -> None:
+def test_the_singular_types_of_the_proposal_are_followed(following: Admin, znodes: KazooClient) -> None:
+    znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"8"}}')
+    notify(znodes, '{"version":1,"entity_type":"topic","entity_name":"orders"}')
+    until(lambda: overrides(following, "orders") == {"retention.ms": "8"}, SOON)
+
+    znodes.create("/config/clients/app", b'{"version":1,"config":{"producer_byte_rate":"1024"}}')
+    notify(znodes, '{"version":1,"entity_type":"client","entity_name":"app"}')
+    until(lambda: ('{"client-id":"app"}', "producer_byte_rate", "1024") in outside(following), SOON)
+
+
+def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes: KazooClient) -> None:
+    """On an ensemble without brokers, by a watch: the store alone, which nobody polls at an interval."""
+    announced = Event()
+    store = open_store(zookeeper_url)
+    store.on_change(announced.set)
+    for value in ("1", "2", "3"):
+        announced.clear()
+        write(znodes, "clients/app", {"producer_byte_rate": value})
+        assert announced.wait(SOON)
+        found = [change.after for revision in store.poll_remote() for change in revision.changes]
+        while not found:  # the watch may fire for the notification of the round before
+            assert announced.wait(SOON)
+            announced.clear()
+            found = [change.after for revision in store.poll_remote() for change in revision.changes]
+        assert found == [value]
+    store.close()
+
+
+def test_no_change_of_others_is_missed_among_many_of_our_own(serve: Serve, znodes: KazooClient) -> None:
+    """Three writers share the numbers of the notifications: two servers, and somebody with a ZooKeeper client."""
+    with Admin(serve(1).bootstrap) as one, Admin(serve(2).bootstrap) as other:
+        for name in ("first", "second", *(f"theirs-{number}" for number in range(20))):
+            one.create(name)
+        until(lambda: other.describe((TOPIC, "theirs-19"))[0].error_code == 0, SOON)
+
+        def change(admin: Admin, topic: str) -> None:
+            for value in range(100):
+                set_key(admin, topic, str(value))
+
+        with ThreadPoolExecutor(2) as pool:
+            busy = [pool.submit(change, one, "first"), pool.submit(change, other, "second")]
+            for number in range(20):
+                write(znodes, f"topics/theirs-{number}", {"retention.ms": str(number)})
+            for each in busy:
+                each.result()
+        wanted = {f"theirs-{number}": {"retention.ms": str(number)} for number in range(20)}
+
+        for admin in (one, other):
+            until(lambda admin=admin: {name: overrides(admin, name) for name in wanted} == wanted, SOON)  # type: ignore[misc]
+        assert sorted(outside(one)) == sorted((name, "retention.ms", name[7:]) for name in wanted)
+
+
+def test_a_notification_with_a_name_of_its_own_is_found(serve: Serve, znodes: KazooClient) -> None:
+    """Not announced by the watch for Kafka's name, but seen by the check at an interval, and so are later ones."""
+    with Admin(serve(1).bootstrap) as admin:
+        admin.create("orders")
+        znodes.set("/config/topics/orders", b'{"version":1,"config":{"retention.ms":"8"}}')
+        znodes.create("/config/changes/by_somebody_", b'{"version":2,"entity_path":"topics/orders"}', sequence=True)
+        until(lambda: overrides(admin, "orders") == {"retention.ms": "8"}, SOON)
+        write(znodes, "topics/orders", {"retention.ms": "9"})
+        until(lambda: overrides(admin, "orders") == {"retention.ms": "9"}, SOON)
+
+
+def test_bad_notifications_are_passed_over(following: Admin, znodes: KazooClient) -> None:
     for bad in ("", "hello", "[1]", '{"version":3}', '{"version":2,"entity_path":"groups/g"}', '{"version":2'):
         notify(znodes, bad)
     notify(znodes, '{"version":2,"entity_path":"topics/no-such-topic"}')
@@ -115,12 +198,12 @@ def test_bad_notifications_are_passed_over(beside: Admin, znodes: KazooClient) -
 
     write(znodes, "topics/orders", {"retention.ms": "9"})
 
-    until(lambda: overrides(beside, "orders") == {"retention.ms": "9"}, SOON)
+    until(lambda: overrides(following, "orders") == {"retention.ms": "9"}, SOON)
 
 
-def test_defaults_fall_back_when_they_are_taken_away(beside: Admin, znodes: KazooClient) -> None:
+def test_defaults_fall_back_when_they_are_taken_away(following: Admin, znodes: KazooClient) -> None:
     def shown() -> tuple[str, int]:
-        entry = beside.entries((TOPIC, "orders"))["retention.ms"]
+        entry = following.entries((TOPIC, "orders"))["retention.ms"]
         return entry.value, entry.config_source
 
     before = shown()
@@ -130,7 +213,7 @@ def test_defaults_fall_back_when_they_are_taken_away(beside: Admin, znodes: Kazo
     until(lambda: shown() == before, SOON)
 
 
-def test_quotas_users_and_acls_of_others_are_followed(beside: Admin, znodes: KazooClient) -> None:
+def test_quotas_users_and_acls_of_others_are_followed(following: Admin, znodes: KazooClient) -> None:
     write(znodes, "clients/app%201", {"producer_byte_rate": "1024"})
     write(znodes, "users/alice/clients/<default>", {"consumer_byte_rate": "2048"})
     acl = {"principal": "User:alice", "permissionType": "Allow", "operation": "Read", "host": "*"}
@@ -142,7 +225,7 @@ def test_quotas_users_and_acls_of_others_are_followed(beside: Admin, znodes: Kaz
         ('{"client-id":null,"user":"alice"}', "consumer_byte_rate", "2048"),
         ("2:3:orders", '["User:alice","*",3,3]', ""),
     }
-    until(lambda: set(outside(beside)) == wanted, SOON)
+    until(lambda: set(outside(following)) == wanted, SOON)
 
 
 def test_a_topic_made_and_grown_by_others_is_known(beside: Admin, znodes: KazooClient) -> None:
@@ -162,21 +245,21 @@ def test_a_topic_made_and_grown_by_others_is_known(beside: Admin, znodes: KazooC
 
 
 def test_a_change_from_outside_is_journalled_once_among_servers(
-    beside: Admin, serve: Serve, znodes: KazooClient
+    following: Admin, serve: Serve, znodes: KazooClient
 ) -> None:
     with Admin(serve(1002).bootstrap) as other:
         write(znodes, "topics/orders", {"retention.ms": "1"})
-        until(lambda: overrides(beside, "orders") == overrides(other, "orders") == {"retention.ms": "1"}, SOON)
-        assert outside(beside) == outside(other) == [("orders", "retention.ms", "1")]
+        until(lambda: overrides(following, "orders") == overrides(other, "orders") == {"retention.ms": "1"}, SOON)
+        assert outside(following) == outside(other) == [("orders", "retention.ms", "1")]
 
 
-def test_what_kconf_writes_itself_is_no_change_from_outside(beside: Admin, znodes: KazooClient) -> None:
-    set_key(beside, "orders", "1")
-    beside.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
+def test_what_kconf_writes_itself_is_no_change_from_outside(following: Admin, znodes: KazooClient) -> None:
+    set_key(following, "orders", "1")
+    following.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
     write(znodes, "topics/payments", {"retention.ms": "1"})
-    until(lambda: overrides(beside, "payments") == {"retention.ms": "1"}, SOON)
+    until(lambda: overrides(following, "payments") == {"retention.ms": "1"}, SOON)
 
-    assert outside(beside) == [("payments", "retention.ms", "1")]
+    assert outside(following) == [("payments", "retention.ms", "1")]
 
 
 def test_a_restarted_server_reads_everything_without_notifications(serve: Serve, znodes: KazooClient) -> None:
@@ -224,11 +307,50 @@ def test_old_notifications_are_purged_those_of_others_too(zookeeper_url: str, zn
     purger.add(own)
     notify(znodes, '{"version":2,"entity_path":"topics/t"}')
 
-    assert not purger.purge(3600)
+    assert not purger.purge(3600, PASSED)
     assert len(znodes.get_children("/config/changes")) == 251
     znodes.delete(own[100])
-    assert not purger.purge(0)
+    assert not purger.purge(0, PASSED)
 
+    assert znodes.get_children("/config/changes") == []
+    store.close()
+
+
+def test_nothing_is_purged_that_a_live_server_has_not_passed(zookeeper_url: str, znodes: KazooClient) -> None:
+    store = open_store(zookeeper_url)
+    assert isinstance(store, ZookeeperStore)
+    purger = NotificationPurger(store._session)
+    own = [znodes.create("/config/changes/config_change_", b"{}", sequence=True) for _ in range(4)]
+    purger.add(own[:2])
+
+    purger.purge(0, {"/config/changes": 1})
+    left = sorted(znodes.get_children("/config/changes"))
+    purger.purge(0, {"/config/changes": 3})
+
+    assert left == [name.rpartition("/")[2] for name in own[1:]]
+    assert [f"/config/changes/{name}" for name in znodes.get_children("/config/changes")] == own[3:]
+    store.close()
+
+
+def test_a_server_that_does_not_answer_holds_the_purge_until_its_session_ends(
+    zookeeper_url: str, znodes: KazooClient
+) -> None:
+    """Its znode says how far it is: here one that never moves."""
+    store = open_store(zookeeper_url)
+    assert isinstance(store, ZookeeperStore)
+    store.join(ClusterMember(1, {}))
+    znodes.create("/kconf/servers/2", b'{"version":1,"endpoints":{},"rack":null}', ephemeral=True)
+    notify(znodes, '{"version":2,"entity_path":"topics/t"}')
+    store.poll_remote()
+
+    for _ in range(3):
+        store.housekeep(notification_retention=0)
+        store.poll_remote()
+    held = znodes.get_children("/config/changes")
+    znodes.delete("/kconf/servers/2")
+    store.housekeep(notification_retention=0)
+
+    assert len(held) == 1
     assert znodes.get_children("/config/changes") == []
     store.close()
 
@@ -251,20 +373,40 @@ def test_a_purge_of_very_many_lets_others_through(
     made = [znodes.create_async("/config/changes/config_change_", b"{}", sequence=True) for _ in range(700)]
     assert all(each.get(timeout=30) for each in made)
 
-    assert not purger.purge(3600)
+    assert not purger.purge(3600, PASSED)
     assert len(asked) == 1
     znodes.create("/config/changes/stray", b"{}")
-    assert [purger.purge(0) for _ in range(3)] == [True, True, False]
+    assert [purger.purge(0, PASSED) for _ in range(3)] == [True, True, False]
     assert znodes.get_children("/config/changes") == []
     store.close()
 
 
-def test_a_server_alone_keeps_no_notification_for_long(serve: Serve, znodes: KazooClient) -> None:
-    """A real one, which waits its minute."""
-    server: KconfProcess = serve(1)
+def test_a_server_alone_purges_notifications_after_the_configured_time(serve: Serve, znodes: KazooClient) -> None:
+    """Others' too, which it has read before."""
+    server: KconfProcess = serve(1, properties={"zookeeper.notification.retention.ms": "1"})
     with Admin(server.bootstrap) as admin:
         admin.create("orders")
         set_key(admin, "orders", "1")
-        assert len(znodes.get_children("/config/changes")) == 1
+        write(znodes, "topics/orders", {"retention.ms": "2"})
 
-    until(lambda: znodes.get_children("/config/changes") == [], 120.0)
+        until(lambda: znodes.get_children("/config/changes") == [], 60.0)
+        assert overrides(admin, "orders") == {"retention.ms": "2"}
+
+
+def test_of_very_many_own_notifications_the_newest_stay_without_brokers(
+    zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notification_purger, "MAX_OWN", 3)
+    store = open_store(zookeeper_url)
+    assert isinstance(store, ZookeeperStore)
+    purger = NotificationPurger(store._session)
+    own = [znodes.create("/config/changes/config_change_", b"{}", sequence=True) for _ in range(8)]
+    purger.add(own)
+
+    purger.purge(3600, PASSED, bounded=False)
+    with_brokers = len(znodes.get_children("/config/changes"))
+    purger.purge(3600, PASSED, bounded=True)
+
+    assert with_brokers == 8
+    assert [f"/config/changes/{name}" for name in sorted(znodes.get_children("/config/changes"))] == own[5:]
+    store.close()

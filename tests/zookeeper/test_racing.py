@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 from kconf.errors import RevisionConflict
 from kconf.model.journal import Change
 from kconf.model.resource import Resource
-from kconf.store.zookeeper.external_changes import ExternalChanges
+from kconf.store.zookeeper.external_changes import ExternalChanges, Retained
 from kconf.store.zookeeper.store import ZookeeperStore
 from tests.contract.changes import commit, pending, put, topic, turned
 from tests.feed.reading import until
@@ -54,7 +54,7 @@ def test_a_plan_is_not_kept_whose_resource_moved_while_its_znode_was_compared(
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
     real, overtaken = ExternalChanges._compare, list[int]()
 
-    def compare(self: ExternalChanges, changed: Sequence[str]) -> list[Change]:
+    def compare(self: ExternalChanges, changed: Sequence[str]) -> tuple[list[Change], Retained]:
         found = real(self, changed)
         if self is other._external and not overtaken:
             overtaken.append(commit(one, put(ORDERS, "retention.ms", "5")).number)
@@ -78,10 +78,12 @@ def test_what_was_written_while_nobody_was_there_is_told_though_another_was_fast
     znodes.set(ZNODE, json.dumps({"version": 1, "config": {"segment.ms": "4"}}).encode())
     real, overtaken = ExternalChanges._append, list[int]()
 
-    def append(self: ExternalChanges, changes: Sequence[Change], changed: Sequence[str]) -> set[Resource] | None:
+    def append(
+        self: ExternalChanges, changes: Sequence[Change], changed: Sequence[str], retained: Retained
+    ) -> set[Resource] | None:
         if not overtaken:
             overtaken.append(commit(one, turned(None, topic("payments"))).number)
-        return real(self, changes, changed)
+        return real(self, changes, changed, retained)
 
     monkeypatch.setattr(ExternalChanges, "_append", append)
     ZookeeperStore.open(zookeeper_url).close()

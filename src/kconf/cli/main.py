@@ -36,6 +36,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "rollback": "commands.history.rollback",
         "watch": "commands.history.watch",
         "follow": "commands.follow",
+        "check": "commands.check",
     },
     "a server": {
         "serve": "commands.serve",

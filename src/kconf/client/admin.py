@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from warnings import warn
 
-from kconf.client.base import BaseAdminClient
+from kconf.client.admin_kconf import KconfMethods
 from kconf.client.retries import random_jitter
 from kconf.client.transport.asyncio_pool import AsyncConnectionPool
 from kconf.client.transport.call_runner import run_call
@@ -19,21 +20,19 @@ from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
     from uuid import UUID
 
+    from kconf.client.calls.amounts import Amount
     from kconf.client.calls.base import Call
-    from kconf.client.calls.changes import ChangePage, DescribedAt
-    from kconf.client.calls.configs import DescribedConfigs
+    from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.follow import Follow
     from kconf.client.journal.base import CallSequence
     from kconf.client.kraft.checkpoint import Checkpoint
-    from kconf.client.watch import Watch
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
-    from kconf.model.journal import AuditEntry
     from kconf.model.quota import EffectiveQuota, QuotaDifference, QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
     from kconf.model.scram import CredentialInfo, UserScramCredentialDeletion, UserScramCredentialUpsertion
@@ -41,12 +40,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AdminClient(BaseAdminClient):
+class AdminClient(KconfMethods):
     """Administers a Kafka or kconf cluster. Close it, or use it in an `async with` block."""
 
     def _create_pool(self) -> None:
         self._cluster = ClusterMetadata(self._settings)
         self._pool = AsyncConnectionPool(self._settings)
+
+    @property
+    def _revision(self) -> ClientRevision:
+        return self._pool.revision
 
     async def __aenter__(self) -> Self:
         return self
@@ -104,12 +107,12 @@ class AdminClient(BaseAdminClient):
         self,
         resources: Iterable[Resource],
         *,
-        keys: Mapping[Resource, Sequence[str]] | None = None,
+        keys: Keys | None = None,
         synonyms: bool = False,
         documentation: bool = False,
         timeout: float | None = None,
     ) -> DescribedConfigs:
-        """The entries of each resource: all, or those of `keys`."""
+        """The entries of each resource: all, or those of `keys`, a list for all resources or one for each."""
         from kconf.client.calls.configs import DescribeConfigs
 
         call = DescribeConfigs(resources, keys=keys, synonyms=synonyms, documentation=documentation)
@@ -123,9 +126,13 @@ class AdminClient(BaseAdminClient):
         incremental_update: bool = False,
         timeout: float | None = None,
     ) -> Results[Resource, None]:
-        """Replace all values of each resource; with `incremental_update` (KIP-248) only the given keys."""
-        from kconf.client.calls.configs import alter_configs_call
+        """Deprecated (KIP-339), use incremental_alter_configs: this removes every key that is not given.
 
+        With `incremental_update` (KIP-248) other keys stay, and an empty value removes its key.
+        """
+        from kconf.client.calls.configs import ALTER_CONFIGS_IS_DEPRECATED, alter_configs_call
+
+        warn(ALTER_CONFIGS_IS_DEPRECATED, DeprecationWarning, stacklevel=2)
         return await self._send(alter_configs_call(configs, validate_only, incremental_update), timeout)
 
     async def incremental_alter_configs(
@@ -249,15 +256,16 @@ class AdminClient(BaseAdminClient):
 
     async def alter_client_quotas(
         self,
-        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
         *,
         validate_only: bool = False,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Set quotas, or remove those whose value is None; others are unchanged."""
+        """Set quotas, or remove those whose value is None; others are unchanged. A `reason` is for kconf servers."""
         from kconf.client.calls.client_quotas import AlterClientQuotas
 
-        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only), timeout)
+        return await self._send(AlterClientQuotas(alterations, validate_only=validate_only, reason=reason), timeout)
 
     async def describe_quotas(
         self, entities: Iterable[QuotaEntity], *, keys: Iterable[str] = (), timeout: float | None = None
@@ -273,7 +281,7 @@ class AdminClient(BaseAdminClient):
 
     async def alter_quotas(
         self,
-        alterations: Mapping[QuotaEntity, Mapping[str, float | None]],
+        alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
         *,
         validate_only: bool = False,
         reason: str | None = None,
@@ -287,7 +295,7 @@ class AdminClient(BaseAdminClient):
     async def what_if(
         self,
         entity: QuotaEntity,
-        changes: Mapping[str, float | None],
+        changes: Mapping[str, Amount],
         *,
         pairs: Iterable[tuple[str, str]] | None = None,
         timeout: float | None = None,
@@ -321,12 +329,13 @@ class AdminClient(BaseAdminClient):
         self,
         alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
         *,
+        reason: str | None = None,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Set and delete credentials; one result per user."""
+        """Set and delete credentials; one result per user. A `reason` is for kconf servers."""
         from kconf.client.calls.scram import AlterUserScramCredentials
 
-        return await self._send(AlterUserScramCredentials(alterations), timeout)
+        return await self._send(AlterUserScramCredentials(alterations, reason=reason), timeout)
 
     async def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[AclBinding]:
         """The ACLs that a filter matches, or all."""
@@ -335,48 +344,22 @@ class AdminClient(BaseAdminClient):
         return await self._send(DescribeAcls(wanted), timeout)
 
     async def create_acls(
-        self, bindings: Iterable[AclBinding], *, timeout: float | None = None
+        self, bindings: Iterable[AclBinding], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclBinding, None]:
-        """Create ACLs; one that exists is not an error."""
+        """Create ACLs; one that exists is not an error. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import CreateAcls
 
-        return await self._send(CreateAcls(bindings), timeout)
+        return await self._send(CreateAcls(bindings, reason=reason), timeout)
 
     async def delete_acls(
-        self, filters: Iterable[AclFilter], *, timeout: float | None = None
+        self, filters: Iterable[AclFilter], *, reason: str | None = None, timeout: float | None = None
     ) -> Results[AclFilter, list[AclBinding]]:
-        """Delete the ACLs that the filters match; each result has what was deleted."""
+        """Delete the ACLs that the filters match; each result has what was deleted. A `reason` is for kconf servers."""
         from kconf.client.calls.acls import DeleteAcls
 
-        return await self._send(DeleteAcls(filters), timeout)
+        return await self._send(DeleteAcls(filters, reason=reason), timeout)
 
-    # The journal (kconf servers)
-
-    async def list_changes(
-        self,
-        after: int = 0,
-        *,
-        wait: float = 0.0,
-        about: Iterable[Resource | ResourceType] = (),
-        limit: int = 1000,
-        timeout: float | None = None,
-    ) -> ChangePage:
-        """Revisions after this one, up to `limit` changes, of all or of some resources or types.
-
-        If there is none yet, the server waits up to `wait` seconds for one. Raises JournalTrimmed.
-        """
-        from kconf.client.calls.changes import ListChanges
-
-        wait = self._settings.timeouts.long_poll(wait, timeout)
-        return await self._send(ListChanges(after, wait, about, limit), timeout)
-
-    def watch_changes(self, after: int | None = None, *, about: Iterable[Resource | ResourceType] = ()) -> Watch:
-        """Every revision after this one, or from now on, as it is committed; uses a connection of its own."""
-        from kconf.client.calls.changes import FeedPosition
-        from kconf.client.watch import Watch
-
-        client = self._from_settings(self._settings)
-        return Watch(FeedPosition(after, about, self._settings), client._send, client.close)
+    # The metadata log (controllers)
 
     def follow(self, after: int | Checkpoint | None = None, *, cluster: str | None = None) -> Follow:
         """Every change after this offset of the metadata log, or from now on, by whatever tool it was made.
@@ -390,24 +373,3 @@ class AdminClient(BaseAdminClient):
         if not self._settings.bootstrap.controllers:
             raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
         return Follow(self._settings, after, cluster)
-
-    async def describe_configs_at(
-        self,
-        resources: Iterable[Resource],
-        *,
-        revision: int | None = None,
-        time: datetime | int | None = None,
-        timeout: float | None = None,
-    ) -> DescribedAt:
-        """The overrides of resources at a revision, or at a time (a datetime, or milliseconds)."""
-        from kconf.client.calls.changes import DescribeConfigsAt
-
-        return await self._send(DescribeConfigsAt(resources, revision, time), timeout)
-
-    async def list_attempts(
-        self, after: int = 0, *, limit: int = 1000, timeout: float | None = None
-    ) -> list[AuditEntry]:
-        """Audit entries of refused and validate-only requests, with a greater number than this."""
-        from kconf.client.calls.changes import ListAttempts
-
-        return await self._send(ListAttempts(after, limit), timeout)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kconf.client.auth.sasl import Sasl
     from kconf.client.journal.base import Journal
+    from kconf.client.transport.revisions import ClientRevision
     from kconf.security.tls import Tls
 
 
@@ -82,3 +83,19 @@ class BaseAdminClient(ABC):
     @property
     def settings(self) -> ClientSettings:
         return self._settings
+
+    @property
+    @abstractmethod
+    def _revision(self) -> ClientRevision: ...
+
+    @property
+    def required_revision(self) -> int:
+        """The revision that kconf servers must have reached before they answer this client: that of its last change.
+
+        Set it to that of another client, and this one sees what the other one has changed, on every server.
+        """
+        return self._revision.required
+
+    @required_revision.setter
+    def required_revision(self, revision: int) -> None:
+        self._revision.required = revision

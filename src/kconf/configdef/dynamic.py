@@ -79,6 +79,39 @@ MECHANISM_KEYS: Final = (
     "connections.max.reauth.ms",
 )
 
+# Keys that decide who somebody is, who must prove it, and how. They may have listener and mechanism before them.
+AUTHENTICATION: Final = frozenset(
+    [
+        "allow.everyone.if.no.acl.found",
+        "authorizer.class.name",
+        "connections.max.reauth.ms",
+        "principal.builder.class",
+        "sasl.client.callback.handler.class",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "sasl.mechanism.inter.broker.protocol",
+        "sasl.server.callback.handler.class",
+        "security.providers",
+        "ssl.allow.dn.changes",
+        "ssl.allow.san.changes",
+        "ssl.client.auth",
+        "ssl.engine.factory.class",
+        "ssl.principal.mapping.rules",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "super.users",
+    ]
+)
+_AUTHENTICATION_SUFFIXES: Final = tuple(f".{name}" for name in AUTHENTICATION)
+_LISTENERS: Final = frozenset(["listener.security.protocol.map", "listeners"])  # a listener may ask for no login
+_OAUTH: Final = "sasl.oauthbearer."
+
 LISTENER_NAME: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
@@ -100,6 +133,13 @@ SESSION_OVER_HEARTBEAT: Final = tuple(
 def is_password_name(name: str) -> bool:
     """Whether a stored name counts as a password: it ends with a dynamic key that is one."""
     return name.endswith(PASSWORDS)
+
+
+def is_authentication_key(name: str) -> bool:
+    """Whether a broker key decides who somebody is or must prove it; listener and mechanism may be before it."""
+    if name in AUTHENTICATION or name in _LISTENERS:
+        return True
+    return name.endswith(_AUTHENTICATION_SUFFIXES) or _OAUTH in name
 
 
 def without_listener(name: str) -> str:

@@ -22,12 +22,17 @@ ARCHIVE_DIRECTORY: Final = "archive.directory"
 ARCHIVE_INTERVAL: Final = "archive.interval.ms"
 ARCHIVE_SEGMENT: Final = "archive.segment.bytes"
 CHANGE_FEED_MAX_WAIT: Final = "change.feed.max.wait.ms"
+READ_REVISION_MAX_WAIT: Final = "read.revision.max.wait.ms"
+REFUSE_STALE_READS: Final = "refuse.stale.reads"
 RETENTION_MS: Final = "journal.retention.ms"
+NOTIFICATION_RETENTION: Final = "zookeeper.notification.retention.ms"
 RETENTION_REVISIONS: Final = "journal.retention.revisions"
 POLICY_FILE: Final = "policy.file"
 POLICY_TIMEOUT: Final = "policy.timeout.ms"
 SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
+AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
+FILE_DIRECTORIES: Final = "dynamic.files.directories"
 
 
 class ServerSetting(NamedTuple):
@@ -82,14 +87,20 @@ _ROWS: Final = (
     ServerSetting(_key(ARCHIVE_INTERVAL, INT, "60000", AT_LEAST_1, LOW, "How long a change waits at most before it is archived.")),
     ServerSetting(_key(ARCHIVE_SEGMENT, INT, "8388608", AT_LEAST_1, LOW, "How many bytes of changes are archived at once, without waiting for the interval.")),
     ServerSetting(_key(CHANGE_FEED_MAX_WAIT, INT, "300000", between(0, 3_600_000), LOW, "How long a ListConfigChanges request may wait for a change (long-poll); 0 answers every request at once.")),
+    ServerSetting(_key(READ_REVISION_MAX_WAIT, INT, "5000", between(0, 60_000), LOW, "How long a request that names a revision waits until this server has reached it, before it is refused with REQUEST_TIMED_OUT.")),
+    ServerSetting(_key(REFUSE_STALE_READS, BOOLEAN, "false", None, MEDIUM, "Whether requests are refused with REQUEST_TIMED_OUT while changes of other servers may be missing, instead of answered and marked as stale.")),
     ServerSetting(_key(RETENTION_MS, LONG, "-1", LIMIT, MEDIUM, "How long revisions stay in the journal. On ZooKeeper, where no retention is set: 7 days.")),
     ServerSetting(_key(RETENTION_REVISIONS, LONG, "-1", LIMIT, MEDIUM, "How many revisions stay in the journal. On ZooKeeper, where no retention is set: 100,000.")),
     ServerSetting(_key(POLICY_FILE, STRING, None, None, MEDIUM, "The YAML file of policy rules; read again when it changes.")),
     ServerSetting(_key(POLICY_TIMEOUT, INT, "1000", between(1, 600_000), LOW, "How long a policy class may take before the request is refused.")),
     ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
     ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may use a resource that no ACL names. As in Kafka.")),
+    ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
+    ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that decide who somebody is or must prove it; false is Kafka's rule: ALTER_CONFIGS on the cluster.")),
+    ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "The directories, separated by commas, from which key stores and trust stores of dynamic broker configs are read. By default those of the stores in server.properties.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
+    ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs of the store, and list them: for a server that does not start with them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
     ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "The least severe level that is logged."), "--log-level", in_file=False),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kconf.configdef.catalog import kafka_43
 from kconf.configdef.validate import validate
@@ -14,12 +15,16 @@ from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.lake.lookup import LakeTables, LookupFilter, Row
 from kconf.lake.schemas import SNAPSHOT
-from kconf.model.resource import Resource
+
+_IN_FILES: Final = ("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A topic key of a cluster whose inherited value would be another one, and for whom."""
+    """A topic key of a cluster whose inherited value would be another one, and for whom.
+
+    `brokers` are those where it would be another, if there are others: a value that is set at a broker stays there.
+    """
 
     cluster: str
     key: str
@@ -27,6 +32,7 @@ class Shift:
     after: str | None
     moved: Sequence[str]  # the topics that inherit it
     kept: int  # how many have a value of their own
+    brokers: Sequence[str] = ()
 
 
 def check_wishes(wishes: Mapping[str, str]) -> None:
@@ -45,39 +51,48 @@ def shifts(tables: LakeTables, clusters: Sequence[str], wishes: Mapping[str, str
     """What setting these keys at `broker:default` would change, cluster by cluster."""
     check_wishes(wishes)
     for cluster in clusters:
-        everywhere = {
-            row["key"]: row["value"] or "" for row in tables.state(LookupFilter([cluster], [Resource.brokers()]))
-        }
-        before = ConfigResolver(kafka_43(), _static(tables, cluster), everywhere, {})
-        after = before.with_level({**everywhere, **wishes}, everywhere=True)
-        yield from _moved(tables, cluster, before, after)
+        rows = tables.state(LookupFilter([cluster]))
+        set_at: dict[str, dict[str, str]] = {}
+        for row in rows:
+            if row["resource_type"] == "broker":
+                set_at.setdefault(row["resource_name"], {})[row["key"]] = row["value"] or ""
+        everywhere = set_at.pop("", {})
+        files = _files(tables, cluster)
+        brokers = sorted({*set_at, *files}, key=lambda each: (len(each), each)) or [""]
+        moved: dict[tuple[str, str | None, str | None], list[str]] = {}
+        for broker in brokers:
+            before = ConfigResolver(kafka_43(), files.get(broker, {}), everywhere, set_at.get(broker, {}))
+            after = before.with_level({**everywhere, **wishes}, everywhere=True)
+            for key, entry in before.inherited.items():
+                if entry.value != after.inherited[key].value:
+                    moved.setdefault((key, entry.value, after.inherited[key].value), []).append(broker)
+        yield from _shifts(cluster, rows, moved, len(brokers))
 
 
-def _moved(tables: LakeTables, cluster: str, before: ConfigResolver, after: ConfigResolver) -> Iterator[Shift]:
-    affected = {
-        key: (entry.value, after.inherited[key].value)
-        for key, entry in before.inherited.items()
-        if entry.value != after.inherited[key].value
-    }
-    if not affected:
-        return
-    rows = tables.state(LookupFilter([cluster]))
+def _shifts(
+    cluster: str, rows: Sequence[Row], moved: Mapping[tuple[str, str | None, str | None], Sequence[str]], count: int
+) -> Iterator[Shift]:
     topics = {row["resource_name"] for row in rows if row["kind"] == "topic"}
     own = {(row["resource_name"], row["key"]) for row in rows if row["resource_type"] == "topic"}
-    for key, (old, new) in affected.items():
-        moved = sorted(name for name in topics if (name, key) not in own)
-        yield Shift(cluster, key, old, new, moved, len(topics) - len(moved))
+    for (key, old, new), brokers in moved.items():
+        inheriting = sorted(name for name in topics if (name, key) not in own)
+        some = tuple(brokers) if len(brokers) < count else ()
+        yield Shift(cluster, key, old, new, inheriting, len(topics) - len(inheriting), some)
 
 
-def _static(tables: LakeTables, cluster: str) -> dict[str, str]:
-    """What server.properties held at the last look at a cluster; of several brokers the first one's."""
+def _files(tables: LakeTables, cluster: str) -> dict[str, dict[str, str]]:
+    """What server.properties of each broker held, as looks showed it last.
+
+    That something is set above a value does not tell that it is in the file no more.
+    """
     conditions = [*LookupFilter([cluster]).conditions(), "kind = 'config'", "resource_type = 'broker'"]
-    columns = "taken, resource_name, key, value, source, gone, sensitive"
-    last: dict[tuple[str, str], Row] = {}
+    columns = "taken, resource_name, key, value, source, gone"
+    found: dict[str, dict[str, str]] = {}
     for row in tables.rows(SNAPSHOT, conditions, columns=columns, order="taken"):
-        last[row["resource_name"], row["key"]] = row
-    found: dict[str, str] = {}
-    for (_, key), row in sorted(last.items()):
-        if row["source"] == "STATIC_BROKER_CONFIG" and not row["gone"] and row["value"] is not None:
-            found.setdefault(key, row["value"])
-    return found
+        broker = found.setdefault(row["resource_name"], {})
+        if row["gone"] or row["source"] in _IN_FILES:
+            broker.pop(row["key"], None)
+        if not row["gone"] and row["source"] == _IN_FILES[0] and row["value"] is not None:
+            broker[row["key"]] = row["value"]
+    found.pop("", None)
+    return {broker: keys for broker, keys in found.items() if keys}

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.lake.location import LakeError, local_path
-from kconf.lake.schemas import HISTORY, RUNS, Table
+from kconf.lake.schemas import DRIFT, HISTORY, RUNS, Table
 from kconf.model.resource import Resource
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ Fact = tuple[str, str, str, str]
 Pair = tuple[Row | None, Row | None]
 """Two rows of a fact, at two times or of two clusters; None: it is not set there."""
 
+NO_FILES: Final = sha256().hexdigest()[:16]
+"""The fingerprint in `runs` of inputs without files."""
 _SINCE: Final = "since, epoch, revision, line"
 
 
@@ -66,7 +69,7 @@ class LakeTables:
         local = local_path(uri)
         self.uri = str(local) if local is not None else uri.rstrip("/")
         runs = self._open(RUNS, None)
-        last = _rows(runs, "SELECT run, finished, versions FROM t ORDER BY run DESC LIMIT 1")
+        last = _rows(runs, "SELECT run, finished, versions, inputs FROM t ORDER BY run DESC LIMIT 1")
         if not last:
             raise LakeError(f"no run of the pipeline has finished on the lake {self.uri}")
         self.run: Row = last[0]
@@ -74,7 +77,14 @@ class LakeTables:
         self._opened: dict[str, tuple[DeltaTable, str]] = {}
 
     def rows(
-        self, table: Table, conditions: Iterable[str] = (), *, order: str = "", columns: str = "*", group: str = ""
+        self,
+        table: Table,
+        conditions: Iterable[str] = (),
+        *,
+        order: str = "",
+        columns: str = "*",
+        group: str = "",
+        limit: int | None = None,
     ) -> list[Row]:
         """The rows of a table that meet all conditions; none where the last run did not write the table."""
         if not self.has(table):
@@ -86,22 +96,44 @@ class LakeTables:
         where = " AND ".join(conditions)
         text = f"SELECT {columns} FROM {source}" + (f" WHERE {where}" if where else "")
         text += (f" GROUP BY {group}" if group else "") + (f" ORDER BY {order}" if order else "")
+        text += f" LIMIT {limit}" if limit is not None else ""
         return _rows(found, text)
 
     def has(self, table: Table) -> bool:
         """Whether the last run had such a table."""
         return table.name in self._versions
 
+    @property
+    def is_declared(self) -> bool:
+        """Whether the last run was given declared files."""
+        given = dict(self.run["inputs"] or ()).get("declared")
+        return self.has(DRIFT) and given != NO_FILES
+
     def clusters(self) -> list[str]:
         """The ids of all clusters whose history is here."""
         found = self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
         return [row["cluster"] for row in found]
 
-    def names(self, resource_type: str, clusters: Sequence[str] = ()) -> list[str]:
-        """The names of all resources of a type that ever were."""
+    def names(self, resource_type: str, clusters: Sequence[str] = (), more: Sequence[Table] = ()) -> list[str]:
+        """The names of all resources of a type that ever were, or that one of `more` tables has."""
         conditions = [f"resource_type = {quoted(resource_type)}", *LookupFilter(clusters).conditions()]
-        found = self.rows(HISTORY, conditions, columns="DISTINCT resource_name", order="resource_name")
-        return [row["resource_name"] for row in found]
+        return self._distinct("resource_name", conditions, more)
+
+    def keys(self) -> list[str]:
+        """All keys that were ever set."""
+        return self._distinct("key", ["key <> ''"])
+
+    def knows(self, about: LookupFilter, more: Sequence[Table] = ()) -> bool:
+        """Whether the history, or one of `more` tables, has a row of what is asked for."""
+        return any(self.rows(each, about.conditions(), columns="1 AS one", limit=1) for each in (HISTORY, *more))
+
+    def _distinct(self, column: str, conditions: Sequence[str], more: Sequence[Table] = ()) -> list[str]:
+        found = {
+            row[column]
+            for table in (HISTORY, *more)
+            for row in self.rows(table, conditions, columns=f"DISTINCT {column}")
+        }
+        return sorted(found)
 
     def history(
         self, about: LookupFilter = EVERYTHING, since: datetime | None = None, until: datetime | None = None

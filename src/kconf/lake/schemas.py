@@ -107,6 +107,21 @@ QUARANTINE: Final = Table(
     ),
 )
 
+FILES: Final = Table(
+    "bronze",
+    "files",
+    "A file of an archive or of snapshots, as it was when a run came to it. The last row of a file says what is known.",
+    _columns("""
+        source    string     `archive` or `snapshots`
+        file      string     its path
+        size      bigint     its size in bytes
+        modified  timestamp  when it was changed last
+        read      boolean    whether it was read; what could not be taken of it is in `quarantine`
+        reason    string     why it was not read
+        round     bigint     the round of the pipeline that came to it
+    """),
+)
+
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
@@ -127,6 +142,7 @@ SNAPSHOT: Final = Table(
             source     string   Kafka's name of the level that it comes from
             sensitive  boolean  whether the value is kept from us
             gone       boolean  the fact held at the look before, and did not at this one
+            missing    array<string>  of a look: what it could not see; null where a version before it took it
         """),
         *_FROM,
     ),
@@ -388,7 +404,7 @@ RUNS: Final = Table(
 
 BRONZE: Final = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, DECLARED)
 GOLD: Final = (TOPICS, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, DRIFT, UNEVEN, VIOLATIONS, ACTIVITY, INTEGRITY)
-TABLES: Final = {table.name: table for table in (*BRONZE, HISTORY, *GOLD, RUNS)}
+TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, *GOLD, RUNS)}
 
 SNAPSHOT_LINE: Final = _columns("""
     cluster        string              the cluster's id

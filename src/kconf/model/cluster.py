@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+from kconf.errors import ApiError
 from kconf.model.acl import Operation
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
@@ -67,14 +68,41 @@ class TopicDescription(NamedTuple):
     authorized_operations: frozenset[Operation] | None = None
 
 
+class TopicDetails(NamedTuple):
+    """What a broker says of a topic that it has created."""
+
+    num_partitions: int
+    replication_factor: int
+    config: View
+
+
 class CreatedTopic(NamedTuple):
-    """KIP-525: a topic as it was created. What the broker does not return is None."""
+    """KIP-525: a topic as it was created.
+
+    A broker returns an error in the place of the details if the principal may not describe the topic's configs (29),
+    and none before Kafka 2.4 (35). Then `num_partitions`, `replication_factor` and `config` raise it.
+    """
 
     name: str
     topic_id: UUID
-    num_partitions: int | None = None
-    replication_factor: int | None = None
-    config: View | None = None
+    details: TopicDetails | ApiError
+
+    @property
+    def num_partitions(self) -> int:
+        return self._described().num_partitions
+
+    @property
+    def replication_factor(self) -> int:
+        return self._described().replication_factor
+
+    @property
+    def config(self) -> View:
+        return self._described().config
+
+    def _described(self) -> TopicDetails:
+        if isinstance(self.details, ApiError):
+            raise self.details.error(self.name)
+        return self.details
 
 
 class GroupListing(NamedTuple):

@@ -7,7 +7,7 @@ No dataclasses here: every command imports this module when it starts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -117,31 +117,70 @@ class Entry:
         self.memo: Final[dict[Hashable, Any]] = {}
 
     def __repr__(self) -> str:
-        flags = f"read_only={self.read_only}, sensitive={self.sensitive}"
-        return (
-            f"Entry(name={self.name!r}, value={self.value!r}, source={self.source!r}, type={self.type!r}, {flags}, "
-            f"synonyms={self.synonyms!r})"
-        )
+        """The value and where it comes from. Type, synonyms and documentation are left out."""
+        flags = "".join(f", {name}=True" for name in ("read_only", "sensitive") if getattr(self, name))
+        return f"Entry({self.name!r}, {self.value!r}, {SOURCE_NAMES[self.source]}{flags})"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Entry):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _COMPARED)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.value, self.source))
+
+    @property
+    def shown(self) -> str:
+        """The value as text; a hidden one as [hidden]."""
+        return ("[hidden]" if self.sensitive else "") if self.value is None else self.value
 
     @property
     def is_default(self) -> bool:
         return self.source == Source.DEFAULT
 
 
-class View:
-    """All entries of a resource at a snapshot, sorted by name."""
+_COMPARED: Final = ("name", "value", "source", "type", "read_only", "sensitive", "synonyms", "documentation")
+_SHOWN: Final = 5  # entries in a repr
 
-    __slots__ = ("entries", "memo")
+
+class View(Mapping[str, Entry]):
+    """All entries of a resource at a snapshot, by name and sorted by it. An entry's key is its name."""
+
+    __slots__ = ("_by_name", "entries", "memo")
 
     def __init__(self, entries: tuple[Entry, ...]) -> None:
         self.entries: Final = entries
         self.memo: Final[dict[Hashable, Any]] = {}
+        self._by_name: dict[str, Entry] | None = None  # made when it is needed
 
     def __repr__(self) -> str:
-        return f"View({self.entries!r})"
+        """Those that are not defaults, a few of them."""
+        own = [each for each in self.entries if not each.is_default]
+        rows = [f"{each.name}={each.shown}" for each in own[:_SHOWN]]
+        if len(own) > _SHOWN:
+            rows.append(f"… and {len(own) - _SHOWN} more")
+        return f"View({len(self.entries)} entries, {len(own)} not default: {{{', '.join(rows)}}})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        from html import escape
+
+        heads = "".join(f"<th>{each}</th>" for each in ("key", "value", "source"))
+        rows = (
+            f"<tr><td>{escape(each.name)}</td><td>{escape(each.shown)}</td><td>{SOURCE_NAMES[each.source]}</td></tr>"
+            for each in self.entries
+        )
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
     def __getitem__(self, name: str) -> Entry:
-        for entry in self.entries:
-            if entry.name == name:
-                return entry
-        raise KeyError(name)
+        if self._by_name is None:
+            self._by_name = {entry.name: entry for entry in self.entries}
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.name for entry in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)

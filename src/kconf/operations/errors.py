@@ -26,3 +26,7 @@ class PlanOutOfDate(PlanRejected):
     def __init__(self, message: str, moved: Sequence[Difference]) -> None:
         super().__init__(message)
         self.moved = moved
+
+
+class NotVisible(KconfError):
+    """Changes were accepted, but the cluster does not show them in time."""

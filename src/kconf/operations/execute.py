@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kconf.errors import ApiError, ErrorCode, KafkaError, KconfError
 from kconf.operations.bulk import Progress, no_progress
 from kconf.operations.planned_change import ChangePlan, PlannedChange
-from kconf.operations.risks.data_loss import check_data_loss
+from kconf.operations.risks.allowed import check_risks
 
 if TYPE_CHECKING:
+    from kconf.engine.risks import RiskName
     from kconf.model.resource import Resource
 
 _BATCH: Final = 4000  # resources between two steps of the progress: four requests of the usual size
@@ -51,7 +52,7 @@ class ExecutionOptions:
     """How a plan is executed; `rate` is in resources per second, `resume_file` lists what is done."""
 
     dry_run: bool = False
-    allow_data_loss: bool = False
+    allowed_risks: frozenset[RiskName] = frozenset()
     rate: float | None = None
     resume_file: str | None = None
 
@@ -97,7 +98,7 @@ def execute_plan(
     if not pending:
         return
     try:
-        check_data_loss(pending, allowed=options.allow_data_loss)
+        check_risks(pending, options.allowed_risks)
         confirm(pending, request.summary, required=request.confirm)
     except KconfError:
         yield from (ChangeOutcome(each, OutcomeStatus.NOT_DONE) for each in pending)

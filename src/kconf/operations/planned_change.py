@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kconf.engine.risks import Risk, RiskName
 from kconf.errors import ApiError
 from kconf.model.entry import Source
 from kconf.model.resource import Resource
@@ -38,8 +39,8 @@ SOURCES: Final = {
 class PlannedChange(NamedTuple):
     """A change of one key. None: not set, or not there. A sensitive value is never in it, but `[hidden]`.
 
-    `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `loss` is the
-    reason why data may be lost for good, or empty. The `after` of a topic that would be created or get partitions is a
+    `kind` is `config` (also for quotas, credentials and ACLs, by the type of the resource) or `topic`. `risks` are what
+    the change may break. The `after` of a topic that would be created or get partitions is a
     display text, as it has no journal entry yet. `shown` has fields that replace or extend those of the result.
     `old_unknown`: the resource may not be described, so nothing is known of what it has.
     """
@@ -53,10 +54,15 @@ class PlannedChange(NamedTuple):
     new: str | None = None
     source: str = ""
     sensitive: bool = False
-    loss: str = ""
+    risks: tuple[Risk, ...] = ()
     kind: str = CONFIG
     shown: Mapping[str, Any] = {}
     old_unknown: bool = False
+
+    @property
+    def loss(self) -> str:
+        """Why data may be lost for good, or empty."""
+        return next((each.why for each in self.risks if each.name is RiskName.DATA_LOSS), "")
 
     @property
     def unchanged(self) -> bool:

@@ -10,6 +10,7 @@ from kconf.model.resource import INTERNAL_TOPICS, Resource
 from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import TOPIC, ChangePlan, PlannedChange
 from kconf.operations.policy.check import check_creation, check_growth, load_policy, with_verdicts
+from kconf.operations.risks.data_loss import TOPIC_DELETED
 from kconf.operations.selectors import Selector, is_one_resource, parse_selector, resolve
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _creation_plan(admin: SyncAdminClient, topics: Mapping[str, NewTopic], polic
         counts = (topic.partitions, topic.replication_factor)
         if Resource.topic(name) not in failures:
             created = validated[name]
-            if created.num_partitions is not None and created.replication_factor is not None:
+            if not isinstance(created.details, ApiError):
                 counts = (created.num_partitions, created.replication_factor)
         changes.append(_creation(topic, *counts))
     plan = ChangePlan(changes, failures)
@@ -98,8 +99,8 @@ def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector], reason
 
 def _deletion(resource: Resource, topic: TopicDescription) -> PlannedChange:
     old = _counts_text(len(topic.partitions), replication_factor(topic))
-    loss = "the topic and its data"
-    return PlannedChange(resource, "", _journal_text(topic), None, "delete", old, None, loss=loss, kind=TOPIC)
+    before = _journal_text(topic)
+    return PlannedChange(resource, "", before, None, "delete", old, None, risks=TOPIC_DELETED, kind=TOPIC)
 
 
 def _journal_text(topic: TopicDescription) -> str:

@@ -14,7 +14,8 @@ from kconf.protocol.codec.serde import encode, uvarint
 from kconf.protocol.messages.describe_configs import DescribeConfigsEntry, DescribeConfigsSynonym
 
 DEFAULT_SOURCE: Final = 5
-_REVISION: Final = b"\x01" + uvarint(40003) + uvarint(8)  # one tag, ours: see DescribeConfigsResponse.revision
+_REVISION: Final = uvarint(40003) + uvarint(8)  # ours: see DescribeConfigsResponse
+_STALE: Final = uvarint(40005) + uvarint(1) + b"\x01"
 
 
 class Form(NamedTuple):
@@ -68,21 +69,26 @@ def result_tail(form: Form, entries: Sequence[bytes]) -> bytes:
     return b"".join((_count(form, len(entries)), *entries, b"\x00" if form.flexible else b""))
 
 
-def response_parts(form: Form, results: Sequence[tuple[bytes, bytes]], revision: int = -1) -> list[bytes]:
+def response_parts(
+    form: Form, results: Sequence[tuple[bytes, bytes]], revision: int = -1, *, stale: bool = False
+) -> list[bytes]:
     """The body of an answer, from the throttle time on, in parts."""
     parts = [b"\x00\x00\x00\x00" + _count(form, len(results))]
     for head, tail in results:
         parts.append(head)
         parts.append(tail)
-    parts.append(response_end(form, revision))
+    parts.append(response_end(form, revision, stale=stale))
     return parts
 
 
-def response_end(form: Form, revision: int) -> bytes:
-    """What comes after the results: in flexible versions the tags, which tell the revision."""
+def response_end(form: Form, revision: int, *, stale: bool = False) -> bytes:
+    """What comes after the results: in flexible versions the tags, with the revision and whether it may be old."""
     if not form.flexible:
         return b""
-    return _REVISION + revision.to_bytes(8, "big") if revision >= 0 else b"\x00"
+    tags = [_REVISION + revision.to_bytes(8, "big")] if revision >= 0 else []
+    if stale:
+        tags.append(_STALE)
+    return b"".join((bytes([len(tags)]), *tags))
 
 
 def _count(form: Form, count: int) -> bytes:

@@ -2,6 +2,9 @@
 
 Request: length i32, then key i16, version i16, correlation i32, client id (always a classic nullable string), and in
 flexible versions tags. Response: length, correlation, and in flexible versions tags, except for ApiVersions.
+
+Three of these tags are ours (docs/extensions.md): the revision that a server must have reached before it answers, and
+for those who sent it, the revision that it has reached and whether it may miss changes.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any, NamedTuple
 from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.protocol.apis import API_VERSIONS, Api
 from kconf.protocol.codec.serde import decode, encode
-from kconf.protocol.codec.varint import MAX_TEXT, Malformed, skip_tags
+from kconf.protocol.codec.varint import MAX_TEXT, Malformed, read_tags, skip_tags, uvarint
 
 LENGTH = struct.Struct(">i")
 HEAD = struct.Struct(">hhi")
@@ -27,6 +30,24 @@ class Header(NamedTuple):
     correlation: int
     client_id: str
     body: int
+    required_revision: int = -1  # -1: the request does not have the tag
+
+
+class ResponseTags(NamedTuple):
+    """Our tags in the header of a response."""
+
+    revision: int = -1
+    stale: bool = False
+
+    def encoded(self) -> bytes:
+        stale = _STALE if self.stale else b""
+        return b"".join((b"\x02" if stale else b"\x01", _REVISION, self.revision.to_bytes(8, "big"), stale))
+
+
+_REQUIRED_TAG, _REVISION_TAG, _STALE_TAG = 40004, 40003, 40005
+_REQUIRED = b"\x01" + uvarint(_REQUIRED_TAG) + b"\x08"
+_REVISION = uvarint(_REVISION_TAG) + b"\x08"
+_STALE = uvarint(_STALE_TAG) + b"\x01\x01"
 
 
 def read_header(frame: bytes, flexible: bool) -> Header:
@@ -38,33 +59,54 @@ def read_header(frame: bytes, flexible: bool) -> Header:
         if size > 0:
             position += size
             client_id = frame[position - size : position].decode("utf-8", "replace")
+        required = -1
         if flexible:
-            position = skip_tags(frame, position)
+            tags, position = read_tags(frame, position)
+            if _REQUIRED_TAG in tags:
+                required = max(_revision(tags[_REQUIRED_TAG]), -1)
     except (struct.error, IndexError):
         raise RemoteProtocolError("a request header is cut off") from None
     except Malformed as error:
         raise RemoteProtocolError(f"a request header {error}") from None
     if position > len(frame):
         raise RemoteProtocolError("a request header is cut off")
-    return Header(key, version, correlation, client_id, position)
+    return Header(key, version, correlation, client_id, position, required)
 
 
-def response(api: Api, version: int, correlation: int, body: bytes) -> bytes:
+def _revision(data: bytes) -> int:
+    if len(data) != 8:
+        raise Malformed("has a revision that is not an int64")
+    return int.from_bytes(data, "big", signed=True)
+
+
+def read_response_tags(frame: bytes, position: int) -> tuple[ResponseTags, int]:
+    """Our tags in the header of a response, and where its body begins."""
+    tags, position = read_tags(frame, position)
+    revision = _revision(tags[_REVISION_TAG]) if _REVISION_TAG in tags else -1
+    return ResponseTags(revision, tags.get(_STALE_TAG, b"\x00") != b"\x00"), position
+
+
+def response(api: Api, version: int, correlation: int, body: bytes, tags: bytes = b"\x00") -> bytes:
     """A whole response frame, its length included."""
-    head = b"\x00" if _answers_with_tags(api, version) else b""
+    head = tags if _answers_with_tags(api, version) else b""
     return b"".join((LENGTH.pack(4 + len(head) + len(body)), LENGTH.pack(correlation), head, body))
 
 
-def request(api: Api, version: int, correlation: int, client_id: str | None, message: object) -> bytes:
-    """A whole request frame, its length included."""
+def request(
+    api: Api, version: int, correlation: int, client_id: str | None, message: object, *, required_revision: int = -1
+) -> bytes:
+    """A whole request frame, its length included. A required revision needs a flexible version."""
     flexible = api.is_flexible(version)
+    tags = b"\x00" if flexible else b""
+    if flexible and required_revision >= 0:
+        tags = _REQUIRED + required_revision.to_bytes(8, "big")
     name = b"" if client_id is None else client_id.encode("utf-8", "replace")
     if len(name) > MAX_TEXT:
         raise LocalProtocolError(f"a client id of {len(name)} bytes is too long")
     head = _HEAD_AND_CLIENT.pack(api.key, version, correlation, -1 if client_id is None else len(name))
     body = encode(message, version, flexible)
-    size = len(head) + len(name) + flexible + len(body)
-    return b"".join((LENGTH.pack(size), head, name, b"\x00" if flexible else b"", body))
+    size = len(head) + len(name) + len(tags) + len(body)
+    return b"".join((LENGTH.pack(size), head, name, tags, body))
 
 
 def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:

@@ -36,7 +36,10 @@ def private_key(data: bytes, path: str, password: str, key_password: str) -> tup
     _check(data, path, password)
     for entry in _entries(data, path):
         if entry.key is not None:
-            return _decrypted(entry.key, path, key_password), entry.chain
+            try:
+                return _decrypted(entry.key, path, key_password), entry.chain
+            except IndexError:
+                raise ConfigurationError(f"{path} is a damaged JKS file") from None
     raise ConfigurationError(f"{path} has no private key")
 
 

@@ -7,7 +7,7 @@ needs the package `cryptography` (the extra `kconf[tls]`); without it the error 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from kconf.errors import ConfigurationError
@@ -16,15 +16,23 @@ _JKS: Final = b"\xfe\xed\xfe\xed"
 _DER: Final = b"\x30"
 
 
-def trusted(given: Mapping[str, str]) -> str | None:
-    """The trusted certificates; None means those of the system."""
+def read_file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def trusted(given: Mapping[str, str], read: Callable[[str], bytes] = read_file) -> str | None:
+    """The trusted certificates; None means those of the system. `read` reads the file that the settings name."""
     inline = given.get("ssl.truststore.certificates", "").strip()
     if inline:
-        return _unfolded(inline)
+        return _inline(inline, "ssl.truststore.certificates")
     path = given.get("ssl.truststore.location", "").strip()
     if not path:
         return None
-    data = _bytes(path)
+    data = read(path)
     if b"-----BEGIN" in data:
         return data.decode(errors="replace")
     password = given.get("ssl.truststore.password", "")
@@ -37,16 +45,18 @@ def trusted(given: Mapping[str, str]) -> str | None:
     raise ConfigurationError(f"{path} is neither PEM, PKCS12 nor JKS")
 
 
-def key_material(given: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
+def key_material(
+    given: Mapping[str, str], read: Callable[[str], bytes] = read_file
+) -> tuple[str | None, str | None, str | None]:
     """The certificate chain, the private key, and the password of that key; None if there is none."""
     key_password = given.get("ssl.key.password") or None
     chain, key = given.get("ssl.keystore.certificate.chain", "").strip(), given.get("ssl.keystore.key", "").strip()
     if chain and key:
-        return _unfolded(chain), _unfolded(key), key_password
+        return _inline(chain, "ssl.keystore.certificate.chain"), _inline(key, "ssl.keystore.key"), key_password
     path = given.get("ssl.keystore.location", "").strip()
     if not path:
         return None, None, None
-    data = _bytes(path)
+    data = read(path)
     password = given.get("ssl.keystore.password", "")
     if b"-----BEGIN" in data:
         return data.decode(errors="replace"), None, key_password
@@ -63,12 +73,11 @@ def key_material(given: Mapping[str, str]) -> tuple[str | None, str | None, str 
     raise ConfigurationError(f"{path} is neither PEM, PKCS12 nor JKS")
 
 
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+def _inline(text: str, key: str) -> str:
+    """PEM text of a setting. It is never a path: that would be read by whoever uses the text."""
+    if "-----BEGIN" not in text:
+        raise ConfigurationError(f"{key} must be PEM text")
+    return _unfolded(text)
 
 
 def _unfolded(pem: str) -> str:
@@ -107,7 +116,7 @@ def _pkcs12(data: bytes, path: str, password: str, what: str) -> tuple[str | Non
         ) from None
     try:
         store = pkcs12.load_key_and_certificates(data, password.encode() or None)
-    except ValueError:
+    except Exception:  # of a parser that gets any bytes: ValueError, UnsupportedAlgorithm, TypeError, …
         raise ConfigurationError(f"{path} cannot be opened: is ssl.{what}.password right?") from None
     key, own, others = store
     kinds = serialization.Encoding

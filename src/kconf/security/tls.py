@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
+    from ssl import SSLContext, SSLError
 
 
 class Tls(NamedTuple):
@@ -48,7 +48,7 @@ class Tls(NamedTuple):
             if self.certificate is not None:
                 self.identify(context)
         except ssl.SSLError as error:
-            raise ConfigurationError(f"TLS cannot be set up: {error.reason or error}") from None
+            raise ConfigurationError(f"TLS cannot be set up: {ssl_reason(error)}") from None
         return context
 
     def trust(self, context: SSLContext) -> None:
@@ -80,6 +80,11 @@ class Tls(NamedTuple):
             context.load_cert_chain(path, password=self.key_password or "")
         finally:
             os.unlink(path)
+
+
+def ssl_reason(error: SSLError) -> str:
+    """Why, in OpenSSL's words. Errors that Python itself raises have no `reason`."""
+    return getattr(error, "reason", None) or " ".join(map(str, error.args))
 
 
 def _certificates(given: str) -> str:

@@ -50,8 +50,8 @@ class Identity(NamedTuple):
         found = _CERTIFICATE.search(pem)
         if found is None:
             return None
-        der = ssl.PEM_cert_to_DER_cert(found[0])
         try:
+            der = ssl.PEM_cert_to_DER_cert(found[0])
             return cls(subject_of(der), alternatives_of(der))
         except ValueError as error:
             raise ConfigurationError(str(error)) from None

@@ -12,8 +12,8 @@ from kconf.engine.topics.placement import ClusterDefaults
 from kconf.errors import ApiError, ChangeTooLarge, ErrorCode, StoreError, StoreReadOnly
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
-from kconf.server.auth.authorizer import authorizer_of
-from kconf.server.auth.certificate_reload import CertificateReloader
+from kconf.server.auth.authorizer import alters_authentication, authorizer_of
+from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.broker_proxy import BrokerProxy
 from kconf.server.connection_context import LongPollTimer
 from kconf.server.counters import Counters
@@ -22,6 +22,7 @@ from kconf.server.journal.change_feed import ChangeFeed
 from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
+from kconf.server.static_config import allowed_files
 from kconf.service import Service, State
 
 UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
@@ -49,7 +50,7 @@ class ServerContext:
     quotas: QuotaManager
     policies: PolicyManager = field(default_factory=PolicyManager)
     authorizer: Authorizer | None = None
-    certificates: CertificateReloader = field(default_factory=lambda: CertificateReloader(0))
+    security: ListenerSecurity = field(default_factory=lambda: ListenerSecurity(dict))
     new_id: Callable[[], UUID] = uuid4
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
     counters: Counters = field(default_factory=Counters)
@@ -68,12 +69,19 @@ class ServerContext:
             QuotaManager.over(service, clock),
             policies or PolicyManager(),
             authorizer_of(service),
-            CertificateReloader(service.node_id),
+            ListenerSecurity(lambda: service.state.resolver.effective, allowed_files(service.state.resolver.static)),
             brokers=BrokerProxy(service),
         )
 
-    def node(self, state: State) -> AlterTarget:
-        return AlterTarget(self.node_id, state.resolver, self.certificates.check, self.brokers.resolvers(state))
+    def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
+        """This server, for a change that this principal asks for."""
+        return AlterTarget(
+            self.node_id,
+            self.service.stored_resolver(state),
+            check,
+            self.brokers.resolvers(state),
+            alters_authentication=alters_authentication(self.authorizer, principal, state.resolver.static),
+        )
 
     def cluster(self, state: State) -> ClusterDefaults:
         return ClusterDefaults(self.broker_ids, state.resolver, self.new_id)
@@ -94,6 +102,7 @@ class ApiRequest:
     authorize: Authorize = allow_all
     long_poll: LongPollTimer | None = None
     listener: str = "PLAINTEXT"
+    surplus: int = 0  # bytes after the body
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""

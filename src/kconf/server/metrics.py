@@ -81,8 +81,11 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )
+        yield GaugeMetricFamily("kconf_stale", "1: changes of other servers may be missing.", context.service.is_stale)
         yield GaugeMetricFamily(
-            "kconf_store_faults", "Items in the store that cannot be read and were left out.", store.faults
+            "kconf_store_faults",
+            "Items in the store that cannot be read; what was in force before stays.",
+            store.faults,
         )
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
@@ -137,7 +140,7 @@ class MetricsServer:
 
     def _status(self) -> str:
         service = self._context.service
-        if not service.store.is_reachable:
+        if service.is_stale:
             return "stale"
         return "ok" if service.writable else "read-only"
 
@@ -151,5 +154,6 @@ class MetricsServer:
             "cluster": context.cluster_id,
             "revision": context.service.state.snapshot.revision,
             "store": context.service.store.url,
+            "store_faults": context.service.store.faults,
             **archive,
         }

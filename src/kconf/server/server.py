@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
 
 from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.dynamic import is_broker_secret
+from kconf.errors import ConfigurationError
+from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
+from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
-from kconf.server.auth.certificate_reload import ListenerTls
 from kconf.server.context import ServerContext
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
+from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
 from kconf.server.network.connection_registry import ConnectionRegistry
@@ -24,7 +29,9 @@ from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_static
 from kconf.service import Service
+from kconf.store.base import Store
 from kconf.store.registry import open_store
+from kconf.util.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
 
@@ -40,11 +47,18 @@ class ServerSettings:
     static: Mapping[str, str] = field(default_factory=dict, repr=False)
     listeners: Sequence[EndPoint] = ()  # if there are none: a PLAINTEXT one on `host` and `port`
     read_only: bool = False
+    recover: bool = False  # ignore the dynamic broker configs of the store
 
     @property
     def endpoints(self) -> Sequence[EndPoint]:
         plain = EndPoint("PLAINTEXT", SecurityProtocol.PLAINTEXT, SocketAddress(self.host, self.port))
         return self.listeners or (plain,)
+
+
+async def _open_store(settings: ServerSettings) -> Store:
+    """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
+    secrets = Secrets.of(settings.static)
+    return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
 
 
 class Server:
@@ -68,14 +82,14 @@ class Server:
 
     async def __aenter__(self) -> Server:
         settings = self.settings
-        store = open_store(settings.store, Secrets.of(settings.static), read_only=settings.read_only)
         service = Service(
-            store,
+            await _open_store(settings),
             node_id=settings.node_id,
             catalog=kafka_43(),
             static=settings.static,
             broker_catalog=kafka_39,
             read_only=settings.read_only,
+            ignore_broker_configs=settings.recover,
         )
         try:
             await service.start()
@@ -85,7 +99,8 @@ class Server:
             await service.stop()
             raise
         self.port = self.listeners[0].port
-        service.subscribe(self.context.certificates.on_commit)
+        service.subscribe(self.context.security.on_commit)
+        service.subscribe(ChangeLog().on_commit)
         self._start(self.registry.close_idle(), "idle connections")
         if self.archiver is not None:
             self.archiver.start()
@@ -101,6 +116,7 @@ class Server:
             task.cancel()
         self._close_listeners()
         self.context.feed.stop_waiting()
+        await self.context.security.close()
         await self.registry.shutdown()
         await self.context.feed.close()
         await self.context.audit_log.close()
@@ -108,6 +124,18 @@ class Server:
             await self.archiver.close()
         await self.context.service.stop()
         await self._policies.close()
+
+    @property
+    def ignored(self) -> list[Change]:
+        """The dynamic broker configs that are stored and, because of `recover`, not in force."""
+        if not self.settings.recover:
+            return []
+        snapshot = self.context.service.state.snapshot
+        return [
+            Change(ChangeKind.CONFIG, resource, key, value, value, "set", sensitive=is_broker_secret(key))
+            for resource in (Resource.brokers(), Resource.broker(self.settings.node_id))
+            for key, value in sorted(snapshot.overrides(resource).items())
+        ]
 
     def flush_archive(self) -> None:
         """SIGUSR1: archive now."""
@@ -122,19 +150,36 @@ class Server:
         if self._archive_settings is not None:
             self.archiver = Archiver(self._archive_settings, service, context.audit_log)
         for endpoint in self.settings.endpoints:
-            listener = self._listener(endpoint, handler)
+            with self._recovery_explained(service):
+                listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
             await listener.open()
         await service.in_store(lambda store: store.join(self._member()))
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
+        tls = self.context.security.open(endpoint)
         authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now)
-        tls = None
-        if endpoint.protocol.tls:
-            tls = ListenerTls(endpoint, lambda: service.state.resolver.effective)
-            self.context.certificates.add(tls)
         return Listener(endpoint, authenticator, handler, self.registry, tls)
+
+    @contextmanager
+    def _recovery_explained(self, service: Service) -> Iterator[None]:
+        """Where dynamic configs may be the cause, an error says how to start without them."""
+        try:
+            yield
+        except ConfigurationError as error:
+            resolver = service.state.resolver
+            levels = (
+                (Resource.broker(self.settings.node_id), resolver.here),
+                (Resource.brokers(), resolver.everywhere),
+            )
+            if not any(level for _, level in levels):
+                raise
+            where = " and ".join(str(resource) for resource, level in levels if level)
+            raise ConfigurationError(
+                f"{error}; this may come from the dynamic configs of {where}: `kconf serve --recover` ignores and "
+                "lists them, `kconf store unset` removes one"
+            ) from None
 
     def _start(self, work: Coroutine[None, None, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))

@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Final
 
 from kconf.configdef.broker import BROKER
-from kconf.configdef.server_settings import check_settings
+from kconf.configdef.server_settings import FILE_DIRECTORIES, check_settings, text_setting
 from kconf.configdef.validate import validate
 from kconf.errors import ConfigurationError, InvalidConfig
+from kconf.security.allowed_files import AllowedFiles
 from kconf.util.java_properties import read_properties
 
 ALTER_POLICY: Final = "alter.config.policy.class.name"
 CREATE_POLICY: Final = "create.topic.policy.class.name"
 _PYTHON_CLASSES: Final = frozenset([ALTER_POLICY, CREATE_POLICY])  # checked by policy/manager.py, which loads them
+_MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.topics.policy.class.name": CREATE_POLICY}
+"""KIP-133's spelling of the key, and the same slip for the other one: a policy that is ignored allows everything."""
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
+_STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -59,9 +63,19 @@ def node_id(static: Mapping[str, str]) -> int:
     return number
 
 
+def allowed_files(static: Mapping[str, str]) -> AllowedFiles:
+    """The files that dynamic broker configs may name."""
+    directories = (each.strip() for each in text_setting(static, FILE_DIRECTORIES).split(","))
+    paths = (value.strip() for name, value in static.items() if name.endswith(_STORE_LOCATIONS))
+    return AllowedFiles.of(filter(None, directories), filter(None, paths))
+
+
 def check_static(static: Mapping[str, str]) -> None:
     """Refuse settings that kconf cannot honor, and values that are not valid for their keys."""
     check_settings(static)
+    for name, right in _MISSPELLED.items():
+        if static.get(name, "").strip():
+            raise ConfigurationError(f"{name} is not a key of Kafka and would leave the policy off: write {right}")
     for name, what in _UNSUPPORTED.items():
         if static.get(name, "").strip() not in ("", *_DEFAULT_CLASSES):
             raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")

@@ -1,14 +1,13 @@
 """Reading: new files of the archive and of snapshots, and looks at live clusters, once each.
 
-A file is read by a stream that remembers it. Of what a batch brings, only lines that are not in the journal yet are
+The ledger says which files are new (files.py). Of what they bring, only lines that are not in the journal yet are
 added: the journal's commits say how far it goes per cluster (`marks`), and what lies behind that is looked up.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyspark import StorageLevel
@@ -16,11 +15,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.errors import KconfError
-from kconf.lake.location import LakeError, local_path
-from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE, SNAPSHOT
-from kconf.spark.delta_tables import Lake, first_line, local
-from kconf.spark.transforms import lines, snapshot_lines, snapshots
+from kconf.lake.location import LakeError
+from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
+from kconf.spark import files
+from kconf.spark.delta_tables import Lake, first_line
+from kconf.spark.looking import take_looks
+from kconf.spark.transforms import lines, snapshot_lines
 from kconf.spark.transforms.history import ORDER, order
 
 Marks = dict[str, list[int]]
@@ -28,6 +28,7 @@ Marks = dict[str, list[int]]
 
 _LINE: Final = ("cluster", *ORDER)
 _ATTEMPT: Final = ("cluster", "epoch", "number")
+_BAD: Final = ("file", "line", "reason")
 
 
 @dataclass
@@ -38,37 +39,41 @@ class Read:
     attempts: int = 0
     quarantined: int = 0
     facts: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)  # path → why it was not read
 
     @property
     def counts(self) -> dict[str, int]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in ("journal", "attempts", "quarantined", "facts")}
 
 
 def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
     """Take the new files of an archive into round `number`."""
-
-    def take(batch: DataFrame, stream: str, identity: int) -> None:
-        _take_lines(lake, batch, number, stream, identity, brought)
-
-    _stream(lake, "archive", uri, take)
+    found = files.unread(lake, "archive", uri)
+    wanted = _wanted(found, brought)
+    if wanted:
+        _take_lines(lake, files.text_of(lake, wanted), number, brought)
+    files.record(lake, "archive", found, brought.skipped, number)
 
 
 def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
     """Take the new files of a directory of snapshots."""
-
-    def take(batch: DataFrame, stream: str, identity: int) -> None:
-        read = snapshot_lines.read(batch).persist(StorageLevel.DISK_ONLY)
+    found = files.unread(lake, "snapshots", uri)
+    wanted = _wanted(found, brought)
+    if wanted:
+        read = snapshot_lines.read(files.text_of(lake, wanted)).persist(StorageLevel.DISK_ONLY)
         try:
-            bad = snapshot_lines.quarantine(read).withColumn("round", F.lit(number))
-            spoilt = bad.count()
-            if spoilt:
-                lake.append(QUARANTINE, bad, once=(stream, identity))
-            brought.quarantined += spoilt
-            brought.facts += _take_looks(lake, snapshot_lines.taken(read), number)
+            brought.quarantined += _put_aside(lake, snapshot_lines.quarantine(read).withColumn("round", F.lit(number)))
+            taken = take_looks(lake, snapshot_lines.taken(read), number)
         finally:
             read.unpersist()
+        brought.facts += taken.facts
+        brought.skipped |= {files.path_of(file): reason for file, reason in taken.skipped.items()}
+    files.record(lake, "snapshots", found, brought.skipped, number)
 
-    _stream(lake, "snapshots", uri, take)
+
+def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
+    brought.skipped |= {each.path: each.fault for each in found if each.fault is not None}
+    return [each for each in found if each.fault is None]
 
 
 def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
@@ -80,7 +85,7 @@ def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> Non
     seen = seen.withColumn("file", F.lit(options.get("context") or options.get("bootstrap.servers")))
     seen = seen.persist(StorageLevel.DISK_ONLY)
     try:
-        brought.facts += _take_looks(lake, seen, number)
+        brought.facts += take_looks(lake, seen, number).facts
     except PySparkException as error:
         raise LakeError(reason(error) or f"The cluster cannot be read: {first_line(error)}") from None
     finally:
@@ -90,26 +95,41 @@ def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> Non
 # -- the archive -----------------------------------------------------------------------------------------------------
 
 
-def _take_lines(lake: Lake, batch: DataFrame, number: int, stream: str, identity: int, brought: Read) -> None:
+def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> None:
     read = lines.read(batch).withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
     try:
         marks = _marks(lake)
         told = {row["cluster"]: row for row in _counts(read).collect()}
-        once = (stream, identity)
         if any(row["changes"] for row in told.values()):
             changes, count = _unknown(lake, lines.changes(read), marks, told)
-            lake.append(JOURNAL, changes, once=once, note={"marks": _moved(marks, told)})
+            if count:
+                lake.append(JOURNAL, changes, note={"marks": _moved(marks, told)})
             brought.journal += count
         if any(row["attempts"] for row in told.values()):
             fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
-            brought.attempts += fresh.count()
-            lake.append(ATTEMPTS, fresh, once=once)
+            count = fresh.count()
+            if count:
+                lake.append(ATTEMPTS, fresh)
+            brought.attempts += count
         if any(row["bad"] for row in told.values()):
-            lake.append(QUARANTINE, lines.quarantine(read), once=once)
-            brought.quarantined += sum(row["bad"] for row in told.values())
+            brought.quarantined += _put_aside(lake, lines.quarantine(read))
     finally:
         read.unpersist()
+
+
+def _put_aside(lake: Lake, bad: DataFrame) -> int:
+    """Keep what cannot be taken, but for what was found in a file before; how much that is."""
+    known = lake.read(QUARANTINE).select(*_BAD)
+    fresh = bad.join(known, [bad[name].eqNullSafe(known[name]) for name in _BAD], "left_anti")
+    fresh = fresh.persist(StorageLevel.DISK_ONLY)
+    try:
+        count = fresh.count()
+        if count:
+            lake.append(QUARANTINE, fresh)
+        return count
+    finally:
+        fresh.unpersist()
 
 
 def _counts(read: DataFrame) -> DataFrame:
@@ -157,68 +177,3 @@ def _unknown(lake: Lake, changes: DataFrame, marks: Marks, told: dict[str, Any])
         known = lake.read(JOURNAL).where(F.col("cluster").isin(behind)).select(*keys).join(suspect, keys, "left_semi")
         changes = changes.join(known, keys, "left_anti")
     return changes, changes.count() if twice or behind else total
-
-
-# -- snapshots -------------------------------------------------------------------------------------------------------
-
-
-def _take_looks(lake: Lake, seen: DataFrame, number: int) -> int:
-    """Add what is new in looks, the looks at one cluster one after the other. A look that is known adds nothing."""
-    times: dict[str, list[int]] = {}
-    for row in seen.where("kind = 'snapshot'").select("cluster", "taken").distinct().orderBy("taken").collect():
-        times.setdefault(row["cluster"], []).append(row["taken"])
-    added = 0
-    for turn in range(max(map(len, times.values()), default=0)):
-        wanted = [{"cluster": each, "taken": taken[turn]} for each, taken in times.items() if turn < len(taken)]
-        which = local(lake.spark, wanted, "cluster string, taken bigint")
-        added += _take_look(lake, seen.join(F.broadcast(which), ["cluster", "taken"]), number)
-    return added
-
-
-def _take_look(lake: Lake, seen: DataFrame, number: int) -> int:
-    known = lake.read(SNAPSHOT)
-    before = known.where("kind = 'snapshot'").groupBy("cluster").agg(F.max("taken").alias("previous"))
-    files = seen.groupBy("cluster").agg(F.min("file").alias("file"))
-    news = snapshots.news(snapshots.facts(seen), snapshots.latest(known), snapshots.missing(seen), before)
-    news = news.join(F.broadcast(files), "cluster").withColumn("round", F.lit(number)).persist(StorageLevel.DISK_ONLY)
-    try:
-        added = news.count()
-        if added:
-            lake.append(SNAPSHOT, news)
-        return added
-    finally:
-        news.unpersist()
-
-
-# -- streams ---------------------------------------------------------------------------------------------------------
-
-
-def _stream(lake: Lake, name: str, uri: str, take: Callable[[DataFrame, str, int], None]) -> None:
-    """Hand the new files of a directory to `take`, as (lines, the stream's identity, the batch's number)."""
-    place = local_path(uri)
-    if place is not None and not place.is_dir():
-        raise LakeError(f"There is no directory {place} to read {name} from.")
-    home = str(place) if place is not None else uri
-    failed: list[BaseException] = []
-
-    def each(batch: DataFrame, identity: int) -> None:
-        try:
-            query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-            take(batch, f"{name}-{query}", identity)
-        except BaseException as error:
-            failed.append(error)
-            raise
-
-    source = (
-        lake.spark.readStream.format("text").option("recursiveFileLookup", True).option("pathGlobFilter", "*.jsonl")
-    )
-    # Not the directory itself: Spark passes over those below it that begin with _, as one of 64 cluster ids does.
-    files = source.load(f"{home.rstrip('/')}/*").select("value", F.col("_metadata.file_path").alias("file"))
-    stream = f"{name}-{hashlib.sha256(home.encode()).hexdigest()[:16]}"
-    query = files.writeStream.foreachBatch(each).option("checkpointLocation", lake.checkpoint(stream))
-    try:
-        query.trigger(availableNow=True).start().awaitTermination()
-    except PySparkException:
-        if failed and isinstance(failed[0], KconfError):
-            raise failed[0] from None
-        raise

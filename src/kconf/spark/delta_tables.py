@@ -1,7 +1,7 @@
 """Where the tables are, and how they are read and written: the only module that knows paths.
 
-A table is written in one commit. An append carries the name of its stream and the number of its batch, so that a
-replay is skipped; the history carries in its commit how far it goes. A table that is not there yet reads as empty.
+A table is written in one commit; the journal and the history carry in theirs how far they go. A table that is not
+there yet reads as empty.
 Two writers: the one that comes second is refused, on a local lake before it does any work. A table that an older
 version wrote gets the columns that were added since; other differences from its definition are for a rebuild.
 """
@@ -26,6 +26,9 @@ _ASKED_BY: Final = frozenset(
     ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
 )
 """Columns whose least and greatest value each file tells. Of all columns they would cost a tenth of a write."""
+
+
+_GONE: Final = "_gone"
 
 
 class SchemaDifference(NamedTuple):
@@ -53,10 +56,6 @@ class Lake:
 
     def sql_name(self, table: Table) -> str:
         return f"delta.`{self.path(table)}`"
-
-    def checkpoint(self, stream: str) -> str:
-        """Where a stream keeps what it has read."""
-        return f"{self.uri}/_checkpoints/{stream}"
 
     def exists(self, table: Table) -> bool:
         return bool(self._commits(table))
@@ -146,25 +145,15 @@ class Lake:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def append(
-        self,
-        table: Table,
-        rows: DataFrame,
-        *,
-        once: tuple[str, int] | None = None,
-        note: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Add rows. `once` is a stream and the number of its batch: the same batch again is skipped."""
-        writer = self._writer(table, rows, "append", note)
-        if once is not None:
-            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
-        writer.save(self.path(table))
+    def append(self, table: Table, rows: DataFrame, *, note: Mapping[str, Any] | None = None) -> None:
+        """Add rows."""
+        self._writer(table, rows, "append", note).save(self.path(table))
 
     def overwrite(self, table: Table, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
         """Replace all rows, in one commit."""
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
-    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any]) -> None:
+    def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
         """Put rows, which need not meet the condition themselves, in the place of those that do, in one commit."""
         writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
         name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
@@ -180,13 +169,19 @@ class Lake:
         writer = writer.option("delta.dataSkippingStatsColumns", ",".join(ranges))
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
 
-    def merge(self, table: Table, rows: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
-        """Update the rows of the table (`t`) that match those given (`s`), add the others, in one commit."""
-        fit(rows, table).createOrReplaceTempView("kconf_merge")
+    def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
+        """Update the rows of the table (`t`) that match those given (`s`), add the others, and remove those that match
+        one that is `gone`, in one commit."""
+        from pyspark.sql import functions as F
+
+        given = fit(rows, table).withColumn(_GONE, F.lit(False))
+        given = given.unionByName(fit(gone, table).withColumn(_GONE, F.lit(True)))
+        given.createOrReplaceTempView("kconf_merge")
         with self._noted(note):
             self.spark.sql(
-                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on} "
-                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+                f"MERGE INTO {self.sql_name(table)} t USING kconf_merge s ON {on}"
+                f" WHEN MATCHED AND s.{_GONE} THEN DELETE WHEN MATCHED THEN UPDATE SET *"
+                f" WHEN NOT MATCHED AND NOT s.{_GONE} THEN INSERT *"
             )
 
     @contextmanager
@@ -252,9 +247,23 @@ def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> D
 
 
 def first_line(error: Exception) -> str:
-    """What an error of Spark says, without its plan and its stack; of one in Python code, what that raised."""
+    """What an error of Spark says, without its plan and its stack; of one in Python code, what that raised.
+
+    Where Spark says only which call failed, or which task, the cause at the root of it is told.
+    """
     lines = [line for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
     if lines and "Traceback (most recent call last)" in lines[0] and raised:
         return raised[-1]
+    if lines and re.match(r"An error occurred while calling |.*Job aborted due to stage failure", lines[0]):
+        return _root(lines)
     return lines[0].strip() if lines else type(error).__name__
+
+
+def _root(lines: Sequence[str]) -> str:
+    """The last cause that a stack of Java names, without the package of its class."""
+    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
+    tasks = [found[1] for line in lines if (found := re.search(r"\(TID \d+\).*?\): (\S.*)", line))]
+    calls = [line[2:] for line in lines if line.startswith(": ")]
+    root = (causes[-1:] or tasks[-1:] or calls[-1:] or lines[:1])[0].strip()
+    return re.sub(r"^(?:\w+\.)+(\w+(?:: |$))", r"\1", root)

@@ -32,8 +32,10 @@ from kconf.lake.schemas import (
 from kconf.spark import violations
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import USAGE, Inputs
+from kconf.spark.silver import all_events
 from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
+from kconf.spark.transforms.foreign import foreign
 from kconf.spark.transforms.topics import topics
 from kconf.spark.transforms.values import KEYS, keys
 
@@ -135,7 +137,7 @@ class Gold:
 
     @cached_property
     def inherited(self) -> DataFrame:
-        levels = effective.levels(self.current, self.looked)
+        levels = effective.levels(self.current, self.lake.read(SNAPSHOT))
         brokers = effective.brokers(self.current, self.looked)
         return self._keep(effective.inherited(self.clusters, levels, brokers, self.keys))
 
@@ -178,13 +180,17 @@ class Gold:
 
     def integrity(self) -> DataFrame:
         journal = self.lake.read(JOURNAL)
-        numbered = list(self.lake.note(HISTORY).get("began", {}))
+        note = self.lake.note(HISTORY)
+        numbered = list(note.get("began", {}))
         looks = self.looks.where(F.col("cluster").isin(numbered)) if numbered else self.looks.limit(0)
         parts = [
             integrity.holes(journal),
-            integrity.slipped(self.history),
+            integrity.slipped(self.history.where("until_epoch > 0")),
             integrity.differences(self.history, self.looked, looks, self.keys),
         ]
+        if note.get("recorded"):
+            events = all_events(self.lake, note).where(F.col("cluster").isin(note["recorded"]) & (F.col("epoch") == 0))
+            parts.append(foreign(events, self.lake.read(SNAPSHOT)))
         rows = parts[0]
         for each in parts[1:]:
             rows = rows.unionByName(each, allowMissingColumns=True)

@@ -17,7 +17,8 @@ from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.engine.declarative.model import Declared
 from kconf.engine.declarative.parser import read_declared
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import NamePattern, Rules
+from kconf.engine.policy.rules import Rules
+from kconf.engine.policy.selectors import NamePattern
 from kconf.errors import ConfigurationError
 from kconf.util.mistakes import Mistakes
 

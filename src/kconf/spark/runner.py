@@ -19,7 +19,19 @@ from pyspark.sql import functions as F
 
 from kconf.errors import KconfError
 from kconf.lake.location import LakeBusy, LakeError
-from kconf.lake.schemas import ATTEMPTS, BRONZE, GOLD, HISTORY, JOURNAL, QUARANTINE, RUNS, SNAPSHOT, TABLES, Table
+from kconf.lake.schemas import (
+    ATTEMPTS,
+    BRONZE,
+    FILES,
+    GOLD,
+    HISTORY,
+    JOURNAL,
+    QUARANTINE,
+    RUNS,
+    SNAPSHOT,
+    TABLES,
+    Table,
+)
 from kconf.spark import bronze, gold, silver
 from kconf.spark.delta_tables import Lake, first_line, local
 from kconf.spark.inputs import Inputs
@@ -27,7 +39,7 @@ from kconf.version import __version__
 
 Say = Callable[[str], None]
 
-_ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, SNAPSHOT, RUNS)
+_ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
 """Tables whose rows stay: they follow from nothing else in the lake."""
 _MADE = (HISTORY, *GOLD)
 """Tables that follow from others."""

@@ -3,38 +3,48 @@
 The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
 (`clocks`) and the time of the first line that a server numbered (`began`; later looks at such a cluster are no events,
 the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built anew.
-`built` is another with every rebuild.
+`built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built anew.
+
+Where clients record changes and looks are taken too (`recorded` and `looked` have such clusters), a look says something
+of keys that it shows as before: see transforms/looks.py. Resources of those clusters are built anew whenever something
+new may concern them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.transforms.history import (
     KEY,
     ORDER,
     RESOURCE,
+    folded,
     intervals,
     journal_events,
     open_events,
     order,
-    seen_changes,
     snapshot_events,
 )
+from kconf.spark.transforms.looks import look_events
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, whether a `look` is among them, and the `count` of all."""
+`round`, when a server's journal `began`, whether a `look` or a change that a client `recorded` is among them, and the
+`count` of lines and facts: a look that shows nothing new has none."""
 
 _FEW: Final = 20_000  # events
+_FOLD: Final = 2
+"""How events are folded, as a number: a history that another version folded is built anew."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
@@ -46,7 +56,7 @@ def next_round(lake: Lake) -> int:
 def update(lake: Lake) -> bool:
     """Fold what bronze has and the history has not; with other columns it is built anew. False: there was nothing."""
     state = lake.note(HISTORY)
-    if not state or lake.difference(HISTORY):
+    if not state or state.get("fold") != _FOLD or lake.difference(HISTORY):
         return rebuild(lake)
     journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
     snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])
@@ -55,18 +65,24 @@ def update(lake: Lake) -> bool:
         return False
     if _would_have_been_told(lake, state, told):
         return rebuild(lake)
-    began, looked = _merged(state["began"], told), any(row["look"] for row in told.values())
+    began, note = _merged(state["began"], told), _note(told, state)
+    both = [each for each in told if each in note["recorded"] and each in note["looked"]]
+    if not both and not any(row["count"] for row in told.values()):
+        return False
+    again = _concerned(lake, journal, snapshot, told, both)
+    if both:
+        journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
+    looked = any(row["look"] for cluster, row in told.items() if cluster not in both)
     events = _events(journal, snapshot, began) if looked else journal_events(journal)
     new = events.persist(StorageLevel.DISK_ONLY)
     try:
-        late = _late(new, state, told)
-        note = _note(told, state, began)
-        if late is None:
+        late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both})
+        if late is None and again is None:
             with _sized(lake.spark, sum(row["count"] for row in told.values())):
                 lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
         else:
-            everything = _events(lake.read(JOURNAL), lake.read(SNAPSHOT), began)
-            lake.merge(HISTORY, _fold_late(lake, new, late, everything), on=_SAME, note=note)
+            anew = [each for each in (late, again) if each is not None]
+            _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note)
     finally:
         new.unpersist()
     return True
@@ -98,15 +114,16 @@ def rebuild(lake: Lake) -> bool:
     told = _told(_lines(journal, snapshot))
     if not told:
         return False
-    began, looked = _merged({}, told), any(row["look"] for row in told.values())
-    events = seen_changes(_events(journal, snapshot, began)) if looked else journal_events(journal)
-    lake.overwrite(HISTORY, intervals(events), note=_note(told, {"built": lake.version(HISTORY)}, began))
+    note = _note(told, {"built": lake.version(HISTORY)})
+    looked = any(row["look"] for row in told.values())
+    events = all_events(lake, note)
+    lake.overwrite(HISTORY, folded(events) if looked else intervals(events), note=note)
     return True
 
 
 def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What rows of bronze tell of themselves."""
-    looks = snapshot.where("kind <> 'snapshot'").select(
+    looks = snapshot.select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
@@ -114,8 +131,9 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
         F.col("taken").alias("time"),
         "round",
         F.lit(True).alias("look"),
+        (F.col("kind") == "snapshot").alias("bare"),
     )
-    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"))
+    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"), F.lit(False).alias("bare"))
     return lines.unionByName(looks)
 
 
@@ -132,7 +150,8 @@ def _told(lines: DataFrame) -> Told:
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
         *(F.max(name).alias(name) for name in ("round", "look")),
-        F.count("*").alias("count"),
+        F.max((F.col("epoch") == 0) & ~F.col("look")).alias("recorded"),
+        F.count_if(~F.col("bare")).alias("count"),
     )
     epochs: dict[str, list[Row]] = {}
     for row in sorted(aggregated.collect(), key=lambda row: int(row["epoch"])):
@@ -149,7 +168,7 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "earliest": min(row["earliest"] for row in epochs),
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "look")},
+        **{name: max(row[name] for row in epochs) for name in ("round", "look", "recorded")},
         "count": sum(row["count"] for row in epochs),
     }
 
@@ -170,12 +189,39 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
 
 
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
-    """All that bronze tells, as events. What a look showed after a server's journal began is none."""
+    """What bronze tells, as events. What a look showed after a server's journal began is none."""
+    return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
+
+
+def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
+    """All that bronze tells, as events."""
+    journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
+    if not note["looked"]:
+        return journal_events(journal)
+    if not set(note["recorded"]) & set(note["looked"]):
+        return _events(journal, snapshot, note["began"])
+    return journal_events(journal).unionByName(look_events(_telling(snapshot, note["began"]), journal))
+
+
+def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     starts = [{"cluster": cluster, "began": time} for cluster, time in began.items()]
     numbered = local(snapshot.sparkSession, starts, "cluster string, began bigint")
     looks = snapshot.join(F.broadcast(numbered), "cluster", "left")
-    looks = looks.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began")))
-    return journal_events(journal).unionByName(snapshot_events(looks))
+    return looks.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
+
+
+def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
+    """The resources, of clusters with two records, that something new may concern; None: there is none.
+
+    A look may settle what was recorded of any resource.
+    """
+    if not both:
+        return None
+    looked = [each for each in both if told[each]["look"]]
+    shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
+    changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
+    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(looked) & (F.col("epoch") == 0)).select(*RESOURCE)
+    return shown.union(changed).union(recorded).distinct()
 
 
 def _fold(lake: Lake, new: DataFrame, looked: bool) -> DataFrame:
@@ -186,20 +232,53 @@ def _fold(lake: Lake, new: DataFrame, looked: bool) -> DataFrame:
     return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, looked), HISTORY))
 
 
-def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, everything: DataFrame) -> DataFrame:
-    """The rows of all resources that have new events; the `late` ones are built anew from all events."""
-    resource = list(RESOURCE)
-    in_time = new.join(late, resource, "left_anti")
-    touched = F.broadcast(in_time.select(*resource).distinct())
-    again = everything.join(F.broadcast(late), resource, "left_semi")
-    rows = _touched(lake.read(HISTORY).where("open"), in_time, touched, looked=True)
-    return rows.unionByName(intervals(seen_changes(again)))
+def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]) -> None:
+    """Write the rows of all resources that have new events; the `late` ones are built anew from all events.
+
+    Built anew, an interval may begin or end elsewhere, or be none: the rows that are no more go in the same commit.
+    """
+    resource, identity = list(RESOURCE), [*KEY, *ORDER]
+    with _kept(late) as late, _kept(all_events(lake, note).join(late, resource, "left_semi")) as again:
+        there, rows, rest = lake.read(HISTORY), folded(again), None
+        in_time = new.join(late, resource, "left_anti")
+        if not in_time.isEmpty():
+            touched = F.broadcast(in_time.select(*resource).distinct())
+            rows = rows.unionByName(_touched(there.where("open"), in_time, touched, looked=True))
+            rest = there.where("open").join(touched, resource, "left_semi")
+        with _kept(fit(rows, HISTORY)) as rows:
+            told = rows.where("open").select(*KEY)
+            if rest is not None:
+                told = told.unionByName(rest.join(rows.select(*identity), identity, "left_anti").select(*KEY))
+            check_open(told)
+            gone = there.join(late, resource, "left_semi").join(rows.select(*identity), identity, "left_anti")
+            lake.merge(HISTORY, rows, gone, on=_SAME, note=note)
+
+
+@contextmanager
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
+    """Rows that are made once and used several times."""
+    kept = rows.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def check_open(rows: DataFrame) -> None:
+    """Refuse to write a history in which a key has two values at once."""
+    twice = rows.groupBy(*KEY).count().where("count > 1").limit(1).collect()
+    for row in twice:
+        raise LakeError(
+            f"{row['resource_type']}:{row['resource_name']} of cluster {row['cluster']} would have {row['count']}"
+            f" values of {row['key'] or 'the topic itself'} at once, so the history was not written. Run `kconf"
+            " pipeline rebuild` to make it anew from what was read."
+        )
 
 
 def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, looked: bool) -> DataFrame:
     """Open rows are the events that began them: with the new events they make the rows of these resources."""
     fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
-    return intervals(seen_changes(fresh) if looked else fresh)
+    return folded(fresh) if looked else intervals(fresh)
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
@@ -218,11 +297,17 @@ def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None
     return new.join(known, "cluster").where(is_late).select(*RESOURCE).distinct()
 
 
-def _note(told: Told, state: dict[str, Any], began: dict[str, int]) -> dict[str, Any]:
+def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     """How far the history goes with these."""
     marks, clocks = dict(state.get("marks", {})), dict(state.get("clocks", {}))
     for cluster, row in told.items():
         marks[cluster] = max(row["last"], marks.get(cluster, row["last"]))
         clocks[cluster] = max(row["latest"], clocks.get(cluster, row["latest"]))
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
-    return {"round": last, "marks": marks, "clocks": clocks, "began": began, "built": state.get("built")}
+    known = {
+        name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
+        for name, word in (("recorded", "recorded"), ("looked", "look"))
+    }
+    began = _merged(state.get("began", {}), told)
+    reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}
+    return {**reached, **known, "built": state.get("built"), "fold": _FOLD}

@@ -87,7 +87,7 @@ def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
     lines = lake.read(JOURNAL).where(fresh).select(*RESOURCE, "time")
     looks = snapshot.where(fresh & (F.col("kind") != "snapshot")).select(*RESOURCE, F.col("taken").alias("time"))
     kinds = {"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)}
-    news = lines.unionByName(looks)
+    news = lines.unionByName(looks).unionByName(_settled(lake, snapshot.where(fresh)))
     named = news.where(F.col("resource_type").isin(*kinds)).select(*RESOURCE).distinct().localCheckpoint()
     brokers = snapshot.where("resource_type = 'broker'").groupBy("cluster").agg(F.max("taken").alias("looked"))
     first = news.groupBy("cluster").agg(F.min("time").alias("first"))
@@ -95,3 +95,10 @@ def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
     clusters = clusters.union(first.join(brokers, "cluster").where("first <= looked").select("cluster")).distinct()
     whole = [row["cluster"] for row in clusters.collect()]
     return Part(named, whole) if whole or not named.isEmpty() else None
+
+
+def _settled(lake: Lake, fresh: DataFrame) -> DataFrame:
+    """The resources of which clients recorded changes in clusters that new looks are of: see transforms/looks.py."""
+    looked = fresh.where("kind = 'snapshot'").select("cluster").distinct()
+    recorded = lake.read(JOURNAL).where("epoch = 0").join(F.broadcast(looked), "cluster", "left_semi")
+    return recorded.select(*RESOURCE, F.lit(None).cast("timestamp").alias("time")).distinct()

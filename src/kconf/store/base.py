@@ -103,6 +103,21 @@ class Store(Protocol):
         """Whether the store responds. While it does not, the loaded state may be stale."""
         ...
 
+    @property
+    def generation(self) -> int:
+        """Increases whenever changes of other servers may have been missed, before the store is reachable again."""
+        ...
+
+    @property
+    def polled_generation(self) -> int:
+        """The generation that the last complete `poll_remote` or `load` belongs to: nothing of it was missed."""
+        ...
+
+    @property
+    def keeps_fractions(self) -> bool:
+        """Whether a quota of 100.5 bytes per second can be stored: Kafka's brokers read whole numbers only."""
+        ...
+
     def join(self, member: ClusterMember) -> None:
         """Register this server with the other servers of this store, until it closes the store."""
         ...
@@ -154,8 +169,8 @@ class Store(Protocol):
         """
         ...
 
-    def housekeep(self) -> bool:
-        """Periodic maintenance, such as purging old notifications; raises StoreUnavailable.
+    def housekeep(self, *, notification_retention: float) -> bool:
+        """Periodic maintenance, such as purging notifications older than so many seconds; raises StoreUnavailable.
 
         A call may stop early to let commits through: call again until it returns False.
         """
@@ -175,6 +190,9 @@ class SingleServerMixin:
     """The parts of the contract that are trivial for a store with a single server."""
 
     faults = 0
+    generation = 0
+    polled_generation = 0
+    keeps_fractions = True
     members: ClusterMembers = NO_MEMBERS
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -194,7 +212,7 @@ class SingleServerMixin:
     def join(self, member: ClusterMember) -> None:
         self.members = ClusterMembers({member.id: member}, {})
 
-    def housekeep(self) -> bool:
+    def housekeep(self, *, notification_retention: float) -> bool:
         return False
 
     def acquire_archive_lock(self) -> bool:

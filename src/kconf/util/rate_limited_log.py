@@ -1,4 +1,4 @@
-"""A logger for lines that unauthenticated clients can cause: its rate is bounded, and suppressed lines are counted."""
+"""A logger for lines that clients can cause: its rate is bounded, and suppressed lines are counted."""
 
 from __future__ import annotations
 
@@ -14,20 +14,31 @@ BURST: Final = 20
 
 
 class RateLimitedLogger:
-    """Logs at one level, at most `PER_SECOND` lines per second after a burst of `BURST`."""
+    """Logs at one level, at most `per_second` lines per second after a burst of `burst`."""
 
     def __init__(
-        self, log: logging.Logger, level: int = logging.WARNING, clock: Callable[[], float] = monotonic
+        self,
+        log: logging.Logger,
+        level: int = logging.WARNING,
+        clock: Callable[[], float] = monotonic,
+        *,
+        per_second: float = PER_SECOND,
+        burst: int = BURST,
     ) -> None:
-        self._log, self._level, self._clock = log, level, clock
-        self._bucket = TokenBucket(BURST / PER_SECOND)
+        self._log, self._level, self._clock, self._per_second = log, level, clock, per_second
+        self._bucket = TokenBucket(burst / per_second)
         self._suppressed = 0
 
     def log(self, line: str, *facts: object) -> None:
-        if not self._bucket.try_spend(1, PER_SECOND, self._clock() * 1000):
+        self.log_lazily(lambda: (line, *facts))
+
+    def log_lazily(self, make: Callable[[], tuple[object, ...]]) -> None:
+        """`make` returns the line and its facts; it is not called for a line that is left out."""
+        if not self._bucket.try_spend(1, self._per_second, self._clock() * 1000):
             self._suppressed += 1
             return
         if self._suppressed:
             self._log.log(self._level, "%d lines like the next one were left out", self._suppressed)
             self._suppressed = 0
+        line, *facts = make()
         self._log.log(self._level, line, *facts)

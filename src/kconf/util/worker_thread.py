@@ -66,6 +66,14 @@ class WorkerThread:
             self._thread = None
 
 
+async def in_daemon_thread(work: Callable[[], T]) -> T:
+    """Run one call in a thread of its own. A cancelled caller leaves it alone, and it does not keep the process."""
+    thread, call = _Thread("kconf-once"), Future[T]()
+    thread.calls.put((work, call))
+    thread.calls.put(None)
+    return await asyncio.wrap_future(call)
+
+
 class _Thread:
     def __init__(self, name: str) -> None:
         self.calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()

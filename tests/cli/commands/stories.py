@@ -102,7 +102,7 @@ def one_topic_is_changed_at_once(people: People) -> None:
         ["segment.bytes", "256MiB", "topic"],
     ]
 
-    people(f"append topic:{name} cleanup.policy=compact --allow-data-loss")
+    people(f"append topic:{name} cleanup.policy=compact --allow-risk data-loss,compaction")
     until(lambda: people.overrides(f"topic:{name}").get("cleanup.policy"), "delete,compact")
     people(f"subtract topic:{name} cleanup.policy=compact")
     until(lambda: people.overrides(f"topic:{name}").get("cleanup.policy"), "delete")
@@ -128,16 +128,11 @@ def a_dry_run_changes_nothing(people: People) -> None:
 
 
 def what_may_delete_data_needs_a_word(people: People) -> None:
-    """Shorter retention, a gained delete, unclean elections; longer retention needs none."""
+    """Shorter retention, a gained delete; longer retention needs none."""
     name = a_name()
     people.topics(name, configs=[("cleanup.policy", "compact")])
 
-    for wish in (
-        "retention.ms=1h",
-        "retention.bytes=1GiB",
-        "cleanup.policy=delete",
-        "unclean.leader.election.enable=true",
-    ):
+    for wish in ("retention.ms=1h", "retention.bytes=1GiB", "cleanup.policy=delete"):
         refused = people.whole(f"set topic:{name} {wish}", status=2)
         assert refused["error"] == "NOT_DONE"
         assert "--allow-data-loss" in refused["message"]
@@ -147,6 +142,43 @@ def what_may_delete_data_needs_a_word(people: People) -> None:
     people(f"set topic:{name} retention.ms=unlimited")
     people(f"set topic:{name} retention.ms=1h --allow-data-loss")
     until(lambda: people.overrides(f"topic:{name}")["retention.ms"], "3600000")
+
+
+def a_risk_is_taken_only_by_its_name(people: People) -> None:
+    """Of a topic, of a default that topics inherit, and of a new topic; with the topics and figures concerned."""
+    name, own = a_name(), a_name()
+    people.topics(name)
+    people.topics(own, configs=[("min.insync.replicas", "1")])
+
+    for wish, risk, why in (
+        ("min.insync.replicas=2", "min-insync-replicas", "2 replicas must be in sync and the topic has 1 replica"),
+        ("unclean.leader.election.enable=true", "unclean-leader-election", "drop acknowledged records"),
+        ("max.message.bytes=1000", "message-size", "the limit is 1048588 now"),
+        ("message.timestamp.before.max.ms=1h", "message-timestamps", "older than 1h"),
+    ):
+        refused = people.whole(f"set topic:{name} {wish} --allow-data-loss", status=2)
+        assert (refused["error"], f"--allow-risk {risk}" in refused["message"]) == ("NOT_DONE", True), refused
+        ((found,),) = [each["risks"] for each in refused["items"]]
+        assert (found["name"], why in found["why"]) == (risk, True), found
+        assert f"! {risk}: " in people(f"set topic:{name} {wish} --dry-run").out
+    (compact,) = people.items(f"set topic:{name} cleanup.policy=compact --dry-run")
+    assert [each["name"] for each in compact["risks"]] == ["data-loss", "compaction"]
+
+    default = people.items("set broker:default min.insync.replicas=2 log.cleanup.policy=compact --dry-run")
+    by_key = {each["key"]: {risk["name"]: risk["why"] for risk in each["risks"]} for each in default}
+    assert " it: " in by_key["min.insync.replicas"]["min-insync-replicas"]
+    assert " it: " in by_key["log.cleanup.policy"]["compaction"]
+    (shut,) = people.items("set broker:default max.connections.per.ip.overrides=localhost:0 --dry-run")
+    assert [each["name"] for each in shut["risks"]] == ["lockout"]
+    new = f"topic create {name}.new --partitions 1 --replication-factor 1 --config min.insync.replicas=2"
+    assert "--allow-risk min-insync-replicas" in people.whole(new, status=2)["message"]
+
+    people(
+        f"set topic:{name} min.insync.replicas=2 max.message.bytes=1000 --allow-risk min-insync-replicas,message-size"
+    )
+    until(lambda: people.overrides(f"topic:{name}").get("min.insync.replicas"), "2")
+    people(f"unset topic:{name} min.insync.replicas max.message.bytes")
+    until(lambda: people.overrides(f"topic:{name}"), {})
 
 
 def a_pattern_is_asked_about(people: People) -> None:
@@ -393,6 +425,7 @@ STORIES: Sequence[Callable[[People], None]] = (
     one_topic_is_changed_at_once,
     a_dry_run_changes_nothing,
     what_may_delete_data_needs_a_word,
+    a_risk_is_taken_only_by_its_name,
     a_pattern_is_asked_about,
     one_failure_leaves_the_others_alone,
     brokers_are_described_with_how_a_key_may_be_changed,

@@ -94,6 +94,33 @@ def test_quotas_come_with_the_level_that_they_come_from(command: Run) -> None:
     assert "request_percentage" not in rows(alone)
 
 
+def test_a_quota_may_have_a_fraction(command: Run) -> None:
+    done = command(
+        f"--alter --entity-type users --entity-name u-{uuid4().hex[:8]} --add-config producer_byte_rate=100.5"
+    )
+
+    assert rows(done)["producer_byte_rate"] == ["100.5", "false", "false", "User"]
+
+
+@pytest.mark.parametrize(
+    "change", ["--add-config SCRAM-SHA-256=[password=the-secret]", "--delete-config SCRAM-SHA-512"]
+)
+def test_credentials_have_a_tool_of_their_own(command: Run, change: str) -> None:
+    done = command(f"--alter --entity-type users --entity-name alice {change}")
+
+    assert done.status == 1
+    assert "is a credential: use kconf scram-credentials" in done.err
+    assert "the-secret" not in done.err
+
+
+def test_the_connection_may_come_from_repeated_properties(server: KconfProcess) -> None:
+    words = ["config-command", "--describe", "--entity-type", "brokers"]
+    for each in ("client.id=a=b", f"bootstrap.servers=127.0.0.1:1,{server.bootstrap}"):
+        words += ["--adminclient-property", each]
+
+    assert run_in_process(main, words).status == 0
+
+
 def test_a_long_value_goes_on_below() -> None:
     *_, first, second = table("TOPIC", "t", [Row("k", "x" * 100, False, True, "Default config")])
 

@@ -68,6 +68,8 @@ def test_a_client(command: Run) -> None:
         ("--alter-config --entity-type topic --entity-name nowhere --added-config segment.ms=1", "InvalidEntity"),
         ("--alter-config --entity-type topic --entity-name NAME --added-config no.such.key=1", "InvalidEntityConfig"),
         ("--alter-config --entity-type topic --entity-name NAME --added-config segment.ms=soon", "InvalidEntityConfig"),
+        ("--alter-config --entity-type topic --entity-name NAME --deleted-config no.such.key", "InvalidEntityConfig"),
+        ("--alter-config --entity-type client --entity-name c --deleted-config no.such.key", "InvalidEntityConfig"),
         (
             "--alter-config --entity-type client --entity-name c --added-config request_percentage=1",
             "InvalidEntityConfig",

@@ -196,7 +196,8 @@ def an_override_that_somebody_adds_is_drift(people: People) -> None:
 
     (planned,) = people.items(f"plan -f {files} --prune", status=3)
     assert (planned["key"], planned["new"], planned["outcome"]) == ("max.message.bytes", "1048588", "delete")
-    people(f"apply -f {files} --prune --yes")
+    assert "--allow-risk message-size" in people.whole(f"apply -f {files} --prune --yes", status=2)["message"]
+    people(f"apply -f {files} --prune --yes --allow-risk message-size")
     until(lambda: _differing(files), 0)
     assert people.overrides(f"topic:{topic}")["segment.ms"] == "86400000"
 
@@ -264,7 +265,7 @@ def pruning_stays_inside_the_selector(people: People) -> None:
         (f"acl:topic:{furnished.topic}", None),
         (f"topic:{furnished.name}.extra", "the topic and its data"),
     ]
-    people(f"apply -f {files} --prune=users,acls,quotas --yes")
+    people(f"apply -f {files} --prune=users,acls,quotas --yes --allow-risk message-size")
     until(lambda: people.overrides(f"topic:{furnished.topic}"), {"retention.ms": "864000000"})
     assert people.overrides(f"topic:{outside}") == {"max.message.bytes": "2000000"}
     with people.admin() as admin:

@@ -39,7 +39,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             "selector: [topic, user]\ntopics: {orders: {configs: {segment.ms: 1h}}, orders.eu: }"
         )
         assert run_program("plan", "-f", "clusters/prod", "--out", "prod.plan").status == 3
-        wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "max.message.bytes", "2000000")]}
+        wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "segment.bytes", "2000000")]}
         admin.incremental_alter_configs(wish).raise_for_failures()
         yield tmp_path
 

@@ -83,7 +83,7 @@ def two_times_are_compared(people: People) -> None:
     until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "7200000"})
     people(f"set topic:{name} max.message.bytes=2000000")
     until(lambda: len(people.overrides(f"topic:{name}")), 2)
-    people(f"unset topic:{name} max.message.bytes")
+    people(f"unset topic:{name} max.message.bytes --allow-risk message-size")
 
     def between(line: str, status: int = 3) -> list[tuple[Any, ...]]:
         found = people.items(f"diff topic:{name} {line}", status=status)
@@ -148,7 +148,7 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
     assert f"topic:{name}.later was made since; a rollback does not delete it" in dry["notes"]
     assert people.whole(f"rollback topic:{name} --to {before}", status=2)["error"] == "NOT_DONE"
 
-    people(f"rollback {mine} --to {before} --yes --reason 'undo it'", status=1)
+    people(f"rollback {mine} --to {before} --yes --allow-risk message-size --reason 'undo it'", status=1)
 
     until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "10800000"})
     until(lambda: people.items(f"acl list --principal User:{user}"), [])

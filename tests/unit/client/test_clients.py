@@ -25,13 +25,16 @@ from kconf import (
     ConfigurationError,
     ConnectionFailed,
     ErrorCode,
+    InvalidRequest,
     NewTopic,
     OAuthBearer,
     OpType,
     ProtocolError,
     RequestTimedOut,
     Resource,
+    ResourceType,
     SyncAdminClient,
+    TopicNotAuthorized,
     UnsupportedVersion,
 )
 from kconf.client.transport import asyncio_pool, failures
@@ -39,6 +42,7 @@ from kconf.protocol.codec.serde import encode
 from kconf.protocol.messages.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from kconf.protocol.messages.describe_configs import DescribeConfigsResponse
+from kconf.protocol.messages.list_config_resources import ListConfigResourcesResponse, ListedConfigResource
 from tests.unit.client.drivers import KINDS, driver
 from tests.unit.client.fake import CLOSE, KAFKA_20, KAFKA_43, SILENCE, FakeBroker, described
 
@@ -92,9 +96,10 @@ def test_the_methods_of_both_clients_do_the_same() -> None:
             return self.visit(node.value)  # type: ignore[no-any-return]
 
     def bodies(cls: type) -> dict[str, list[str]]:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-        assert isinstance(tree, ast.ClassDef)
-        methods = [each for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+        own, of_kconf = cls.__mro__[:2]
+        trees = [ast.parse(textwrap.dedent(inspect.getsource(each))).body[0] for each in (own, of_kconf)]
+        nodes = [node for tree in trees if isinstance(tree, ast.ClassDef) for node in tree.body]
+        methods = [each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
         return {
             each.name: [
                 ast.unparse(Sync().visit(line)).replace("watch_sync", "watch").replace("follow_sync", "follow")
@@ -105,6 +110,7 @@ def test_the_methods_of_both_clients_do_the_same() -> None:
         }
 
     assert bodies(AdminClient) == bodies(SyncAdminClient)
+    assert bodies(AdminClient).keys() > {"describe_configs", "list_changes"}
 
 
 def test_every_public_name_is_there() -> None:
@@ -132,6 +138,80 @@ def test_a_broker_of_kafka_2_0(kind: str) -> None:
 
         assert old.asked == [("DescribeConfigs", 2), ("Metadata", 6), ("Metadata", 6)]
         assert old.connections == 1
+
+
+@pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
+def test_a_topic_that_an_old_broker_created_has_no_details(kind: str, read: str) -> None:
+    """KIP-525: before CreateTopics v5 the getters raise UnsupportedVersion; "old" is not "forbidden"."""
+    with FakeBroker(KAFKA_43 | {19: (0, 4)}) as old, driver(kind, old.address) as admin:
+        old.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
+        created = admin.create_topics([NewTopic("t", 3, 1)])["t"]
+
+        assert old.asked[-1] == ("CreateTopics", 4)
+        with pytest.raises(UnsupportedVersion, match=r"^t: CreateTopics v4 does not return"):
+            getattr(created, read)
+
+
+@pytest.mark.parametrize("read", ["config", "num_partitions", "replication_factor"])
+def test_a_topic_that_may_not_be_described_has_no_details(kind: str, broker: FakeBroker, read: str) -> None:
+    refused = CreatableTopicResult("t", topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [refused])
+    with driver(kind, broker.address) as admin:
+        created = admin.create_topics([NewTopic("t", 3, 1)])["t"]
+
+        with pytest.raises(TopicNotAuthorized, match=r"^t: "):
+            getattr(created, read)
+
+
+def test_keys_may_be_the_same_for_all_resources(kind: str, broker: FakeBroker) -> None:
+    other = Resource.topic("other")
+    with driver(kind, broker.address) as admin:
+        admin.describe_configs([ORDERS, other], keys=["retention.ms", "segment.ms"])
+        admin.describe_configs([ORDERS, other], keys={other: ["flush.ms"]})
+        admin.describe_configs([ORDERS], keys=[])
+        with pytest.raises(InvalidRequest, match="keys must be a list"):
+            admin.describe_configs([ORDERS], keys="retention.ms")
+
+    asked = [[each.configuration_keys for each in request.resources] for request in broker.requests]
+    assert asked == [[["retention.ms", "segment.ms"]] * 2, [None, ["flush.ms"]], [None]]
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_alter_configs_warns_and_names_the_other_method(kind: str, broker: FakeBroker, incremental: bool) -> None:
+    """KIP-339 deprecates AlterConfigs."""
+    done = AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, ORDERS.type, ORDERS.name)])
+    broker.handlers["AlterConfigs"] = broker.handlers["IncrementalAlterConfigs"] = lambda asked, version: done
+    with (
+        driver(kind, broker.address) as admin,
+        pytest.warns(DeprecationWarning, match="use incremental_alter_configs"),
+    ):
+        admin.alter_configs({ORDERS: {"retention.ms": "5"}}, incremental_update=incremental).raise_for_failures()
+
+
+def test_units_become_plain_numbers(kind: str, broker: FakeBroker) -> None:
+    """What the server gets; a text that is no amount is its to refuse."""
+    values = {"retention.ms": "7d", "segment.bytes": "1GiB", "cleanup.policy": "compact", "flush.ms": "soon", "x": "7d"}
+    done = AlterConfigsResponse(0, [AlterConfigsResourceResponse(0, None, ORDERS.type, ORDERS.name)])
+    broker.handlers["IncrementalAlterConfigs"] = lambda asked, version: done
+    broker.handlers["CreateTopics"] = lambda asked, version: CreateTopicsResponse(0, [CreatableTopicResult("t")])
+    with driver(kind, broker.address) as admin:
+        admin.incremental_alter_configs({ORDERS: [AlterConfigOp(OpType.SET, *each) for each in values.items()]})
+        admin.create_topics([NewTopic("t", 1, 1, configs=list(values.items()))])
+
+    altered, created = broker.requests[-3], broker.requests[-1]
+    sent = {**values, "retention.ms": "604800000", "segment.bytes": "1073741824"}
+    assert {each.name: each.value for each in altered.resources[0].configs} == sent
+    assert {each.name: each.value for each in created.topics[0].configs} == sent
+
+
+def test_a_resource_of_a_type_that_the_client_does_not_know(kind: str, broker: FakeBroker) -> None:
+    """KIP-133: ConfigResource.Type has an UNKNOWN element for what a newer broker sends."""
+    listed = ListConfigResourcesResponse(
+        0, 0, [ListedConfigResource("new", 77), ListedConfigResource("orders", ORDERS.type)]
+    )
+    broker.handlers["ListConfigResources"] = lambda asked, version: listed
+    with driver(kind, broker.address) as admin:
+        assert admin.list_config_resources() == [Resource(ResourceType.UNKNOWN, "new"), ORDERS]
 
 
 def test_a_broker_of_the_future(kind: str) -> None:

@@ -13,7 +13,9 @@ import pytest
 
 from kconf import (
     AlterConfigOp,
+    ConfigEntity,
     EffectiveQuota,
+    EntityAlteration,
     ErrorCode,
     InvalidRequest,
     InvalidUpdateVersion,
@@ -95,6 +97,81 @@ def test_configs_are_replaced_and_updated(admin: Any, topic: str) -> None:
     assert (value(admin, orders, "segment.ms"), value(admin, orders, "retention.ms")) == ("604800000", "9")
     admin.alter_configs({orders: {}}, validate_only=True).raise_for_failures()
     assert value(admin, orders, "retention.ms") == "9"
+
+
+def test_the_entries_of_a_resource_are_a_mapping(admin: Any, topic: str) -> None:
+    orders = Resource.topic(topic)
+
+    view = admin.describe_configs([orders], keys=["retention.ms", "segment.ms"])[orders]
+
+    assert list(view) == ["retention.ms", "segment.ms"]
+    assert {key: entry.value for key, entry in view.items()} == {"retention.ms": "1000", "segment.ms": "604800000"}
+    assert ("retention.ms" in view, view.get("no.such.key"), len(view)) == (True, None, 2)
+
+
+def test_values_may_have_units(admin: Any, topic: str) -> None:
+    orders, alice = Resource.topic(topic), QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"})
+
+    admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.SET, "retention.ms", "7d")]}).raise_for_failures()
+    admin.alter_quotas({alice: {RATE: "1MiB", "request_percentage": "12.5"}}).raise_for_failures()
+    refused = admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.SET, "retention.ms", "7GiB")]})
+
+    assert value(admin, orders, "retention.ms") == "604800000"
+    held = admin.describe_quotas([alice])[alice]
+    assert (held[RATE].value, held["request_percentage"].value) == (1048576.0, 12.5)
+    assert refused.failures[orders].code == ErrorCode.INVALID_CONFIG
+    with pytest.raises(InvalidRequest, match="must be a number"):
+        admin.alter_client_quotas({alice: {RATE: "much"}})
+
+
+def test_a_failure_names_its_resource(admin: Any, topic: str) -> None:
+    orders, missing = Resource.topic(topic), Resource.topic(topic + "-missing")
+    found = admin.describe_configs([orders, missing])
+
+    with pytest.raises(UnknownTopic, match=str(missing)) as raised:
+        found[missing]
+    with pytest.raises(ExceptionGroup) as group:
+        found.raise_for_failures()
+
+    assert raised.value.resource == missing
+    assert [str(each).startswith(f"{missing}: ") for each in group.value.exceptions] == [True]
+
+
+def test_an_error_of_one_quota_leaves_the_others(admin: Any) -> None:
+    alice = QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"})
+
+    done = admin.alter_quotas({alice: {RATE: 100.5, "consumer_byte_rate": -1.0}})
+
+    assert "consumer_byte_rate" in (done.failures[alice].message or "")
+    assert admin.describe_client_quotas(QuotaFilter.exactly(alice)) == {alice: {RATE: 100.5}}
+
+
+def test_entities_are_altered_described_and_listed_as_kip_21_and_248_wrote_it(admin: Any, topic: str) -> None:
+    orders, app = ConfigEntity("topic", topic), ConfigEntity("client", f"c-{uuid4().hex[:8]}")
+    gone, user = ConfigEntity("topic", topic + "-missing"), f"u-{uuid4().hex[:8]}"
+    of_app = QuotaEntity.of({"user": user, "client-id": app.name})
+
+    done = admin.alter_entity_configs(
+        {
+            orders: EntityAlteration({"segment.ms": "5"}, ["retention.ms"]),
+            app: EntityAlteration({RATE: "1024"}),
+            gone: EntityAlteration({"segment.ms": "5"}),
+        }
+    )
+    unknown = admin.alter_entity_configs({orders: EntityAlteration(deleted=["no.such.key"])})
+    found = admin.describe_entity_configs([orders, app, gone])
+    admin.alter_client_quotas({of_app: {RATE: 1.0}}).raise_for_failures()
+    listed = admin.list_config_entities(
+        [QuotaComponent("user", MatchType.EXACT, user), QuotaComponent("client-id", MatchType.ANY)]
+    )
+
+    assert {each: failure.code for each, failure in done.failures.items()} == {gone: ErrorCode.INVALID_REQUEST}
+    assert unknown.failures[orders].code == ErrorCode.INVALID_CONFIG
+    assert (found[orders], found[app]) == ({"segment.ms": "5"}, {RATE: "1024"})
+    assert found.failures[gone].code == ErrorCode.INVALID_REQUEST
+    assert listed == [of_app]
+    assert QuotaEntity.of({"client-id": app.name}) in admin.list_config_entities([QuotaComponent("client-id")])
+    assert admin.list_config_entities([QuotaComponent("user", MatchType.EXACT, ".")]) == []
 
 
 def test_compare_and_set(admin: Any, topic: str) -> None:

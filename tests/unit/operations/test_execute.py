@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kconf.engine.risks import Risk, RiskName
 from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KconfError
 from kconf.model.resource import Resource
 from kconf.operations.errors import Aborted
@@ -104,11 +105,12 @@ def test_without_confirmation_every_change_is_reported_before_the_error() -> Non
 
 def test_data_loss_is_refused_unless_it_is_allowed() -> None:
     cluster = Cluster()
-    risky = request(cluster, change(A)._replace(loss="retention gets shorter"))
+    risky = request(cluster, change(A)._replace(risks=(Risk(RiskName.DATA_LOSS, "retention gets shorter"),)))
 
     with pytest.raises(Aborted, match="--allow-data-loss"):
         list(execute_plan(risky, ExecutionOptions(), yes))
-    assert statuses(execute_plan(risky, ExecutionOptions(allow_data_loss=True), yes)) == [(A, "done")]
+    allowed = ExecutionOptions(allowed_risks=frozenset([RiskName.DATA_LOSS]))
+    assert statuses(execute_plan(risky, allowed, yes)) == [(A, "done")]
 
 
 def test_a_lost_connection_fails_the_changes_that_are_left() -> None:

@@ -7,7 +7,15 @@ import pytest
 from kconf.errors import LocalProtocolError, RemoteProtocolError
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import MAX_ELEMENTS, decode, encode
-from kconf.protocol.headers import Header, read_header, read_response, request, response
+from kconf.protocol.headers import (
+    Header,
+    ResponseTags,
+    read_header,
+    read_response,
+    read_response_tags,
+    request,
+    response,
+)
 from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kconf.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -128,3 +136,40 @@ def test_a_response_may_hold_more_elements_than_a_request() -> None:
     _, answer = read_response(LIST_GROUPS, 0, response(LIST_GROUPS, 0, 7, body)[4:])
 
     assert len(answer.groups) == MAX_ELEMENTS + 1
+
+
+def test_a_request_names_the_revision_that_its_answer_must_have_seen() -> None:
+    frame = request(LIST_GROUPS, 3, 7, "me", ListGroupsRequest(), required_revision=41)
+
+    tag = b"\x01" + b"\xc4\xb8\x02" + b"\x08" + b"\x00\x00\x00\x00\x00\x00\x00\x29"
+    assert frame == b"\x00\x00\x00\x1a" + HEAD + b"\x00\x02me" + tag + b"\x00"
+    assert read_header(frame[4:], flexible=True) == Header(16, 3, 7, "me", 25, 41)
+
+
+def test_an_answer_has_the_revision_and_whether_it_may_be_old() -> None:
+    for stale, tags in (
+        (False, b"\x01\xc3\xb8\x02\x08\x00\x00\x00\x00\x00\x00\x00\x2a"),
+        (True, b"\x02\xc3\xb8\x02\x08\x00\x00\x00\x00\x00\x00\x00\x2a\xc5\xb8\x02\x01\x01"),
+    ):
+        assert ResponseTags(42, stale).encoded() == tags
+        assert read_response_tags(tags + b"body", 0) == (ResponseTags(42, stale), len(tags))
+        frame = response(LIST_GROUPS, 3, 7, encode(ListGroupsResponse(0, 0, []), 3, True), tags)
+        assert read_response(LIST_GROUPS, 3, frame[4:])[1] == ListGroupsResponse(0, 0, [])
+
+
+def test_a_classic_request_cannot_name_a_revision() -> None:
+    plain = request(SASL_HANDSHAKE, 1, 7, "me", SaslHandshakeRequest("PLAIN"))
+
+    assert request(SASL_HANDSHAKE, 1, 7, "me", SaslHandshakeRequest("PLAIN"), required_revision=41) == plain
+
+
+@pytest.mark.parametrize(("data", "revision"), [(b"\xff" * 8, -1), (b"\x80" + bytes(7), -1), (bytes(8), 0)])
+def test_a_revision_below_0_is_none(data: bytes, revision: int) -> None:
+    frame = HEAD + b"\xff\xff" + b"\x01\xc4\xb8\x02\x08" + data
+
+    assert read_header(frame, flexible=True).required_revision == revision
+
+
+def test_a_revision_of_another_size_is_malformed() -> None:
+    with pytest.raises(RemoteProtocolError, match="not an int64"):
+        read_header(HEAD + b"\xff\xff" + b"\x01\xc4\xb8\x02\x04" + bytes(4), flexible=True)

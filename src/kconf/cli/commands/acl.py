@@ -144,7 +144,7 @@ def add_acls(options: argparse.Namespace, result: CommandResult) -> None:
         for operation in parse_operations(options.operation)
     ]
     with cluster.open() as admin:
-        request = add_request(admin, bindings, confirm=len(options.on) > 1)
+        request = add_request(admin, bindings, options.reason, confirm=len(options.on) > 1)
         execute(result, options, cluster, admin, request, [*_COLUMNS, ResultColumn("outcome")])
 
 
@@ -158,7 +158,8 @@ def delete_acls(options: argparse.Namespace, result: CommandResult) -> None:
         found = find_acls(admin, filters)
         if not found:
             result.notes.append("no ACL is like that")
-        execute(result, options, cluster, admin, delete_request(admin, found), [*_COLUMNS, ResultColumn("outcome")])
+        request = delete_request(admin, found, options.reason)
+        execute(result, options, cluster, admin, request, [*_COLUMNS, ResultColumn("outcome")])
 
 
 def _filters(options: argparse.Namespace) -> list[AclFilter]:

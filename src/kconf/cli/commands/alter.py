@@ -45,7 +45,7 @@ examples:
 """,
     "append": """\
 examples:
-  kconf append topic:orders cleanup.policy=compact --allow-data-loss
+  kconf append topic:orders cleanup.policy=compact --allow-risk data-loss,compaction
 """,
     "subtract": """\
 examples:

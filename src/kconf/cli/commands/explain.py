@@ -1,4 +1,4 @@
-"""`kconf explain KEY`: the definition of a key, from the catalog. No cluster is contacted."""
+"""`kconf explain`: the definition of a key, from the catalog, and the names of risks. No cluster is contacted."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ examples:
   kconf explain min.insync.replicas --output json
   kconf explain listener.name.sasl.ssl.keystore.location
   kconf explain --server
+  kconf explain --risks
 """
 _KINDS: Final = {
     "topic": ResourceType.TOPIC,
@@ -48,19 +49,31 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--server", action="store_true", help="list the settings of kconf serve that Kafka does not have"
     )
+    parser.add_argument("--risks", action="store_true", help="list what --allow-risk and policies call the risks")
     add_output(parser)
     parser.set_defaults(run=command("explain", explain), rest="keys")
 
 
 def explain(options: argparse.Namespace, result: CommandResult) -> None:
+    if sum((options.server, options.risks, bool(options.keys))) != 1:
+        raise ConfigurationError("name a key, or give --server or --risks")
+    if options.risks:
+        _explain_risks(result)
+        return
     result.columns, result.vertical = list(_COLUMNS), True
-    if options.server == bool(options.keys):
-        raise ConfigurationError("name a key, or give --server")
     for name in SERVER_SETTINGS if options.server else ():
         result.add(**_fields(name, _SERVER, SERVER_SETTINGS[name].key))
     for word in options.keys:
         for kind, key in _found(word).items():
             result.add(**_fields(word.rpartition(":")[2], kind, key))
+
+
+def _explain_risks(result: CommandResult) -> None:
+    from kconf.engine.risks import RISKS
+
+    result.columns = [ResultColumn("risk"), ResultColumn("text", "WHAT IT MEANS")]
+    for name, about in RISKS.items():
+        result.add(risk=name.value, text=about)
 
 
 def _found(word: str) -> dict[str, ConfigKey]:

@@ -16,6 +16,7 @@ from kconf.errors import ConfigurationError
 if TYPE_CHECKING:
     from kconf.spark.inputs import Inputs
 
+_MOST_SKIPPED = 10
 _EXAMPLES = """\
 examples:
   kconf pipeline run --archive /var/lib/kconf/archive --lake /var/lib/kconf/lake
@@ -97,6 +98,7 @@ def run_run(options: argparse.Namespace) -> int:
         done = run(lake, Sources(options.archive, places, clusters), inputs, say)
     say("")
     _tell_migrated(done.migrated)
+    _tell_skipped(done.read.skipped)
     if done.number is None:
         print("nothing new")
         return 0
@@ -120,6 +122,15 @@ def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
             tables.setdefault(each, []).append(path)
     for column, paths in tables.items():
         print(f"migrated the lake: new column {column} in {', '.join(paths)}", file=sys.stderr)
+
+
+def _tell_skipped(skipped: Mapping[str, str]) -> None:
+    """Say which files were not read, and why."""
+    for path, reason in sorted(skipped.items())[:_MOST_SKIPPED]:
+        print(f"skipped {path}: {reason}", file=sys.stderr)
+    if len(skipped) > _MOST_SKIPPED:
+        more = len(skipped) - _MOST_SKIPPED
+        print(f"skipped {more:,} more files; the table bronze/files has them all", file=sys.stderr)
 
 
 def _advise() -> None:

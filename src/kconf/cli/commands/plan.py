@@ -11,14 +11,19 @@ from kconf.cli.common.declarative_options import add_files, add_prune
 from kconf.cli.common.declarative_output import add_unread, execute_differences, print_plan
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
+from kconf.cli.common.usage import add_usage, usage_rows
 from kconf.cli.output.result import DIFFERENT, CommandResult
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.operations.errors import PlanOutOfDate, PlanRejected
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kconf.engine.declarative.diff import Difference
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.target import Target
 
+_WAIT: Final = 60  # seconds until every broker shows what was applied
 EXAMPLES: Final = {
     "plan": """\
 examples:
@@ -34,7 +39,8 @@ examples:
   kconf apply -f clusters/prod --dry-run
   kconf apply -f clusters/prod --prune=users --max-deletes 3 --yes
 
-A plan is refused where anything that it would change has moved since it was made.
+A plan is refused where anything that it would change has moved since it was made. The command returns once every broker
+shows the changes.
 """,
 }
 
@@ -49,6 +55,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_files(plan, required=True)
     plan.add_argument("--out", metavar="PLAN", help="write the plan there, for `kconf apply PLAN`")
     add_prune(plan)
+    add_usage(plan)
     add_target(plan)
     plan.set_defaults(run=command("plan", run_plan))
     apply = commands.add_parser(
@@ -60,10 +67,28 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")
     add_files(apply, required=False)
     add_prune(apply)
+    add_usage(apply)
     add_change(apply)
     add_bulk(apply)
+    apply.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=_seconds,
+        default=_WAIT,
+        help=f"wait so long until every broker shows the changes, else exit with 1 (default: {_WAIT}; 0: do not wait)",
+    )
     add_target(apply)
     apply.set_defaults(run=command("apply", run_apply))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 on")
+    return seconds
 
 
 def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
@@ -71,7 +96,7 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
 
     cluster = target(options)
     plan = plan_files(options.file, cluster, options.prune)
-    print_plan(result, cluster, plan)
+    print_plan(result, cluster, plan, usage_rows(options))
     check_deletes(plan.differences, options.max_deletes)
     if plan.differences or plan.undeclared:
         result.status = DIFFERENT
@@ -107,7 +132,19 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
         if not plan.undeclared and not plan.unread:
             result.notes.append(f"{cluster.name} is what the files say")
         return
-    execute_differences(result, options, cluster, plan)
+    made = execute_differences(result, options, cluster, plan)
+    if made and options.wait > 0:
+        _wait(result, cluster, made, options.wait)
+
+
+def _wait(result: CommandResult, cluster: Target, made: Sequence[Difference], seconds: float) -> None:
+    """Return when every broker shows what was made, so that a plan right after shows no difference of it."""
+    from kconf.cli.output.progress import progress_bar
+    from kconf.operations.declarative.visibility import wait_until_visible
+
+    unread = wait_until_visible(cluster, made, seconds, progress_bar)
+    if unread:
+        result.notes.append(f"whether the cluster shows the changes is unknown: {', '.join(unread)} cannot be read")
 
 
 def _read_plan(path: str, cluster: Target, result: CommandResult) -> DifferencePlan:

@@ -14,7 +14,8 @@ from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Rules
+    from kconf.engine.policy.risk_rules import RiskRule
+    from kconf.engine.policy.rules import Rule, Rules
 
 _EXAMPLES = """\
 examples:
@@ -57,7 +58,7 @@ def run_check(options: argparse.Namespace) -> int:
     rules = _load(options.file)
     if rules is None:
         return 2
-    print(f"{options.file}: {_count(len(rules.rules), 'rule')}, no mistakes")
+    print(f"{options.file}: {_count(rules.count, 'rule')}, no mistakes")
     return 0
 
 
@@ -81,15 +82,15 @@ def run_test(options: argparse.Namespace, result: CommandResult) -> None:
     result.columns = [ResultColumn("context"), *map(ResultColumn, ("resource", "severity", "rule", "key", "finding"))]
     result.hidden = frozenset({"rule", "key"})
     on_each(targets(options), result, lambda here, admin: _judge(result, here.name, admin, rules, counts))
-    result.facts.update(file=str(options.file), rules=len(rules.rules), **counts)
-    total = f"{_count(counts['judged'], 'resource')} judged by {_count(len(rules.rules), 'rule')}"
+    result.facts.update(file=str(options.file), rules=rules.count, **counts)
+    total = f"{_count(counts['judged'], 'resource')} judged by {_count(rules.count, 'rule')}"
     result.notes.append(f"{total}: {_count(counts['errors'], 'error')}, {_count(counts['warnings'], 'warning')}")
     result.status = FAILED if counts["errors"] else result.status
 
 
 def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: Rules, counts: dict[str, int]) -> None:
     """Add the findings on one cluster, and count them."""
-    from kconf.engine.policy.rules import Severity
+    from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
     for each in evaluate_cluster(admin, rules):
@@ -104,8 +105,14 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
         counts["judged"] += 1
         for found in each.findings:
             rule = found.rule
-            result.add(**place, severity=str(rule.severity), rule=rule.id, key=rule.key.name, finding=found.text)
+            result.add(**place, severity=str(rule.severity), rule=rule.id, key=_key_of(rule), finding=found.text)
             counts["errors" if rule.severity is Severity.ERROR else "warnings"] += 1
+
+
+def _key_of(rule: Rule | RiskRule) -> str | None:
+    from kconf.engine.policy.rules import Rule
+
+    return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has none
 
 
 def _count(number: int, what: str) -> str:

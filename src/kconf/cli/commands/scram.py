@@ -103,7 +103,7 @@ def set_credentials(options: argparse.Namespace, result: CommandResult) -> None:
     place.check_writable()
     new = NewPassword(options.user, _password(options), mechanisms, options.iterations)
     with opened() as admin:
-        request, others = set_request(admin, new)
+        request, others = set_request(admin, new, options.reason)
         if others:
             words = " and ".join(each.word for each in others)
             result.notes.append(f"{options.user} can still log in with {words} and the password of before")
@@ -115,7 +115,7 @@ def delete_credentials(options: argparse.Namespace, result: CommandResult) -> No
     place.check_writable()
     mechanisms = [MECHANISMS[each] for each in dict.fromkeys(options.mechanism or ())]
     with opened() as admin:
-        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms))
+        execute(result, options, place, admin, delete_request(admin, options.user, mechanisms, options.reason))
 
 
 def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractContextManager[Any]]]:

@@ -7,13 +7,18 @@ import asyncio
 import logging
 import resource
 import signal
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
 from kconf.version import __version__
+
+if TYPE_CHECKING:
+    from kconf.server.server import Server
 
 _EXAMPLES = """\
 examples:
@@ -22,6 +27,7 @@ examples:
   kconf serve --listen SASL_SSL://0.0.0.0:9093 --config server.properties
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
+  kconf serve --config server.properties --recover   without the dynamic broker configs, which are listed
 
 Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
 SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
@@ -72,6 +78,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="store_true",
         help="answer, and change nothing: on the ZooKeeper of a Kafka cluster not one znode is written",
     )
+    add(
+        "--recover",
+        action="store_true",
+        help="ignore the dynamic broker configs of the store, and list them: for a server that does not start with "
+        "them or lets nobody in; `kconf unset` and `kconf store unset` remove them",
+    )
     add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
     add(
         "--log-level",
@@ -114,7 +126,12 @@ async def _serve(options: argparse.Namespace) -> None:
     listeners = read_listeners(options.listen, static)
     static = with_listeners(static, options.listen, listeners)
     settings = ServerSettings(
-        options.store, node_id=node_id(static), static=static, listeners=listeners, read_only=options.read_only
+        options.store,
+        node_id=node_id(static),
+        static=static,
+        listeners=listeners,
+        read_only=options.read_only,
+        recover=options.recover,
     )
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -122,7 +139,10 @@ async def _serve(options: argparse.Namespace) -> None:
     async with AsyncExitStack() as stack:
         server = Server(settings)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, server.flush_archive)
-        await stack.enter_async_context(server)
+        if not await _opened(stack.enter_async_context(server), stopped):
+            print("kconf stopped", flush=True)
+            return
+        _print_ignored(server)
         extra = ""
         if options.metrics:
             from kconf.server.metrics import MetricsServer
@@ -145,6 +165,27 @@ async def _serve(options: argparse.Namespace) -> None:
         await stopped.wait()
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
+
+
+async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:
+    """Whether the server has opened before a signal to stop came."""
+    task, signalled = asyncio.ensure_future(opening), asyncio.ensure_future(stopped.wait())
+    await asyncio.wait({task, signalled}, return_when=asyncio.FIRST_COMPLETED)
+    signalled.cancel()
+    if not task.done():
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return False
+    task.result()
+    return True
+
+
+def _print_ignored(server: Server) -> None:
+    from kconf.configdef.sensitive import HIDDEN
+
+    for each in server.ignored:
+        print(f"ignored: {each.resource} {each.key}={HIDDEN if each.sensitive else each.after}")
 
 
 def address(text: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""`kconf store copy`: move a cluster's whole state from one store to another."""
+"""`kconf store copy` moves a cluster's whole state to another store; `kconf store unset` removes configs offline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from kconf.cli.common.command import command
+from kconf.cli.common.target import add_output
+from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.configdef.server_settings import SERVER_SETTINGS
+from kconf.errors import ConfigurationError
 
 _EXAMPLES = """\
 examples:
@@ -17,14 +23,24 @@ password.encoder.secret). The journal stays where it is: the new store begins th
 its first changes. Stop the servers of FROM first, and start them on TO: what is changed in between is not copied.
 """
 
+_UNSET_EXAMPLES = """\
+examples:
+  kconf store unset broker:1 listener.name.ssl.ssl.keystore.location
+  kconf store unset brokers max.connections.per.ip.overrides --store sqlite:////var/lib/kconf/kconf.db
+
+For a server that does not start, or lets nobody in, because of a dynamic config. `kconf serve --recover` starts it
+without them and lists them. No server may have the store open, except in ZooKeeper, where they apply the change. The
+journal records it.
+"""
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
+    parser = commands.add_parser(
         "store",
-        help="copy a store into another one, SQLite or ZooKeeper",
+        help="copy a store, or remove configs from one offline",
         description="Work on stores as a whole.",
     )
-    verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     copy = verbs.add_parser(
         "copy",
         help="copy all state into an empty store",
@@ -35,6 +51,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     copy.add_argument("target", metavar="TO", help="URL of an empty or new one")
     copy.add_argument("--config", metavar="FILE", type=Path, help="server.properties with password.encoder.secret")
     copy.set_defaults(run=run_copy)
+    unset = verbs.add_parser(
+        "unset",
+        help="remove configs of a resource from a store that no server has open",
+        description="Remove configs of a resource from a store that no server has open: all of them, or none.",
+        epilog=_UNSET_EXAMPLES,
+    )
+    unset.add_argument("resource", metavar="RESOURCE", help="broker:N, brokers, topic:NAME, group:NAME, …")
+    unset.add_argument("keys", metavar="KEY", nargs="+", help="name of a config that is set on it")
+    unset.add_argument(
+        "--store",
+        metavar="URL",
+        default=SERVER_SETTINGS["--store"].key.default,
+        help="the store (default: %(default)s)",
+    )
+    unset.add_argument("--config", metavar="FILE", type=Path, help="server.properties with password.encoder.secret")
+    add_output(unset)
+    unset.set_defaults(run=command("store unset", unset_configs))
 
 
 def run_copy(options: argparse.Namespace) -> int:
@@ -60,3 +93,40 @@ def _progress() -> Callable[[int, int], None]:
         print(f"\r{done:,} of {of:,} resources", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
     return report
+
+
+def unset_configs(options: argparse.Namespace, result: CommandResult) -> None:
+    import logging
+    import time
+    from contextlib import closing
+
+    from kconf.configdef.sensitive import HIDDEN
+    from kconf.model.journal import RequestContext
+    from kconf.operations.access.scram_store import own_name
+    from kconf.operations.selectors import parse_selector
+    from kconf.operations.stored_configs import unset_stored
+    from kconf.security.value_cipher import Secrets
+    from kconf.server.static_config import load_static
+    from kconf.store.registry import open_store
+
+    logging.getLogger("kconf").addHandler(logging.NullHandler())
+    resources = parse_selector(options.resource).resources
+    if len(resources) != 1:
+        raise ConfigurationError(f"{options.resource!r} is not one resource; give its name")
+    secrets = Secrets.of(load_static(options.config, (), node_id=None))
+    caller = RequestContext(f"User:{own_name()}", "kconf", "localhost", "kconf store unset")
+    result.columns = [ResultColumn("resource"), ResultColumn("key"), ResultColumn("old"), ResultColumn("revision")]
+    result.facts["store"] = options.store
+    _check_exists(options.store)
+    with closing(open_store(options.store, secrets)) as store:
+        done = unset_stored(store, resources[0], options.keys, caller, int(time.time() * 1000))
+    for each in done.changes:
+        old = HIDDEN if each.sensitive else each.before
+        result.add(resource=str(each.resource), key=each.key, old=old, revision=done.revision)
+
+
+def _check_exists(url: str) -> None:
+    """Opening a SQLite store would create it."""
+    path = url.removeprefix("sqlite:///")
+    if path != url and not Path(path).exists():
+        raise ConfigurationError(f"there is no store {url}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.plan_output import plan_lines
 from kconf.errors import ConfigurationError
 from kconf.operations.errors import Aborted
-from kconf.operations.risks.data_loss import MARK
+from kconf.operations.risks.allowed import MARK
 
 if TYPE_CHECKING:
     from kconf.cli.output.result import ResultColumn
@@ -32,7 +32,14 @@ def add_change(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="let the server and the policy judge it, tell it, and do nothing")
     add("-y", "--yes", action="store_true", help="do not ask")
     add("--confirm", metavar="NAME", help="the context's name: answers every question, that of a protected one too")
-    add("--allow-data-loss", action="store_true", help=f"do also what is marked '{MARK}'")
+    add("--allow-data-loss", action="store_true", help=f"do also what is marked '{MARK}'; or --allow-risk data-loss")
+    add(
+        "--allow-risk",
+        metavar="NAME,…",
+        action="append",
+        default=[],
+        help="do also what is marked '! NAME'; may be repeated; `kconf explain --risks` lists the names",
+    )
     add("--reason", metavar="TEXT", help="why; for the journal")
 
 

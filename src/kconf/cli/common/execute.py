@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from kconf.cli.common.confirm import confirmation
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
+from kconf.cli.common.usage import usage_rows
 from kconf.cli.output.progress import progress_bar
 from kconf.operations.execute import ExecutionOptions, execute_plan
+from kconf.operations.risks.allowed import parse_risks
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.cli.output.result import CommandResult, ResultColumn
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.policy.rules import Finding
-    from kconf.operations.execute import ChangeRequest
+    from kconf.operations.execute import ChangeOutcome, ChangeRequest
     from kconf.operations.target import Target
 
 
@@ -28,27 +30,31 @@ def execute(
     admin: SyncAdminClient,
     request: ChangeRequest,
     columns: Sequence[ResultColumn] = (),
-) -> None:
+) -> list[ChangeOutcome]:
     """Check the policy of the context, then execute the request, or with `--dry-run` validate it."""
     from kconf.operations.policy.check import check_policy
+    from kconf.operations.risks.assess import assess
 
     result.columns = list(columns) or plan_columns()
     result.hidden |= NOT_IN_TABLES
     result.facts.update(context=target.name, dry_run=options.dry_run)
-    plan = check_policy(target.context.policy, admin, request.plan)
+    plan = check_policy(target.context.policy, admin, assess(admin, request.plan, usage_rows(options)))
     add_warnings(result, plan.warnings)
     if options.dry_run:
         result.facts["validated"] = request.validates
     confirm = confirmation(target, options, result.columns)
     outcomes = execute_plan(replace(request, plan=plan), _execution_options(options), confirm, progress_bar)
+    found = []
     for each in outcomes:
         result.add(each.failure, **change_item(each.change, each.status))
+        found.append(each)
+    return found
 
 
 def _execution_options(options: argparse.Namespace) -> ExecutionOptions:
     return ExecutionOptions(
         dry_run=options.dry_run,
-        allow_data_loss=options.allow_data_loss,
+        allowed_risks=parse_risks(options.allow_risk, data_loss=options.allow_data_loss),
         rate=getattr(options, "rate", None),
         resume_file=getattr(options, "resume", None),
     )

@@ -53,6 +53,8 @@ _SPECIAL = {
     "kconf policy test": "0 nothing is refused; 1 something is; 2 asked for wrongly, or the rules have mistakes; "
     "4 unreachable, or login refused",
     "kconf watch": "0 done; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
+    "kconf check": "0 nothing found; 1 something failed; 2 asked for wrongly; 3 something was found; 4 unreachable, or "
+    "login refused",
     "kconf follow": "0 stopped; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
     "kconf shell": "0 done; else that of the first command that failed",
     "kconf policy check": "0 no mistakes; 2 asked for wrongly, or the rules have mistakes",
@@ -77,6 +79,7 @@ _SEE = {
     "diff": "kconf history, kconf plan; docs/how-to/history.md",
     "rollback": "kconf history, kconf diff; docs/how-to/history.md",
     "watch": "kconf follow, kconf history; docs/how-to/history.md",
+    "check": "kconf follow, kconf describe; docs/how-to/follow.md",
     "follow": "kconf watch, kconf history, kconf pipeline; docs/how-to/follow.md",
     "serve": "kconf backup, kconf policy, kconf archive; docs/how-to/run-a-server.md, docs/operations.md",
     "policy": "kconf serve, kconf set; docs/how-to/write-a-policy.md",

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import ResultColumn
+from kconf.engine.risks import Risk, RiskName
 from kconf.operations.planned_change import UNKNOWN
-from kconf.operations.risks.data_loss import MARK
+from kconf.operations.risks.allowed import risk_mark
 
 if TYPE_CHECKING:
     from kconf.cli.output.result import Item
     from kconf.operations.planned_change import PlannedChange
 
-NOT_IN_TABLES: Final = frozenset(["op", "data_loss"])
+NOT_IN_TABLES: Final = frozenset(["op", "data_loss", "risks"])
 """The columns of a plan that a table shows within the others."""
 
 
@@ -27,6 +28,7 @@ def plan_columns(*, keys: bool = True) -> list[ResultColumn]:
         ResultColumn("new", show=lambda item: _value(item, "new")),
         *([ResultColumn("source")] if keys else []),
         ResultColumn("data_loss"),
+        ResultColumn("risks"),
         ResultColumn("outcome", show=_outcome),
     ]
 
@@ -45,7 +47,9 @@ def _value(item: Item, name: str) -> str:
 
 
 def _outcome(item: Item) -> str:
-    return f"{item['outcome']} {MARK}: {item['data_loss']}".strip() if item["data_loss"] else item["outcome"]
+    found = [Risk(RiskName(each["name"]), each["why"]) for each in item.get("risks") or ()]
+    marks = "; ".join(f"{risk_mark(each)}: {each.why}" for each in found)
+    return f"{item['outcome']} {marks}".strip()
 
 
 def change_item(change: PlannedChange, outcome: str) -> dict[str, Any]:
@@ -60,6 +64,7 @@ def change_item(change: PlannedChange, outcome: str) -> dict[str, Any]:
         **({"old_unknown": True} if change.old_unknown else {}),
         **change.shown,
         "data_loss": change.loss or None,
+        "risks": [{"name": each.name.value, "why": each.why} for each in change.risks],
         "outcome": outcome,
     }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
@@ -19,20 +21,38 @@ _LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before any
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     parser.add_argument("--master", metavar="M", default="local[*]", help="Spark's master (default: local[*])")
     parser.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
+    parser.add_argument(
+        "--conf", metavar="K=V", action="append", default=[], help="a setting of Spark, spark.…; may be repeated"
+    )
 
 
 @contextmanager
 def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) -> Iterator[Lake]:
     """The lake with a session, which ends with it. `reads` are the other places that will be read."""
+    settings = spark_settings(options.conf)
     say("starting Spark …")
     from kconf.spark.delta_tables import Lake
     from kconf.spark.session import start, stop
 
-    session = start(options.master, log=options.log, quick=is_little(options.master, (uri, *reads)))
+    little = is_little(options.master, (uri, *reads))
+    session = start(options.master, log=options.log, quick=little, settings=settings)
     try:
         yield Lake(uri, session)
     finally:
         stop(session)
+
+
+def spark_settings(words: Sequence[str]) -> dict[str, str]:
+    """The settings that --conf gives; the last one of a name counts."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise ConfigurationError(f"--conf takes K=V with a K that begins with spark., not {name!r}")
+        if name == "spark.master":
+            raise ConfigurationError("--master names Spark's master, not --conf spark.master")
+        found[name] = value
+    return found
 
 
 def say(words: str) -> None:

@@ -9,6 +9,7 @@ from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerIt
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 
 _PATTERNS = "before Kafka 2.0, ACLs support literal names only"
+_TAGS_FROM = 2  # the first flexible version of CreateAcls and DeleteAcls
 
 
 def _min_version(patterns: Iterable[PatternType], types: Iterable[AclType]) -> int:
@@ -46,8 +47,9 @@ class CreateAcls(PerItemCall[AclBinding, None]):
     name = "CreateAcls"
     hint = _PATTERNS
 
-    def __init__(self, bindings: Iterable[AclBinding]) -> None:
+    def __init__(self, bindings: Iterable[AclBinding], *, reason: str | None = None) -> None:
         super().__init__(distinct(bindings, "an ACL"))
+        self.reason = reason
         self.min_version = _min_version(
             (each.pattern for each in self.items), {each.resource_type for each in self.items}
         )
@@ -67,7 +69,8 @@ class CreateAcls(PerItemCall[AclBinding, None]):
                     each.permission,
                 )
                 for each in items
-            ]
+            ],
+            self.reason if node.is_kconf and version >= _TAGS_FROM else None,
         )
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[AclBinding]) -> CallResult:
@@ -86,8 +89,9 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
     hint = _PATTERNS
     repeatable = False  # a second response would not contain what the first request deleted
 
-    def __init__(self, filters: Iterable[AclFilter]) -> None:
+    def __init__(self, filters: Iterable[AclFilter], *, reason: str | None = None) -> None:
         super().__init__(distinct(filters, "a filter"))
+        self.reason = reason
         self.min_version = _min_version(
             (each.pattern for each in self.items), {each.resource_type for each in self.items}
         )
@@ -95,7 +99,8 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
     def write(self, node: NodeVersions, version: int, items: Sequence[AclFilter]) -> object:
         from kconf.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
-        return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items])
+        reason = self.reason if node.is_kconf and version >= _TAGS_FROM else None
+        return DeleteAclsRequest([DeleteAclsFilter(*_filter_fields(each)) for each in items], reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[AclFilter]) -> CallResult:
         body = self.body(version, frame, start)

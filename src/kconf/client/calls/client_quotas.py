@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kconf.client.calls.amounts import Amount, plain_quotas
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.model.quota import QuotaEntity, QuotaFilter
 
@@ -46,11 +47,17 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
     batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
     def __init__(
-        self, alterations: Mapping[QuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+        self,
+        alterations: Mapping[QuotaEntity, Mapping[str, Amount]],
+        *,
+        validate_only: bool = False,
+        reason: str | None = None,
     ) -> None:
-        self.alterations = {QuotaEntity.of(dict(entity.parts)): dict(each) for entity, each in alterations.items()}
+        self.alterations = plain_quotas(
+            {QuotaEntity.of(dict(entity.parts)): each for entity, each in alterations.items()}
+        )
         super().__init__(self.alterations)
-        self.validate_only = validate_only
+        self.validate_only, self.reason = validate_only, reason
 
     def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
@@ -66,7 +73,8 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
             )
             for each in items
         ]
-        return AlterClientQuotasRequest(entries, self.validate_only)
+        reason = self.reason if node.is_kconf and version >= 1 else None
+        return AlterClientQuotasRequest(entries, self.validate_only, reason)
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> CallResult:
         body = self.body(version, frame, start)

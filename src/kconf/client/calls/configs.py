@@ -7,6 +7,7 @@ import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
+from kconf.client.calls.amounts import plain_ops, plain_value
 from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
 from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
@@ -22,18 +23,33 @@ _SIZE = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 _I64 = struct.Struct(">q")
 _REVISION_TAG: Final = 40003
+_STALE_TAG: Final = 40005
 
+Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
+"""The keys to describe: of each resource, or the same of all."""
+
+ALTER_CONFIGS_IS_DEPRECATED: Final = (
+    "alter_configs is deprecated (KIP-339): it removes every key that is not given; use incremental_alter_configs"
+)
 NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces all values of a resource"
 
 
 class DescribedConfigs(Results[Resource, View]):
-    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it."""
+    """The entries of each resource. `revision` is the one they were read at; only kconf servers return it.
 
-    __slots__ = ("revision",)
+    `stale`: a server said that it may miss changes of other servers, since it has no session with the store.
+    """
 
-    def __init__(self, items: Mapping[Resource, View | ApiError], revision: int | None = None) -> None:
+    __slots__ = ("revision", "stale")
+
+    def __init__(
+        self, items: Mapping[Resource, View | ApiError], revision: int | None = None, *, stale: bool = False
+    ) -> None:
         super().__init__(items)
-        self.revision = revision
+        self.revision, self.stale = revision, stale
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.revision is None else f"{super().__repr__()} at revision {self.revision}"
 
 
 def node_of(resource: Resource) -> int:
@@ -44,6 +60,15 @@ def node_of(resource: Resource) -> int:
     return ANY
 
 
+def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resource, Sequence[str]]:
+    if isinstance(keys, str):
+        raise InvalidRequest(f"keys must be a list of names, or a mapping from resources to such lists: {keys!r}")
+    if keys is None or isinstance(keys, Mapping):
+        return keys or {}
+    names = list(keys)
+    return dict.fromkeys(resources, names) if names else {}
+
+
 class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
     name = "DescribeConfigs"
 
@@ -51,15 +76,16 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         self,
         resources: Iterable[Resource],
         *,
-        keys: Mapping[Resource, Sequence[str]] | None = None,
+        keys: Keys | None = None,
         synonyms: bool = False,
         documentation: bool = False,
     ) -> None:
         super().__init__(dict.fromkeys(resources))
-        self._keys = keys or {}
+        self._keys = _keys_of(self.items, keys)
         self._synonyms, self._documentation = synonyms, documentation
         self._readers: dict[tuple[int, int], EntryReader] = {}
         self._revisions: list[int] = []
+        self._stale = False
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -126,13 +152,14 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             size, p = read_uvarint(data, p)
             if tag == _REVISION_TAG and size == 8:
                 self._revisions.append(_I64.unpack_from(data, p)[0])
+            self._stale = self._stale or (tag == _STALE_TAG and data[p : p + size] == b"\x01")
             p += size
         if p > len(data):
             raise Malformed("is cut off")
 
     def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
         # Responses may come from several snapshots. Compare-and-set is only safe with the oldest.
-        return DescribedConfigs(outcomes, min(self._revisions, default=None))
+        return DescribedConfigs(outcomes, min(self._revisions, default=None), stale=self._stale)
 
 
 _TYPES = {int(each): each for each in ResourceType}
@@ -158,7 +185,11 @@ class AlterConfigs(PerItemCall[Resource, None]):
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
         super().__init__(configs)
-        self.configs, self.validate_only = configs, validate_only
+        self.configs: Mapping[Resource, Mapping[str, str]] = {
+            resource: {key: plain_value(resource.type, key, value) for key, value in each.items()}
+            for resource, each in configs.items()
+        }
+        self.validate_only = validate_only
 
     def route_of(self, item: Resource) -> int:
         return node_of(item)
@@ -194,7 +225,8 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         reason: str | None = None,
     ) -> None:
         super().__init__(alterations)
-        self.alterations, self.validate_only = alterations, validate_only
+        self.alterations = {resource: plain_ops(resource.type, each) for resource, each in alterations.items()}
+        self.validate_only = validate_only
         self._expected, self.reason = expected or {}, reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any, Final
 
+from kconf.client.calls.amounts import Amount, plain_quotas
 from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.engine.quotas.precedence import Stored, StoredQuotas, levels, who
@@ -28,7 +29,7 @@ from kconf.model.quota import (
 from kconf.protocol.messages.describe_quotas import ENTITY_TYPES, QUOTA_TYPES
 
 Effective = dict[str, EffectiveQuota]
-Changes = Mapping[str, float | None]
+Changes = Mapping[str, Amount]
 Pair = tuple[str | None, str | None]
 
 _NUMBERS: Final = {name: number for number, name in ENTITY_TYPES.items()}
@@ -151,7 +152,8 @@ class AlterQuotas(_PrecheckedCall):
     def __init__(
         self, alterations: Mapping[QuotaEntity, Changes], *, validate_only: bool = False, reason: str | None = None
     ) -> None:
-        self.alterations = {_ordered(entity): _without_nan(each) for entity, each in alterations.items()}
+        plain = plain_quotas({_ordered(entity): each for entity, each in alterations.items()})
+        self.alterations = {entity: _without_nan(each) for entity, each in plain.items()}
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
         # Kafka's API for the same, which has no reason.
@@ -183,8 +185,21 @@ class AlterQuotas(_PrecheckedCall):
 
 
 def _outcome(resource: Any) -> ApiError | None:
-    """All quotas of an entity have the same error."""
-    return next((api_error(each.error_code, each.error_message) for each in resource.quotas if each.error_code), None)
+    """The first error of an entity's quotas. Where others were altered nevertheless (KIP-248), it says so."""
+    failed = [each for each in resource.quotas if each.error_code]
+    if not failed:
+        return None
+    error = api_error(failed[0].error_code, failed[0].error_message)
+    if len(failed) == len(resource.quotas):
+        return error
+    names = ", ".join(_key_name(each) for each in failed)
+    others = ", ".join(_key_name(each) for each in resource.quotas if not each.error_code)
+    return error._replace(message=f"{names}: {error.message or error.code.name}; {others}: not affected")
+
+
+def _key_name(quota: Any) -> str:
+    known = range(len(QUOTA_TYPES))
+    return QUOTA_TYPES[quota.quota_type] if quota.quota_type in known else f"quota {quota.quota_type}"
 
 
 class WhatIf(ClusterCall[list[QuotaDifference]]):
@@ -194,7 +209,8 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
 
     def __init__(self, entity: QuotaEntity, changes: Changes) -> None:
         super().__init__()
-        self._entity, self._changes = _ordered(entity), _without_nan(changes)
+        self._entity = _ordered(entity)
+        self._changes = _without_nan(plain_quotas({self._entity: changes})[self._entity])
         refused = _refusal(self._entity, changes)
         if refused is not None:
             raise refused.error()
@@ -239,5 +255,5 @@ def _ordered(entity: QuotaEntity) -> QuotaEntity:
     return QuotaEntity.of(dict(entity.parts))
 
 
-def _without_nan(changes: Changes) -> dict[str, float | None]:
+def _without_nan(changes: Mapping[str, float | None]) -> dict[str, float | None]:
     return {key: None if value is None or isnan(value) else value for key, value in changes.items()}

@@ -96,8 +96,13 @@ class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
     route = CONTROLLER
     hint = _HINT
 
-    def __init__(self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]) -> None:
-        given = list(alterations)
+    def __init__(
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
+    ) -> None:
+        given, self.reason = list(alterations), reason
         self.alterations = {(each.user, int(each.mechanism)): each for each in given}
         if len(self.alterations) < len(given):
             raise DuplicateResource("a credential is altered twice")
@@ -126,6 +131,7 @@ class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
                 for each in alterations
                 if isinstance(each, UserScramCredentialUpsertion)
             ],
+            self.reason if node.is_kconf else None,
         )
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[CredentialKey]) -> CallResult:

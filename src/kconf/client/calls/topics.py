@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from kconf.client.calls.amounts import plain_value
 from kconf.client.calls.base import CONTROLLER, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.client.calls.cluster import operations_of
 from kconf.client.calls.describe_decoder import source_of
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.alteration import NewTopic
-from kconf.model.cluster import CreatedTopic, PartitionDescription, TopicDescription, TopicListing
+from kconf.model.cluster import CreatedTopic, PartitionDescription, TopicDescription, TopicDetails, TopicListing
 from kconf.model.entry import Entry, View
+from kconf.model.resource import ResourceType
 
 TopicName = str | UUID
 
@@ -30,7 +32,7 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        given = [NewTopic(each) if isinstance(each, str) else each for each in topics]
+        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in topics]
         super().__init__(distinct((each.name for each in given), "a topic"))
         self.topics, self.reason = {each.name: each for each in given}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
@@ -65,17 +67,31 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[str]) -> CallResult:
         body = self.body(version, frame, start)
         outcomes = {
-            each.name: api_error(each.error_code, each.error_message) if each.error_code else _created(each)
+            each.name: api_error(each.error_code, each.error_message)
+            if each.error_code
+            else CreatedTopic(each.name, UUID(bytes=each.topic_id), _details(each, version))
             for each in body.topics
         }
         return CallResult(outcomes, body.throttle_time_ms)
 
 
-def _created(topic: Any) -> CreatedTopic:
-    """KIP-525. Without permission to describe configs there are none, and no counts (`topic_config_error_code`)."""
-    topic_id = UUID(bytes=topic.topic_id)
-    if topic.topic_config_error_code or topic.num_partitions < 0:
-        return CreatedTopic(topic.name, topic_id)
+def _plain(topic: NewTopic) -> NewTopic:
+    """With values as the protocol has them, without units."""
+    configs = dict(topic.configs)
+    plain = {k: None if value is None else plain_value(ResourceType.TOPIC, k, value) for k, value in configs.items()}
+    return topic if plain == configs else topic._replace(configs=tuple(plain.items()))
+
+
+def _details(topic: Any, version: int) -> TopicDetails | ApiError:
+    """KIP-525. Without permission to describe configs there are none, and no counts."""
+    if topic.topic_config_error_code:
+        return api_error(topic.topic_config_error_code, "you may not describe the configs of this topic")
+    if topic.num_partitions < 0:
+        return ApiError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"CreateTopics v{version} does not return the partitions and configs of a topic, "
+            "which Kafka does from 2.4 on (v5)",
+        )
     entries = sorted(
         (
             Entry(
@@ -89,7 +105,7 @@ def _created(topic: Any) -> CreatedTopic:
         ),
         key=lambda entry: entry.name,
     )
-    return CreatedTopic(topic.name, topic_id, topic.num_partitions, topic.replication_factor, View(tuple(entries)))
+    return TopicDetails(topic.num_partitions, topic.replication_factor, View(tuple(entries)))
 
 
 class DeleteTopics(PerItemCall[TopicName, None]):

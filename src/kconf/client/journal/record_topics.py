@@ -15,7 +15,7 @@ from kconf.model.cluster import CreatedTopic, TopicDescription
 from kconf.model.entry import own_source
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, Topic
-from kconf.model.snapshot import topic_to_json
+from kconf.model.snapshot import encode_id, topic_to_json
 
 IsDone = Callable[[TopicDescription], bool]
 MAX_READS: Final = 7  # within about three seconds
@@ -40,12 +40,19 @@ class CreateTopicsRecorder:
         return found
 
     def after(self, done: Sequence[PendingChange], result: Results[str, CreatedTopic]) -> CallSequence[list[Change]]:
-        ids = {str(each.item): result[str(each.item)].topic_id for each in done}  # zero from an old broker
+        """The response has the ids, so that none is lost if the brokers' metadata lags for longer than we wait."""
+        created = {str(each.item): result[str(each.item)] for each in done}
 
         def is_this(topic: TopicDescription) -> bool:
-            return ids[topic.name].int in (0, topic.topic_id.int)
+            return created[topic.name].topic_id.int in (0, topic.topic_id.int)  # zero from an old broker
 
-        return (yield from _as_described(done, is_this))
+        confirmed = [
+            each._replace(change=each.change._replace(after=_as_created(each.change.after, created[str(each.item)])))
+            if each.change.kind is ChangeKind.TOPIC
+            else each
+            for each in done
+        ]
+        return (yield from _as_described(confirmed, is_this))
 
 
 class CreatePartitionsRecorder:
@@ -136,6 +143,13 @@ def _as_described(done: Sequence[PendingChange], is_done: IsDone) -> CallSequenc
         else change
         for _, change in done
     ]
+
+
+def _as_created(wanted: str | None, topic: CreatedTopic) -> str:
+    """The topic that was requested, with what the response says of it: its id, and counts left to defaults."""
+    told = {"partitions": topic.num_partitions, "replication": topic.replication_factor}
+    facts = {**json.loads(wanted or "{}"), **{name: count for name, count in told.items() if count is not None}}
+    return json.dumps({"id": encode_id(topic.topic_id), **facts} if topic.topic_id.int else facts)
 
 
 def _text(topic: TopicDescription | None) -> str | None:

@@ -283,11 +283,12 @@ class LogFollower:
         for batch in self._pending:
             if batch.next_offset > self.high_watermark:
                 break
-            revisions = self.image.apply(batch)
+            begin = self._report_from
+            is_wanted = begin is not None and (batch.next_offset > begin or self.image.in_transaction)
+            revisions = self.image.apply(batch, report=is_wanted)
             self._applied, self._applied_epoch = batch.next_offset, batch.leader_epoch
             if not self.image.in_transaction:
                 self._checkpoint = self._applied, self._applied_epoch
-            begin = self._report_from
             wanted = [each for each in revisions if begin is not None and each.number >= begin]
             if wanted:
                 events.append(LogChanges(batch.leader_epoch, self._applied, wanted))

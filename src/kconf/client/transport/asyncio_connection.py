@@ -16,6 +16,7 @@ from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.in_flight import InFlightRequests
 from kconf.client.transport.requests import NodeRequest, no_response
+from kconf.client.transport.revisions import ClientRevision
 from kconf.errors import AuthenticationFailed, ConnectionFailed, ProtocolError
 
 _RETIRE_POLL = 1.0  # seconds
@@ -27,8 +28,8 @@ class AsyncNodeConnection(asyncio.Protocol):
     `slots` limits the requests in flight: a caller holds one while it sends and waits.
     """
 
-    def __init__(self, settings: ClientSettings, address: Address) -> None:
-        self._settings, self._address = settings, address
+    def __init__(self, settings: ClientSettings, address: Address, revision: ClientRevision) -> None:
+        self._settings, self._address, self._revision = settings, address, revision
         self._frames = FrameReader(settings.limits.max_frame)
         self._handshake: asyncio.Queue[bytes | None] | None = asyncio.Queue()
         self._transport: asyncio.Transport | None = None
@@ -97,7 +98,7 @@ class AsyncNodeConnection(asyncio.Protocol):
                 session: NodeSession = done.value
                 break
         self._handshake = None
-        self._in_flight = InFlightRequests(session.node, self._settings.client_id)
+        self._in_flight = InFlightRequests(session.node, self._settings.client_id, self._revision)
         self._expires_at = session.expires_at(asyncio.get_running_loop().time())
 
     def _handshake_error(self) -> Exception:

@@ -12,6 +12,7 @@ from kconf.client.transport.asyncio_connection import AsyncNodeConnection
 from kconf.client.transport.failures import SILENT_AFTER, connect_reason, reason, warn_of_silence
 from kconf.client.transport.handshake import Login
 from kconf.client.transport.requests import NodeRequest, Reply, not_sent_in_time
+from kconf.client.transport.revisions import ClientRevision
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError
 
 _CLOSE_TIMEOUT = 1.0  # seconds
@@ -20,6 +21,7 @@ _CLOSE_TIMEOUT = 1.0  # seconds
 class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+        self.revision = ClientRevision()
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._context: SSLContext | None = None
@@ -82,7 +84,7 @@ class AsyncConnectionPool:
         """Connect and log in. The caller limits the whole by the deadline of its call."""
         timeouts = self._settings.timeouts
         login = await self._login(address)
-        connection = AsyncNodeConnection(self._settings, address)
+        connection = AsyncNodeConnection(self._settings, address, self.revision)
         word = asyncio.get_running_loop().call_later(SILENT_AFTER, warn_of_silence, address)
         try:
             async with _timeout(timeouts.connect, address):

@@ -8,10 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from kconf.client.calls.base import Call, CallResult, NodeVersions
 from kconf.client.transport.requests import NodeRequest
+from kconf.client.transport.revisions import ClientRevision, ConnectionRevision
 from kconf.client.transport.versions import choose_version
 from kconf.errors import RemoteProtocolError
-from kconf.protocol.codec.varint import Malformed, skip_tags
-from kconf.protocol.headers import LENGTH, request
+from kconf.protocol.codec.varint import Malformed
+from kconf.protocol.headers import LENGTH, ResponseTags, read_response_tags, request
 
 H = TypeVar("H")
 
@@ -29,8 +30,9 @@ class InFlightRequest(NamedTuple, Generic[H]):
 class InFlightRequests(Generic[H]):
     """In the order they were sent, which is the order of the responses. A `handle` identifies who waits for it."""
 
-    def __init__(self, node: NodeVersions, client_id: str) -> None:
+    def __init__(self, node: NodeVersions, client_id: str, revision: ClientRevision) -> None:
         self.node = node
+        self._revision = ConnectionRevision(revision)
         self._client_id = client_id
         self._correlation = _LAST_OF_HANDSHAKE
         self.waiting: deque[InFlightRequest[H]] = deque()
@@ -40,7 +42,8 @@ class InFlightRequests(Generic[H]):
         call, version = choose_version(self.node, node_request.call)
         message = call.write(self.node, version, node_request.items)
         self._correlation = self._correlation + 1 & 0x7FFFFFFF
-        frame = request(call.api, version, self._correlation, self._client_id, message)
+        required = self._revision.required_by(call, self.node)
+        frame = request(call.api, version, self._correlation, self._client_id, message, required_revision=required)
         self.waiting.append(InFlightRequest(self._correlation, call, version, node_request, handle))
         return frame
 
@@ -52,7 +55,7 @@ class InFlightRequests(Generic[H]):
         call, version = oldest.call, oldest.version
         try:
             (correlation,) = LENGTH.unpack_from(frame)
-            start = skip_tags(frame, 4) if call.api.is_flexible(version) else 4
+            tags, start = read_response_tags(frame, 4) if call.api.is_flexible(version) else (ResponseTags(), 4)
         except (struct.error, IndexError, Malformed):
             raise RemoteProtocolError(f"the header of a {call.name} response is cut off") from None
         if correlation != oldest.correlation:
@@ -61,4 +64,5 @@ class InFlightRequests(Generic[H]):
             )
         result = call.read(version, frame, start, oldest.request.items)
         self.waiting.popleft()
+        self._revision.answered(call, tags.revision)
         return oldest.handle, result

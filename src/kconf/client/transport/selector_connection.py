@@ -11,6 +11,7 @@ from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import NodeSession
 from kconf.client.transport.in_flight import InFlightRequests
 from kconf.client.transport.requests import NodeRequest
+from kconf.client.transport.revisions import ClientRevision
 
 CHUNK = 1 << 18
 
@@ -19,10 +20,15 @@ class SyncNodeConnection:
     """A connection that is open and logged in."""
 
     def __init__(
-        self, sock: socket.socket, session: NodeSession, settings: ClientSettings, frames: FrameReader
+        self,
+        sock: socket.socket,
+        session: NodeSession,
+        settings: ClientSettings,
+        frames: FrameReader,
+        revision: ClientRevision,
     ) -> None:
         self._socket, self._frames = sock, frames
-        self.in_flight: InFlightRequests[int] = InFlightRequests(session.node, settings.client_id)
+        self.in_flight: InFlightRequests[int] = InFlightRequests(session.node, settings.client_id, revision)
         self.throttled_until = 0.0
         self._unsent = bytearray()
         self._would_block: tuple[type[OSError], ...] = (BlockingIOError, InterruptedError)

@@ -23,6 +23,7 @@ from kconf.client.transport.failures import (
 from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.requests import NodeRequest, Reply
+from kconf.client.transport.revisions import ClientRevision
 from kconf.client.transport.selector_batch import SelectorBatch
 from kconf.client.transport.selector_connection import CHUNK, SyncNodeConnection
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, RemoteProtocolError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 class SyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
+        self.revision = ClientRevision()
         self._connections: dict[Address, SyncNodeConnection] = {}
         self._context: SSLContext | None = None
 
@@ -88,7 +90,7 @@ class SyncConnectionPool:
             limit = min(deadline, time.monotonic() + self._settings.timeouts.request)
             frames = FrameReader(self._settings.limits.max_frame)
             session = self._handshake(_Stream(sock, frames, limit, address), address, login)
-            return SyncNodeConnection(sock, session, self._settings, frames)
+            return SyncNodeConnection(sock, session, self._settings, frames, self.revision)
         except OSError as error:
             sock.close()
             if isinstance(error, TimeoutError) and limit == deadline:

@@ -1,27 +1,31 @@
 """What AlterConfigs and IncrementalAlterConfigs would do. Decides; touches nothing.
 
 The order of the checks is Kafka's (docs/protocol.md, "Order of checks"): repeated resources, repeated keys, nulls and
-everything about brokers before rights; rights before everything about topics, groups and client metrics. One resource's
-mistake is its own: all or nothing per resource, and never a word about the others.
+the name of a broker before rights; rights before everything else. Kafka also checks the values of brokers before
+rights, which shows them to callers without any. One resource's mistake is its own: all or nothing per resource, and
+never a word about the others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kconf.configdef.dynamic import is_authentication_key
 from kconf.configdef.key import ConfigDef
 from kconf.engine.configs.broker_validation import check_broker
 from kconf.engine.configs.list_ops import combined
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.configs.validation import check_client_metrics, check_group, check_topic
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
+from kconf.engine.policy.topic_defaults import TopicDefaults
 from kconf.engine.topics.names import check_topic_name
 from kconf.errors import (
     ApiError,
     GroupNotAuthorized,
+    InvalidConfig,
     InvalidRequest,
     InvalidUpdateVersion,
     KafkaError,
@@ -40,20 +44,35 @@ Outcomes = list[ApiError | None]
 """One per wish, in the order of the request; None: granted."""
 
 _NO_KEYS: ConfigDef = {}
+_SHOWN_KEYS = 5
+
+
+class BrokerChange(NamedTuple):
+    """A change of the configs of this broker, or of all brokers: every property that is set before and after it.
+
+    `overrides` are those of the altered resource alone, after it.
+    """
+
+    before: Overrides
+    after: Overrides
+    overrides: Overrides
+    alterations: Sequence[AlterConfigOp]
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTarget:
     """What a decision needs to know of the server that takes it.
 
-    `check` may refuse what this broker's own overrides, all properties together, would do to it. `others` are brokers
-    that it decides for as well, each with its resolver.
+    `check` may refuse a change that this server could not start with. `others` are brokers that it decides for as well,
+    each with its resolver. `alters_authentication`: whether the caller, given ALTER_CONFIGS, may also change the broker
+    configs that decide who somebody is or must prove it.
     """
 
     id: int
     resolver: ConfigResolver
-    check: Callable[[Overrides, Collection[str]], None] | None = None
+    check: Callable[[BrokerChange], None] | None = None
     others: Mapping[int, ConfigResolver] = field(default_factory=dict)
+    alters_authentication: bool = True
 
 
 def plan_alter(
@@ -62,10 +81,14 @@ def plan_alter(
     node: AlterTarget,
     *,
     replace: bool,
+    known_deletions: bool = False,
     authorize: Authorize = allow_all,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[Outcomes]:
-    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes."""
+    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes.
+
+    With `known_deletions` (KIP-21) a topic's key that is deleted must exist; Kafka's requests ignore unknown ones.
+    """
     outcomes: Outcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
@@ -76,7 +99,7 @@ def plan_alter(
         try:
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
-            made = _Decision(snapshot, node, *wish, replace, gate).changes(authorize)
+            made = _Decision(snapshot, node, *wish, replace, known_deletions, gate).changes(authorize)
             if resource.type == ResourceType.BROKER and resource.name:
                 resource = Resource.broker(node.id)  # "01" is broker 1, whose revision counts
         except KafkaError as error:
@@ -131,6 +154,7 @@ class _Decision(NamedTuple):
     alterations: Sequence[AlterConfigOp]
     expected: int
     replace: bool
+    known_deletions: bool
     gate: PolicyHooks
 
     def changes(self, authorize: Authorize) -> list[Change]:
@@ -155,6 +179,8 @@ class _Decision(NamedTuple):
         if not name:
             raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
         check_topic_name(name)
+        if self.known_deletions:
+            self._check_deletions(stored, keys)
         check_topic(resulting, stored, self.node.resolver)
         if name not in self.snapshot.topics:
             raise UnknownTopic(f"topic {name} does not exist")
@@ -163,20 +189,21 @@ class _Decision(NamedTuple):
     def _broker(self, stored: Overrides, authorize: Authorize) -> list[Change]:
         number = java_int(self.resource.name)
         if number is not None and number in self.node.others:
-            other = AlterTarget(number, self.node.others[number])
+            other = AlterTarget(number, self.node.others[number], alters_authentication=self.node.alters_authentication)
             return self._replace(node=other)._broker(stored, authorize)
         check_node(self.resource.name, self.node.id, "or be empty for all brokers", empty=True)
         if self.resource.name and self.resource.name != str(self.node.id):  # "01" is broker 1
             own = self._replace(resource=Resource.broker(self.node.id))
             return own._broker(self.snapshot.overrides(own.resource), authorize)
+        self._cluster_right(authorize)
         resolver = self.node.resolver
         resulting = self._resulting(stored, resolver.catalog.broker)
+        self._authentication_right(stored, resulting)
         check_broker(resolver, resulting, stored, everywhere=not self.resource.name)
-        self._cluster_right(authorize)
-        if self.node.check is not None and self.resource.name:
-            moved = {each.key for each in self.alterations}
-            self.node.check(resolver.with_level(resulting, everywhere=False).effective, moved)
-        changes = self._settled(stored, resulting)
+        if self.node.check is not None:
+            after = resolver.with_level(resulting, everywhere=not self.resource.name).effective
+            self.node.check(BrokerChange(resolver.effective, after, resulting, self.alterations))
+        changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
 
     def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
@@ -200,6 +227,28 @@ class _Decision(NamedTuple):
         if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
 
+    def _authentication_right(self, stored: Overrides, resulting: Overrides) -> None:
+        """Naming a secret is refused even if the value is the same: the answer would confirm a guess."""
+        if self.node.alters_authentication:
+            return
+        named = {each.key for each in self.alterations}
+        sensitive = self.node.resolver.sensitive
+        refused = sorted(
+            key
+            for key in named | stored.keys()
+            if is_authentication_key(key)
+            and (stored.get(key) != resulting.get(key) or (key in named and sensitive(key)))
+        )
+        if refused:
+            more = ", …" if len(refused) > _SHOWN_KEYS else ""
+            raise NotAuthorized(f"only super users may change {', '.join(refused[:_SHOWN_KEYS])}{more}")
+
+    def _check_deletions(self, stored: Overrides, keys: ConfigDef) -> None:
+        """A key that is stored can be deleted even if this version does not know it."""
+        for op, name, _ in self.alterations:
+            if op == OpType.DELETE and name not in keys and name not in stored:
+                raise InvalidConfig(f"{name} is not a key of topics")
+
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
         resulting = {} if self.replace else dict(stored)
@@ -214,11 +263,24 @@ class _Decision(NamedTuple):
                 raise InvalidRequest(f"there is no operation {op}")
         return resulting
 
-    def _settled(self, stored: Overrides, resulting: dict[str, str], topic: Topic | None = None) -> list[Change]:
+    def _topic_defaults(self, resulting: Overrides) -> TopicDefaults:
+        """What topics inherit: a cluster default from all brokers that are decided for, else from this one."""
+        everywhere = not self.resource.name
+        resolvers = [self.node.resolver, *(self.node.others.values() if everywhere else ())]
+        levels = [(each, each.with_level(resulting, everywhere=everywhere)) for each in resolvers]
+        return TopicDefaults(levels, self.snapshot)
+
+    def _settled(
+        self,
+        stored: Overrides,
+        resulting: dict[str, str],
+        topic: Topic | None = None,
+        defaults: TopicDefaults | None = None,
+    ) -> list[Change]:
         """Nothing is wrong with it. What is left: the revision that the caller expects, and the policy."""
         if self.expected > -1:
             _check_expected(self.snapshot, self.resource, self.expected)
-        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic)
+        self.gate.alteration(self.resource, self.alterations, stored, resulting, self.node.resolver, topic, defaults)
         return self._difference(stored, resulting)
 
     def _difference(self, stored: Overrides, resulting: dict[str, str]) -> list[Change]:

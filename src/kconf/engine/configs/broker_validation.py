@@ -22,11 +22,13 @@ from kconf.configdef.dynamic import (
     THREAD_POOLS,
     without_listener,
 )
+from kconf.configdef.java.parsing import InvalidValue, parse
 from kconf.configdef.java.regex import is_java_regex
 from kconf.configdef.key import ConfigDef, UpdateMode
 from kconf.configdef.validate import validate
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import InvalidConfig, InvalidRequest
+from kconf.model.entry import ValueType
 from kconf.model.resource import Overrides
 
 
@@ -178,14 +180,23 @@ def _connections(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) ->
 
 
 # An empty host is this one, as for Java.
-_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?|[0-9a-fA-F:]*:[0-9a-fA-F:.]*")
+_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?|\[?[0-9a-fA-F:]*:[0-9a-fA-F:.]*\]?")
 
 
 def _check_ip_overrides(text: str) -> None:
-    for item in filter(None, (each.strip() for each in text.split(","))):
-        host, colon, count = item.rpartition(":")
-        if not colon or not count.strip().lstrip("+-").isdecimal() or not _HOST.fullmatch(host.strip()):
-            raise InvalidRequest(f"max.connections.per.ip.overrides takes host:count items: {item}")
+    for item in _items(text):
+        try:
+            read_ip_override(item)
+        except ValueError:
+            raise InvalidRequest(f"max.connections.per.ip.overrides takes host:count items: {item[:200]}") from None
+
+
+def read_ip_override(item: str) -> tuple[str, int]:
+    """A host and its number of connections. Raises ValueError."""
+    host, colon, count = item.rpartition(":")
+    if not colon or not _HOST.fullmatch(host.strip()):
+        raise InvalidValue("must be host:count")
+    return host.strip(), int(parse(ValueType.INT, count))  # type: ignore[arg-type]  # an INT
 
 
 def _log_dirs(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
 from kconf.configdef.java.parsing import InvalidValue
-from kconf.configdef.key import ConfigDef
+from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.units import read_amount
 from kconf.engine.declarative.model import DesiredConfigs, DesiredCredential
 from kconf.engine.declarative.reader import DeclarationReader
@@ -14,6 +15,7 @@ from kconf.engine.quotas.alter import keys_of as quota_keys
 from kconf.engine.quotas.alter import quota_text
 from kconf.errors import InvalidRequest
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, PatternType, Permission
+from kconf.model.entry import ValueType
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from kconf.model.scram import Mechanism
 from kconf.util.yaml_reader import YamlNode, suggestion
@@ -28,7 +30,15 @@ ACL_TYPES: Final = {
 }
 OPERATIONS: Final = {each.name: each for each in Operation if each not in (Operation.UNKNOWN, Operation.ANY)}
 PATTERNS: Final = {each.name: each for each in (PatternType.LITERAL, PatternType.PREFIXED)}
+_FRACTION: Final = re.compile(r"[0-9]+\.[0-9]+(?:E[0-9]+)?", re.ASCII)  # as quota_text writes it
 PERMISSIONS: Final = {each.name: each for each in (Permission.ALLOW, Permission.DENY)}
+
+
+def _amount(key: ConfigKey, text: str) -> float:
+    """A quota, which may have a unit. A number of bytes with a fraction is possible by KIP-248's request."""
+    if key.type is ValueType.LONG and _FRACTION.fullmatch(text.strip()):
+        return float(text)
+    return float(read_amount(key, text))  # type: ignore[arg-type]  # quotas are numbers
 
 
 class AccessReader(DeclarationReader):
@@ -64,8 +74,7 @@ class AccessReader(DeclarationReader):
             raise self.invalid(name, f"{name.value!r} is no quota of this entity{suggestion(name.value, keys)}")
         text = self.text(node, key.name)
         try:
-            amount = float(read_amount(key, text))  # type: ignore[arg-type]  # quotas are numbers
-            return DesiredConfigs(quota_text(key, amount), self.place(node))
+            return DesiredConfigs(quota_text(key, _amount(key, text), fractions=True), self.place(node))
         except InvalidValue as error:
             raise self.invalid(node, f"{text!r} is no value of {key.name}: {error}") from None
         except InvalidRequest as error:

@@ -78,7 +78,7 @@ def same(kind: ValueType, one: str | None, other: str | None) -> bool:
 def quota_value(key: str, value: float) -> str:
     """A quota as it is kept."""
     try:
-        return quota_text(QUOTA_KEYS[key], value)
+        return quota_text(QUOTA_KEYS[key], value, fractions=True)
     except (KeyError, InvalidRequest):
         return repr(value)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from kconf.engine.policy.rules import NamePattern, Names
+from kconf.engine.policy.selectors import NamePattern, Names
 from kconf.model.acl import AclBinding
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType

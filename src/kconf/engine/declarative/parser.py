@@ -18,7 +18,7 @@ from kconf.configdef.units import NUMBERS, read_amount
 from kconf.engine.declarative.access import AccessReader
 from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopic, Scope
 from kconf.engine.declarative.reader import Gathered
-from kconf.engine.policy.rules import Names
+from kconf.engine.policy.selectors import Names
 from kconf.model.resource import Resource, ResourceType
 from kconf.util.yaml_reader import InvalidNode, ParseError, ParseErrors, YamlNode
 

@@ -14,7 +14,7 @@ from kconf.engine.declarative.model import (
     SecretSource,
     SourceLocation,
 )
-from kconf.engine.policy.rules import NamePattern, Names
+from kconf.engine.policy.selectors import NamePattern, Names
 from kconf.model.acl import AclBinding
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource

@@ -15,6 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from kconf.configdef.validate import normalize
 from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.topic_defaults import TopicDefaults
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
 
@@ -114,7 +115,8 @@ class AlterProposal:
 
     `changed` is Kafka's map: the resulting values of what the request changes, None where an override goes; keys that a
     replacement drops are not in it. `resulting` and `previous` are all overrides after and before; `effective` has the
-    values in force after. `topic` is None for other resources, and while a topic is being made.
+    values in force after. `topic` is None for other resources, and while a topic is being made. `defaults`, of a broker
+    level, are what topics inherit; only rules use them.
     """
 
     resource: Resource
@@ -125,6 +127,7 @@ class AlterProposal:
     validate_only: bool = False
     topic: Topic | None = None
     effective: Mapping[str, str] = field(default_factory=dict, repr=False)
+    defaults: TopicDefaults | None = field(default=None, repr=False, compare=False)
 
     @property
     def touched(self) -> frozenset[str]:
@@ -225,6 +228,7 @@ class PolicyHooks:
         resulting: Overrides,
         resolver: ConfigResolver,
         topic: Topic | None = None,
+        defaults: TopicDefaults | None = None,
     ) -> None:
         """Ask about one resource's new overrides; raises `PolicyViolation`."""
         if self.alter is None:
@@ -239,6 +243,7 @@ class PolicyHooks:
             self.validate_only,
             topic,
             Effective(resource, resulting, resolver),
+            defaults,
         )
         self._note(resource, self.alter.check_alter(proposal))
 

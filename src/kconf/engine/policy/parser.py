@@ -17,21 +17,10 @@ from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
 from kconf.engine.policy.regex import compile_regex
-from kconf.engine.policy.rules import (
-    ABOUT_OVERRIDES,
-    FACTS,
-    RELATIONS,
-    Condition,
-    Labelled,
-    NamePattern,
-    Names,
-    Operator,
-    Rule,
-    Rules,
-    RuleSelector,
-    Severity,
-    amount,
-)
+from kconf.engine.policy.risk_rules import RiskRule
+from kconf.engine.policy.rules import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, Rules, amount
+from kconf.engine.policy.selectors import Labelled, NamePattern, Names, RuleSelector, Severity
+from kconf.engine.risks import RiskName
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 from kconf.util.yaml_reader import InvalidNode, ParseError, YamlNode, YamlReader, suggestion
@@ -44,7 +33,14 @@ TYPES: Final = {
     "client-metrics": ResourceType.CLIENT_METRICS,
 }
 TOP_FIELDS: Final = ("version", "labels", "rules")
-RULE_FIELDS: Final = ("id", "selector", "key", "condition", "message", "severity", "always")
+RULE_FIELDS: Final = ("id", "selector", "key", "condition", "message", "severity", "always", "forbid", "allow")
+RISK_WORDS: Final = ("forbid", "allow")
+_NOT_WITH_RISKS: Final = ("key", "condition", "always")
+_OF_TYPES: Final = {
+    ResourceType.TOPIC: frozenset(RiskName) - {RiskName.QUOTA_BELOW_USAGE, RiskName.LOCKOUT},
+    ResourceType.BROKER: frozenset(RiskName) - {RiskName.QUOTA_BELOW_USAGE},
+}
+"""The risks that a rule about a type of resources may name. What clients use of quotas is in no policy."""
 SELECTOR_FIELDS: Final = ("type", "name", "except", "labels")
 
 _MANY: Final = frozenset([Operator.ONE_OF, Operator.NOT_ONE_OF, Operator.CONTAINS, Operator.EXCLUDES])
@@ -85,13 +81,46 @@ class _Reader(YamlReader):
         except InvalidNode:
             return Rules()
         rules: list[Rule] = []
+        risk_rules: list[RiskRule] = []
         ids: dict[str, YamlNode] = {}
         for each in node.value:
             try:
-                rules.append(self.rule(each, ids))
+                if each.id == "mapping" and any(name.value in RISK_WORDS for name, _ in each.value):
+                    risk_rules.append(self.risk_rule(each, ids))
+                else:
+                    rules.append(self.rule(each, ids))
             except InvalidNode:
                 continue
-        return Rules(tuple(rules), tuple(labelled))
+        return Rules(tuple(rules), tuple(labelled), tuple(risk_rules))
+
+    def risk_rule(self, node: YamlNode, ids: dict[str, YamlNode]) -> RiskRule:
+        """A rule with `forbid` or `allow` in place of `key` and `condition`."""
+        fields = self.fields(node, RULE_FIELDS, "a rule")
+        name = self.attempt(lambda: self.rule_id(node, fields, ids))
+        message = self.attempt(lambda: self.text(fields["message"], "message") if "message" in fields else "")
+        severity = self.attempt(lambda: self.severity(fields.get("severity")))
+        selectors = self.attempt(lambda: self.selectors(self.required(node, fields, "selector", "a rule")))
+        words = [each for each in RISK_WORDS if each in fields]
+        for each in (*_NOT_WITH_RISKS, *words[1:]):
+            if each in fields:
+                self.report(fields[each], f"a rule with {words[0]} has no {each}: it is about risks, by their names")
+        if "allow" in words and "severity" in fields:
+            self.report(fields["severity"], "a rule with allow refuses nothing, so it has no severity")
+        kind = selectors[0].type if selectors else _type_of(fields.get("selector"))
+        nodes = self.items(fields[words[0]], words[0])
+        risks = self.read_each(nodes, lambda each: self.risk(each, kind))
+        if selectors is None or name is None or message is None or severity is None:
+            raise InvalidNode
+        return RiskRule(name, selectors, frozenset(risks), words[0] == "allow", message.strip(), severity)
+
+    def risk(self, node: YamlNode, kind: ResourceType | None) -> RiskName:
+        text = self.text(node, "a risk")
+        if text not in list(RiskName):
+            close = suggestion(text, list(RiskName))
+            raise self.invalid(node, f"there is no risk {text!r}{close or '; risks are ' + ', '.join(RiskName)}")
+        if kind is not None and text not in _OF_TYPES.get(kind, ()):
+            raise self.invalid(node, f"{text} is no risk of a {kind.word}")
+        return RiskName(text)
 
     def labelled(self, node: YamlNode) -> list[Labelled]:
         found = []

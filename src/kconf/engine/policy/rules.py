@@ -7,22 +7,26 @@ written: parser.py and docs/how-to/write-a-policy.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from fnmatch import translate
 from functools import cached_property
 from math import inf
-from re import compile as compile_glob
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from kconf.configdef.java.parsing import Value, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
 from kconf.configdef.validators import collapse
-from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
+from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.hooks import AlterProposal, Effective, GrowthProposal, TopicProposal
+from kconf.engine.policy.proposed_risks import alter_risks, creation_risks
 from kconf.engine.policy.regex import LONGEST, compile_regex
+from kconf.engine.policy.risk_rules import RiskRule, forbidding
+from kconf.engine.policy.selectors import Labelled, RuleSelector, Severity
+from kconf.engine.policy.topic_defaults import TopicDefaults
+from kconf.engine.risks import Risk
 from kconf.errors import PolicyViolation
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
@@ -36,11 +40,6 @@ FACTS: Final = {key.name: key for key in (PARTITIONS, REPLICATION_FACTOR, NAME)}
 _MOST_SHOWN = 5  # violations in one sentence
 _LONGEST_SHOWN = 200  # characters of a value
 _MOST_REMEMBERED = 256  # sets of keys
-
-
-class Severity(StrEnum):
-    ERROR = "error"  # refuses
-    WARN = "warn"  # tells
 
 
 class Operator(StrEnum):
@@ -65,79 +64,6 @@ class Operator(StrEnum):
 RELATIONS: Final = frozenset([Operator.AT_LEAST, Operator.AT_MOST, Operator.ABOVE, Operator.BELOW])
 _COMPARISONS: Final = RELATIONS | {Operator.MIN, Operator.MAX}
 ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
-
-
-class Matcher(Protocol):
-    """A compiled pattern."""
-
-    def search(self, text: str, /) -> object:
-        """Something true if the pattern is found anywhere in the text."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamePattern:
-    """A name, a glob (`*`, `?`, `[abc]`) for the whole of it, or a /regular expression/ found anywhere in it."""
-
-    text: str
-
-    @property
-    def is_regex(self) -> bool:
-        return len(self.text) > 1 and self.text.startswith("/") and self.text.endswith("/")
-
-    @property
-    def regex(self) -> str:
-        """What to search a name for. That of a glob means the same to Python and to Java."""
-        return self.text[1:-1] if self.is_regex else rf"\A{translate(self.text)}"
-
-    def compiled(self) -> Matcher:
-        """Raises ValueError for an expression that RE2 does not know."""
-        return compile_regex(self.regex) if self.is_regex else compile_glob(self.regex)
-
-
-@dataclass(frozen=True)
-class Names:
-    """Any of these patterns. None at all: every name."""
-
-    patterns: tuple[NamePattern, ...] = ()
-
-    @cached_property
-    def _compiled(self) -> tuple[Matcher, ...]:
-        return tuple(each.compiled() for each in self.patterns)
-
-    def matches(self, name: str) -> bool:
-        if not self.patterns or len(name) > LONGEST:  # too long to look at: rather judged than spared
-            return True
-        return any(each.search(name) for each in self._compiled)
-
-
-@dataclass(frozen=True)
-class RuleSelector:
-    """Whom a rule is about. `default` is for brokers: None both, True the cluster default only, False single ones."""
-
-    type: ResourceType
-    names: Names = Names()
-    excepted: tuple[NamePattern, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()
-    default: bool | None = None
-
-    def selects(self, resource: Resource, labels: Mapping[str, str]) -> bool:
-        if resource.type != self.type or (self.default is not None and self.default != (not resource.name)):
-            return False
-        if not self.names.matches(resource.name) or (self.excepted and self._spared.matches(resource.name)):
-            return False
-        return all(labels.get(name) == value for name, value in self.labels)
-
-    @cached_property
-    def _spared(self) -> Names:
-        return Names(self.excepted)
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """Labels for the resources that a pattern names. Of several that fit, the later entry wins, label by label."""
-
-    selector: RuleSelector
-    labels: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +145,7 @@ class Subject(NamedTuple):
 class Finding(NamedTuple):
     """A rule that does not hold on a resource."""
 
-    rule: Rule
+    rule: Rule | RiskRule
     resource: Resource
     text: str
 
@@ -230,6 +156,17 @@ class Rules:
 
     rules: tuple[Rule, ...] = ()
     labelled: tuple[Labelled, ...] = ()
+    risk_rules: tuple[RiskRule, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.rules) + len(self.risk_rules)
+
+    @property
+    def types(self) -> frozenset[ResourceType]:
+        """The types of the resources that rules are about."""
+        found: list[Rule | RiskRule] = [*self.rules, *self.risk_rules]
+        return frozenset(kind for rule in found for kind in rule.types)
 
     def labels(self, resource: Resource) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -254,16 +191,90 @@ class Rules:
         topic = proposal.topic
         shape = (topic.partitions, topic.replication_factor) if topic is not None else (None, None)
         subject = Subject(proposal.resource, proposal.effective, proposal.resulting, *shape)
-        return _verdict(self.judge(subject, proposal.touched))
+        findings = self.judge(subject, proposal.touched)
+        if proposal.defaults is not None:
+            findings += self._judge_defaults(proposal.resource, proposal.touched, proposal.defaults)
+        if self.risk_rules:
+            findings += self.judge_risks(proposal.resource, alter_risks(proposal))
+        return _verdict(findings)
 
     def check_create(self, proposal: TopicProposal) -> list[str]:
-        return _verdict(self.judge(Subject(proposal.resource, proposal.effective, proposal.configs, *proposal.shape)))
+        subject = Subject(proposal.resource, proposal.effective, proposal.configs, *proposal.shape)
+        findings = self.judge(subject)
+        if self.risk_rules:
+            findings += self.judge_risks(proposal.resource, creation_risks(proposal))
+        return _verdict(findings)
 
     def check_growth(self, proposal: GrowthProposal) -> list[str]:
         topic = proposal.topic
         shape = topic.partitions, topic.replication_factor
         subject = Subject(topic.resource, proposal.effective, proposal.overrides, *shape)
         return _verdict(self.judge(subject, [PARTITIONS.name]))
+
+    def judge_risks(self, resource: Resource, risks: Iterable[Risk]) -> list[Finding]:
+        """The risks of a change that rules forbid."""
+        found = ((forbidding(self.risk_rules, resource, each, self.labels), each) for each in risks)
+        return [Finding(rule, resource, rule.sentence(risk)) for rule, risk in found if rule is not None]
+
+    def about_inherited(self, keys: Collection[str]) -> list[Rule]:
+        """The rules about values of these topic keys, without what they say of overrides."""
+        found = [rule for rule in self._candidates(ResourceType.TOPIC, keys) if rule.keys & frozenset(keys)]
+        values = [
+            replace(rule, conditions=tuple(each for each in rule.conditions if each.operator not in ABOUT_OVERRIDES))
+            for rule in found
+        ]
+        return [rule for rule in values if rule.conditions]
+
+    def judge_inherited(
+        self,
+        source: Resource,
+        keys: Collection[str],
+        inherited: Mapping[str, str],
+        topics: Callable[[], Iterable[Subject]] = tuple,
+    ) -> list[Finding]:
+        """What does not hold of topics that inherit these keys from a broker level. `topics` are as they would be.
+
+        A rule about all topics also binds what topics to come would inherit; one with names or labels only binds the
+        topics that are there. A topic with a value of its own inherits nothing.
+        """
+        findings, wanted = [], frozenset(keys)
+        for rule in self.about_inherited(wanted):
+            if any(each.is_general for each in rule.selectors):
+                subject = Subject(source, inherited, ())
+                broken = rule.evaluate(subject)
+                if broken is not None:
+                    text = f"topics without a value of their own inherit it from {source}: "
+                    findings.append(Finding(rule, source, text + _sentence(rule, broken, subject)))
+                    continue
+            found = self._inheriting_violation(rule, wanted, topics())
+            findings += [Finding(rule, source, found)] if found else []
+        return findings
+
+    def _inheriting_violation(self, rule: Rule, keys: frozenset[str], topics: Iterable[Subject]) -> str:
+        for each in topics:
+            if rule.keys & keys <= frozenset(each.overrides):
+                continue
+            if not rule.selects(each.resource, self.labels(each.resource) if rule.knows_labels else {}):
+                continue
+            broken = rule.evaluate(each)
+            if broken is not None:
+                return f"{each.resource} inherits it: {_sentence(rule, broken, each)}"
+        return ""
+
+    def _judge_defaults(self, source: Resource, touched: Collection[str], defaults: TopicDefaults) -> list[Finding]:
+        keys = defaults.keys(touched)
+        findings: dict[str, Finding] = {}
+        for _, after in defaults.levels if keys else ():
+
+            def topics(after: ConfigResolver = after) -> Iterator[Subject]:
+                for topic, overrides in defaults.inheriting(keys):
+                    shape = topic.partitions, topic.replication_factor
+                    yield Subject(topic.resource, Effective(topic.resource, overrides, after), overrides, *shape)
+
+            inherited = Effective(Resource.topic(""), {}, after)
+            for each in self.judge_inherited(source, keys, inherited, topics):
+                findings.setdefault(each.rule.id, each)
+        return list(findings.values())
 
     def _candidates(self, kind: ResourceType, touched: Iterable[str] | None) -> list[Rule]:
         if touched is None:

@@ -1,6 +1,7 @@
-"""What AlterClientQuotas would do. Decides; touches nothing.
+"""What AlterClientQuotas and KIP-248's AlterQuotas would do. Decides; touches nothing.
 
-An entity's wishes are granted together or not at all, and one entity's mistake is its own. Where a real broker does
+Kafka's request grants an entity's wishes together or not at all; KIP-248's has an error per quota, and grants each
+quota alone. One entity's mistake is its own. Where a real broker does
 harm, kconf refuses: NaN and Infinity are no quotas, and an entity that stands in a request twice is refused without
 applying the first of its wishes. Values are kept as Kafka kept them in ZooKeeper: whole numbers as such, the others as
 Java prints a double.
@@ -28,6 +29,9 @@ from kconf.model.snapshot import Snapshot
 
 QuotaOutcomes = dict[QuotaEntity, ApiError | None]
 """One per entity, in the order of the request; None: granted."""
+
+EachQuotaOutcomes = list[list[ApiError | None]]
+"""For each alteration of a request, one per quota; None: granted."""
 
 ENTITY_TYPES: Final = frozenset({USER, CLIENT_ID, IP})
 QUOTA_KEYS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
@@ -64,6 +68,50 @@ def plan_alter_quotas(
             changes += made
             guards[resource] = snapshot.changed.get(resource, 0)
     return Plan(outcomes, changes, guards)
+
+
+def plan_alter_each_quota(
+    snapshot: Snapshot, wishes: Sequence[ClientQuotaAlteration], *, fractions: bool, authorize: Authorize = allow_all
+) -> Plan[EachQuotaOutcomes]:
+    """KIP-248: decide about each quota alone. `fractions`: the store can keep 100.5 where Kafka wants whole numbers."""
+    outcomes: EachQuotaOutcomes = []
+    changes: list[Change] = []
+    guards: dict[Resource, int] = {}
+    named = Counter(wish.entity for wish in wishes)
+    for entity, alterations in wishes:
+        try:
+            if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
+                raise NotAuthorized(NotAuthorized.stock)
+            if named[entity] > 1:
+                raise InvalidRequest(f"{_shown(str(entity))} stands in the request more than once")
+            keys = keys_of(entity, is_address)
+        except KafkaError as error:
+            outcomes.append([error.failure()] * len(alterations))
+            continue
+        resource = entity.resource
+        of_entity, made = _each_quota(resource, snapshot.overrides(resource), alterations, keys, fractions)
+        outcomes.append(of_entity)
+        changes += made
+        guards[resource] = snapshot.changed.get(resource, 0)
+    return Plan(outcomes, changes, guards)
+
+
+def _each_quota(
+    resource: Resource, stored: Overrides, alterations: Sequence[ClientQuotaOp], keys: ConfigDef, fractions: bool
+) -> tuple[list[ApiError | None], list[Change]]:
+    outcomes: list[ApiError | None] = []
+    changes: list[Change] = []
+    given = Counter(each.key for each in alterations)
+    for each in alterations:
+        try:
+            if given[each.key] > 1:
+                raise InvalidRequest(f"{_shown(each.key)} stands in the request more than once for this entity")
+            changes += _changes(resource, stored, [each], keys, fractions)
+        except KafkaError as error:
+            outcomes.append(error.failure())
+        else:
+            outcomes.append(None)
+    return outcomes, changes
 
 
 def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> ConfigDef:
@@ -111,7 +159,11 @@ def canonical_address(text: str) -> str | None:
 
 
 def _changes(
-    resource: Resource, stored: Overrides, alterations: Sequence[ClientQuotaOp], keys: ConfigDef
+    resource: Resource,
+    stored: Overrides,
+    alterations: Sequence[ClientQuotaOp],
+    keys: ConfigDef,
+    fractions: bool = False,
 ) -> list[Change]:
     if len({each.key for each in alterations}) < len(alterations):
         raise InvalidRequest("a quota stands in the request more than once for this entity")
@@ -119,7 +171,7 @@ def _changes(
     for name, value in alterations:
         # Removing what is not there succeeds, whatever it is called. Only quotas are ever removed: a SCRAM credential
         # that stands beside them in ZooKeeper is none.
-        after = None if value is None else quota_text(_key(keys, name), value)
+        after = None if value is None else quota_text(_key(keys, name), value, fractions=fractions)
         before = stored.get(name) if name in QUOTA_KEYS else None
         if before != after:
             op = "delete" if after is None else "set"
@@ -134,10 +186,12 @@ def _key(keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
     return key
 
 
-def quota_text(key: ConfigKey, value: float) -> str:
-    """A quota as it is kept, or InvalidRequest."""
+def quota_text(key: ConfigKey, value: float, *, fractions: bool = False) -> str:
+    """A quota as it is kept, or InvalidRequest. With `fractions`, a number of bytes need not be whole (KIP-248)."""
     if not isfinite(value):
         raise InvalidRequest(f"{key.name} must be a number; to have no quota, remove it")
+    if fractions and 0 < value < 2**53 and value != int(value):
+        return java_double(value)
     try:
         if key.validator is not None:
             key.validator.test(value)

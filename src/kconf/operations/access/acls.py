@@ -143,25 +143,27 @@ def matching_filter(wanted: AclFilter) -> AclFilter:
     return wanted
 
 
-def add_request(admin: SyncAdminClient, bindings: Sequence[AclBinding], *, confirm: bool) -> ChangeRequest:
+def add_request(
+    admin: SyncAdminClient, bindings: Sequence[AclBinding], reason: str | None, *, confirm: bool
+) -> ChangeRequest:
     present = set(find_acls(admin, [each.filter() for each in bindings]))
     changes = {each: _change(each, before=each in present, after=True) for each in bindings}
 
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
         new = {acl: change for acl, change in changes.items() if change.resource in resources and acl not in present}
-        failures = admin.create_acls(new).failures
+        failures = admin.create_acls(new, reason=reason).failures
         return {(change.resource, change.key): failures.get(acl) for acl, change in new.items()}
 
     plan = ChangePlan(list(changes.values()), {})
     return ChangeRequest("acl add", plan, send, _summary("add", plan), confirm, validates=False)
 
 
-def delete_request(admin: SyncAdminClient, bindings: Sequence[AclBinding]) -> ChangeRequest:
+def delete_request(admin: SyncAdminClient, bindings: Sequence[AclBinding], reason: str | None) -> ChangeRequest:
     changes = {each: _change(each, before=True, after=False) for each in bindings}
 
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
         some = {acl.filter(): change for acl, change in changes.items() if change.resource in resources}
-        failures = admin.delete_acls(some).failures
+        failures = admin.delete_acls(some, reason=reason).failures
         return {(change.resource, change.key): failures.get(each) for each, change in some.items()}
 
     plan = ChangePlan(list(changes.values()), {})

@@ -31,7 +31,10 @@ class CredentialAdmin(Protocol):
     ) -> Results[str, tuple[CredentialInfo, ...]]: ...
 
     def alter_user_scram_credentials(
-        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
     ) -> Results[str, None]: ...
 
 
@@ -47,7 +50,9 @@ class NewPassword(NamedTuple):
     iterations: int | None = None
 
 
-def set_request(credentials: CredentialAdmin, new: NewPassword) -> tuple[ChangeRequest, list[Mechanism]]:
+def set_request(
+    credentials: CredentialAdmin, new: NewPassword, reason: str | None = None
+) -> tuple[ChangeRequest, list[Mechanism]]:
     """The request, and the mechanisms for which the old password stays valid.
 
     The password stays here: only what is derived from it is sent.
@@ -63,11 +68,13 @@ def set_request(credentials: CredentialAdmin, new: NewPassword) -> tuple[ChangeR
     }
     alterations = [scram_upsertion(new.user, each, new.password, iterations=count) for each, count in counts.items()]
     plan = ChangePlan([_change(new.user, each, present, iterations=count) for each, count in counts.items()], {})
-    request = _request("scram set", credentials, plan, alterations, f"set the password of {new.user}")
+    request = _request("scram set", credentials, plan, alterations, f"set the password of {new.user}", reason)
     return request, [each for each in present if each not in counts]
 
 
-def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism]) -> ChangeRequest:
+def delete_request(
+    credentials: CredentialAdmin, user: str, mechanisms: Sequence[Mechanism], reason: str | None = None
+) -> ChangeRequest:
     """Without mechanisms, all credentials of the user."""
     present = _iterations(credentials, user)
     named = list(mechanisms) or list(present)
@@ -75,14 +82,19 @@ def delete_request(credentials: CredentialAdmin, user: str, mechanisms: Sequence
     if any(each not in present for each in named) or not named:
         plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
     alterations = [UserScramCredentialDeletion(user, each) for each in named]
-    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}")
+    return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}", reason)
 
 
 def _request(
-    command: str, credentials: CredentialAdmin, plan: ChangePlan, alterations: Alterations, summary: str
+    command: str,
+    credentials: CredentialAdmin,
+    plan: ChangePlan,
+    alterations: Alterations,
+    summary: str,
+    reason: str | None,
 ) -> ChangeRequest:
     def send(resources: Sequence[Resource], _: bool) -> SendResult:
-        failures = credentials.alter_user_scram_credentials(alterations).failures
+        failures = credentials.alter_user_scram_credentials(alterations, reason=reason).failures
         return {each: failures.get(each.name) for each in resources}
 
     return ChangeRequest(command, plan, send, summary, confirm=False, validates=False)

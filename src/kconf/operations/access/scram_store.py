@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from kconf.engine.access.scram_credentials import describe_credentials, plan_alter_credentials
-from kconf.errors import ApiError, Results
+from kconf.errors import ApiError, Results, RevisionConflict
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
@@ -39,7 +39,10 @@ class StoredCredentials:
         return Results({user: each if isinstance(each, ApiError) else tuple(each) for user, each in found.items()})
 
     def alter_user_scram_credentials(
-        self, alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion]
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        *,
+        reason: str | None = None,
     ) -> Results[str, None]:
         requested = list(alterations)
         plan = plan_alter_credentials(
@@ -48,8 +51,11 @@ class StoredCredentials:
             [each for each in requested if isinstance(each, UserScramCredentialUpsertion)],
         )
         if plan.changes:
-            caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials")
-            self._store.commit([PendingCommit(caller, int(time.time() * 1000), plan.changes, plan.guards)])
+            caller = RequestContext(self._principal, "kconf", "localhost", "kconf scram-credentials", reason=reason)
+            pending = PendingCommit(caller, int(time.time() * 1000), plan.changes, plan.guards)
+            (committed,) = self._store.commit([pending])
+            if isinstance(committed, RevisionConflict):
+                raise committed
         return Results(dict(plan.outcome))
 
 

@@ -13,7 +13,7 @@ from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.display_names import display_names
 from kconf.operations.planned_change import SOURCES, TOPIC, ChangePlan, PlannedChange
-from kconf.operations.risks.data_loss import flag_data_loss
+from kconf.operations.risks.data_loss import TOPIC_DELETED, flag_data_loss
 
 if TYPE_CHECKING:
     from kconf.operations.declarative.plan import DifferencePlan
@@ -59,9 +59,9 @@ def _topic_change(each: Difference, configs: Mapping[str, str]) -> PlannedChange
     shown: dict[str, Any] = {"partitions": shape["partitions"], "replication_factor": shape["replication"]}
     if each.op == "create":
         shown["configs"] = dict(configs)
-    loss = "the topic and its data" if each.op == "delete" else ""
+    risks = TOPIC_DELETED if each.op == "delete" else ()
     return PlannedChange(
-        each.resource, "", each.before, each.after, each.op, old, new, loss=loss, kind=TOPIC, shown=shown
+        each.resource, "", each.before, each.after, each.op, old, new, risks=risks, kind=TOPIC, shown=shown
     )
 
 

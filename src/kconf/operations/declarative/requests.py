@@ -123,7 +123,9 @@ class DifferenceSender:
         for each in found:
             value = None if each.after is None else float(each.after)
             alterations.setdefault(QuotaEntity.from_resource(each.resource), {})[each.key] = value
-        failures = self._admin.alter_client_quotas(alterations, validate_only=validate_only).failures
+        failures = self._admin.alter_client_quotas(
+            alterations, validate_only=validate_only, reason=self._reason
+        ).failures
         by_resource = {entity.resource: failure for entity, failure in failures.items()}
         return {_name(each): by_resource.get(each.resource) for each in found}
 
@@ -139,7 +141,7 @@ class DifferenceSender:
                 iterations = int((each.after or "").rpartition("=")[2] or _ITERATIONS)
                 password = self._value(each)
                 alterations.append(scram_upsertion(each.resource.name, mechanism, password, iterations=iterations))
-        failures = self._admin.alter_user_scram_credentials(alterations).failures
+        failures = self._admin.alter_user_scram_credentials(alterations, reason=self._reason).failures
         return {_name(each): failures.get(each.resource.name) for each in found}
 
     def _acls(self, found: Sequence[Difference]) -> SendResult:
@@ -148,9 +150,10 @@ class DifferenceSender:
         failures: dict[Any, ApiError] = {}
         new = [binding for name, binding in bindings.items() if name not in gone]
         if new:
-            failures.update(self._admin.create_acls(new).failures)
+            failures.update(self._admin.create_acls(new, reason=self._reason).failures)
         if gone:
-            removed = self._admin.delete_acls([bindings[name].filter() for name in gone]).failures
+            filters = [bindings[name].filter() for name in gone]
+            removed = self._admin.delete_acls(filters, reason=self._reason).failures
             failures.update(
                 {name: removed[bindings[name].filter()] for name in gone if bindings[name].filter() in removed}
             )

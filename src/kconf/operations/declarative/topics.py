@@ -22,7 +22,8 @@ def check_topics(
     """The plan, with the failures of topics that the policy refuses or the cluster would not create."""
     if policy is None:
         return plan
-    from kconf.operations.policy.check import PolicyFindings, check_creation, check_growth, load_policy, with_verdicts
+    from kconf.operations.policy.check import check_creation, check_growth, load_policy, with_verdicts
+    from kconf.operations.policy.verdicts import PolicyFindings
 
     rules = load_policy(policy)
     new = {each.name: each for each in new_topics(found) if Resource.topic(each.name) not in plan.failures}

@@ -95,8 +95,13 @@ def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | 
     found.gaps.extend(
         (name, each, at)
         for each, at in ((earlier, begin), (later, end))
-        if each.gap is not None and at is not None and (each.gap.until is not None or end is not None)
+        if at is not None and not each.is_certain and not (end is None and _is_since(each))
     )
+
+
+def _is_since(value: PastValue) -> bool:
+    """Whether the change without a record was made after the moment, up to now: then the difference itself shows it."""
+    return value.gap is not None and value.gap.until is None
 
 
 def _live(record: Record, name: ConfigName) -> PastValue:

@@ -72,12 +72,18 @@ class Gap(NamedTuple):
 class PastValue(NamedTuple):
     """The recorded value at a moment, and the entry that set it if that is before the moment.
 
-    With a `gap` the key was changed around the moment, and it is not known whether before or after it.
+    With a `gap` the key was changed around the moment, and it is not known whether before or after it. With `seen_at`
+    there is no record before that later time, at which this value was found.
     """
 
     value: str | None
     entry: HistoryEntry | None = None
     gap: Gap | None = None
+    seen_at: int | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        return self.gap is None and self.seen_at is None
 
 
 class Record:
@@ -85,6 +91,8 @@ class Record:
 
     def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:
         self.live = live
+        entries = list(entries)
+        self._followed_since = min((each.time for each in entries if each.is_from_log), default=None)
         done: dict[Resource, list[HistoryEntry]] = {}
         self._begun: dict[ConfigName, list[HistoryEntry]] = {}
         for each in entries:
@@ -226,11 +234,12 @@ class Record:
         value = past[-1].change.after if past else None
         return PastValue(value, last, self._gap(name, moment, life, value, last, later[0] if later else None))
 
-    @staticmethod
-    def _seen_later(first: HistoryEntry, moment: Moment) -> PastValue | None:
-        """The value that the first entry after a moment found."""
+    def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
+        """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
         if not first.is_snapshot:
-            return PastValue(first.change.before)
+            followed = self._followed_since is not None and moment.is_after(self._followed_since)
+            is_certain = followed and first.is_from_log
+            return PastValue(first.change.before, seen_at=None if is_certain else first.time)
         if first.not_before is None or first.change.after is None:
             return None
         gap = Gap(first.not_before, first.time) if moment.is_after(first.not_before) else None
@@ -269,6 +278,4 @@ class Record:
         before = following.change.before
         if following.change.sensitive or same_value(name, before, value):
             return None
-        if last is not None and self._is_lagging(name, last, before, following.time):
-            return None
-        return Gap(since, following.time)
+        return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be told apart

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Rollback(NamedTuple):
     """What restores the earlier state; `secrets` have changed and cannot be restored, `notes` name what else cannot.
 
-    By a record with gaps: `gaps` around the earlier time, keys whose earlier value is `unknown`, and secrets that
-    cannot be compared (`unreadable`).
+    By a record with gaps: `gaps` around the earlier time, keys whose earlier value is `unknown`, secrets that cannot be
+    compared (`unreadable`), and keys whose earlier value the record does not prove (`uncertain`).
     """
 
     differences: list[Difference]
@@ -37,6 +37,7 @@ class Rollback(NamedTuple):
     gaps: Sequence[tuple[ConfigName, PastValue]] = ()
     unknown: Sequence[ConfigName] = ()
     unreadable: Sequence[ConfigName] = ()
+    uncertain: Sequence[ConfigName] = ()
 
 
 def plan_rollback(changed: Mapping[ConfigName, HistoryRange], state: ClusterState) -> Rollback:
@@ -51,7 +52,7 @@ def plan_rollback_by_record(record: Record, moment: Moment) -> Rollback:
     planner = _RecordPlanner(record, moment)
     for name in record.names():
         planner.add(name)
-    listed = planner.gaps, planner.unknown, planner.unreadable
+    listed = planner.gaps, planner.unknown, planner.unreadable, planner.uncertain
     return Rollback(planner.differences, planner.secrets, planner.notes, *listed)
 
 
@@ -116,6 +117,7 @@ class _RecordPlanner:
         self.gaps: list[tuple[ConfigName, PastValue]] = []
         self.unknown: list[ConfigName] = []
         self.unreadable: list[ConfigName] = []
+        self.uncertain: list[ConfigName] = []
 
     def add(self, name: ConfigName) -> None:
         resource, key = name
@@ -132,8 +134,10 @@ class _RecordPlanner:
             self._add_secret(name, earlier)
         elif not same_value(name, earlier.value, self._live.values.get(name)):
             self.differences.append(self._configs.restore(name, earlier.value))
-            if earlier.gap is not None:
+            if not earlier.is_certain:
                 self.gaps.append((name, earlier))
+        if earlier is not None and not earlier.is_certain:
+            self.uncertain.append(name)
 
     def _is_left_alone(self, resource: Resource) -> bool:
         """Whether the present topic, if there is one, is not that of the moment. A note says so, once."""

@@ -28,6 +28,7 @@ FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
 BOTH: Final = "journal+lake"
 METADATA_LOG: Final = "metadata-log"
 SNAPSHOT_ORIGIN: Final = "snapshot"
+LOG_ORIGIN: Final = "log"
 _NEVER: Final = 2**63
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TYPES: Final = {each.word: each for each in ResourceType}
@@ -55,6 +56,10 @@ class HistoryEntry(NamedTuple):
     @property
     def is_snapshot(self) -> bool:
         return self.origin == SNAPSHOT_ORIGIN
+
+    @property
+    def is_from_log(self) -> bool:
+        return self.origin == LOG_ORIGIN
 
     @property
     def known_at(self) -> int | None:

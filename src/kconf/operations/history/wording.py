@@ -59,7 +59,13 @@ def author_text(attribution: Attribution) -> str:
 
 def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
     """What is not known about a value at a moment."""
-    assert value.gap is not None
+    if value.gap is None:
+        assert value.seen_at is not None
+        shown = "unset" if value.value is None else "what is shown"
+        return (
+            f"{name_text(name)} has no record before {time_text(value.seen_at)}: {shown} is what it was then; whether "
+            f"it was so at {moment_text(moment)} is unknown"
+        )
     begin, end = value.gap
     after = "" if begin is None else f" after {time_text(begin)}"
     before = "" if end is None else f"{' and' if after else ''} before {time_text(end)}"

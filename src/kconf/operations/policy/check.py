@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from kconf.errors import ApiError, ConfigurationError, ErrorCode, KafkaError
+from kconf.errors import ApiError, ConfigurationError, KafkaError
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.planned_change import CONFIG
+from kconf.operations.policy.inherited import check_inherited
+from kconf.operations.policy.verdicts import PolicyFindings, verdict_of
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -20,13 +22,6 @@ if TYPE_CHECKING:
 TopicCounts = tuple[int | None, int | None]
 """The number of partitions of a topic, and of replicas of each; None: no rule needs it."""
 NO_COUNTS: Final[TopicCounts] = (None, None)
-
-
-class PolicyFindings(NamedTuple):
-    """The result of a policy for a resource: why it is refused, or None, and the findings that only warn."""
-
-    failure: ApiError | None
-    warnings: tuple[Finding, ...] = ()
 
 
 def load_policy(path: str) -> Rules:
@@ -54,6 +49,8 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
     if policy is None:
         return plan
     rules = load_policy(policy)
+    plan = _check_risks(rules, plan)
+    plan = with_verdicts(plan, check_inherited(rules, admin, plan))
     by_resource = _checked_changes(rules, plan)
     if not by_resource:
         return plan
@@ -68,8 +65,26 @@ def check_policy(policy: str | None, admin: SyncAdminClient, plan: ChangePlan) -
             verdicts[resource] = PolicyFindings(shape)
         else:
             subject = _changed(resource, described[resource], changes, shape)
-            verdicts[resource] = _verdict(rules.judge(subject, [each.key for each in changes]))
+            verdicts[resource] = verdict_of(rules.judge(subject, [each.key for each in changes]))
     return with_verdicts(plan, verdicts)
+
+
+def _check_risks(rules: Rules, plan: ChangePlan) -> ChangePlan:
+    """The plan, with the failures of resources whose risk a rule forbids; what one allows needs no option."""
+    if not rules.risk_rules:
+        return plan
+    from kconf.engine.policy.risk_rules import is_allowed
+
+    findings: dict[Resource, list[Finding]] = {}
+    changes = []
+    for change in plan.changes:
+        found = [] if change.unchanged else rules.judge_risks(change.resource, change.risks)
+        findings.setdefault(change.resource, []).extend(found)
+        allowed = [is_allowed(rules.risk_rules, change.resource, each, rules.labels) for each in change.risks]
+        risks = tuple(each._replace(allowed=is_) for each, is_ in zip(change.risks, allowed, strict=True))
+        changes.append(change._replace(risks=risks))
+    verdicts = {each: verdict_of(found) for each, found in findings.items() if found and each not in plan.failures}
+    return with_verdicts(plan._replace(changes=changes), verdicts)
 
 
 def _checked_changes(rules: Rules, plan: ChangePlan) -> dict[Resource, list[PlannedChange]]:
@@ -131,10 +146,12 @@ def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> Poli
     from kconf.engine.policy.rules import Subject
 
     configs = {key: value for key, value in topic.configs if value is not None}
-    entries = created.config.entries if created.config is not None else ()
-    values = {**{each.name: each.value for each in entries if each.value}, **configs}
-    shape = created.num_partitions, created.replication_factor
-    return _verdict(rules.judge(Subject(Resource.topic(topic.name), values, configs, *shape)))
+    shape: TopicCounts = None, None
+    values = configs
+    if not isinstance(created.details, ApiError):
+        shape = created.num_partitions, created.replication_factor
+        values = {**{each.name: each.value for each in created.config.entries if each.value}, **configs}
+    return verdict_of(rules.judge(Subject(Resource.topic(topic.name), values, configs, *shape)))
 
 
 def check_growth(
@@ -148,15 +165,5 @@ def check_growth(
     for resource, shape in grown.items():
         if resource not in verdicts:
             subject = subject_of(resource, described[resource], shape)
-            verdicts[resource] = _verdict(rules.judge(subject, [PARTITIONS.name]))
+            verdicts[resource] = verdict_of(rules.judge(subject, [PARTITIONS.name]))
     return verdicts
-
-
-def _verdict(findings: Iterable[Finding]) -> PolicyFindings:
-    """What an `error` rule finds is a failure, the rest are warnings."""
-    from kconf.engine.policy.rules import Severity
-
-    found = {severity: [each for each in findings if each.rule.severity is severity] for severity in Severity}
-    errors = [each.text for each in found[Severity.ERROR]]
-    failure = ApiError(ErrorCode.POLICY_VIOLATION, "; ".join(errors)) if errors else None
-    return PolicyFindings(failure, tuple(found[Severity.WARN]))

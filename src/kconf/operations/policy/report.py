@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from kconf.engine.risks import STATE_KEYS, Risk, state_risks
 from kconf.errors import ApiError, UnsupportedVersion
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.policy.check import NO_COUNTS, subject_of
+from kconf.operations.policy.inherited import evaluate_defaults
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules
+    from kconf.engine.policy.rules import Finding, Rules, Subject
     from kconf.operations.policy.check import TopicCounts
 
 T = TypeVar("T")
@@ -34,10 +36,11 @@ class NotListed(NamedTuple):
 
 def evaluate_cluster(admin: SyncAdminClient, rules: Rules) -> Iterator[Evaluation | NotListed]:
     """Evaluate the rules on the resources of the types that they are about."""
-    kinds = frozenset(kind for rule in rules.rules for kind in rule.types)
+    kinds = rules.types
     if ResourceType.TOPIC in kinds:
         for names in _batches(sorted(admin.list_topics(internal=True))):
             yield from _evaluate(admin, rules, [Resource.topic(name) for name in names], _shapes(admin, names))
+        yield from (Evaluation(each, findings) for each, findings in evaluate_defaults(rules, admin) if findings)
     if ResourceType.BROKER in kinds:
         nodes = [Resource.broker(number) for number in sorted(admin.describe_cluster().nodes)]
         yield from _evaluate(admin, rules, [Resource.brokers(), *nodes])
@@ -75,7 +78,17 @@ def _evaluate(
             yield Evaluation(resource, failure=failure)
         else:
             shape = (shapes or {}).get(resource, NO_COUNTS)
-            yield Evaluation(resource, rules.judge(subject_of(resource, described[resource], shape)))
+            subject = subject_of(resource, described[resource], shape)
+            yield Evaluation(resource, [*rules.judge(subject), *rules.judge_risks(resource, _risks(subject))])
+
+
+def _risks(subject: Subject) -> list[Risk]:
+    """The risks that a topic has now; those of a change are not to be seen."""
+    if subject.resource.type is not ResourceType.TOPIC:
+        return []
+    return [
+        risk for key in STATE_KEYS for risk in state_risks(key, subject.values.get(key), subject.replication_factor)
+    ]
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

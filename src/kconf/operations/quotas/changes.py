@@ -139,7 +139,7 @@ def _text(value: float | None) -> str | None:
 def _alter(
     admin: SyncAdminClient, wanted: Mapping[QuotaEntity, QuotaChanges], *, validate_only: bool, reason: str | None
 ) -> dict[QuotaEntity, ApiError]:
-    """Users and clients with KIP-248, which has a reason; addresses with AlterClientQuotas."""
+    """Users and clients with KIP-248; addresses with AlterClientQuotas."""
     from kconf.model.quota import IP
 
     addresses = {each: changes for each, changes in wanted.items() if IP in dict(each.parts)}
@@ -149,7 +149,7 @@ def _alter(
         failures.update(admin.alter_quotas(others, validate_only=validate_only, reason=reason).failures)
     if addresses:
         try:
-            failures.update(admin.alter_client_quotas(addresses, validate_only=validate_only).failures)
+            failures.update(admin.alter_client_quotas(addresses, validate_only=validate_only, reason=reason).failures)
         except KafkaError as error:
             if not others:
                 raise

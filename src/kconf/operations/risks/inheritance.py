@@ -9,10 +9,10 @@ unknown: None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.configdef.key import BrokerFallback
-from kconf.configdef.lookup import known_key
+from kconf.configdef.lookup import keys_for, known_key
 from kconf.errors import KafkaError
 from kconf.model.entry import Entry, Source, own_source
 from kconf.model.journal import ChangeKind
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kconf.configdef.key import ConfigKey
     from kconf.engine.declarative.diff import Difference
     from kconf.model.entry import View
+    from kconf.operations.planned_change import PlannedChange
 
 _FROM_FILE: Final = (Source.STATIC, Source.DEFAULT)
 _LEVELS: Final = (Source.BROKER, Source.DEFAULT_BROKER, *_FROM_FILE)
@@ -71,6 +72,20 @@ class Inheritance:
         values = {_value_at(view, key, levels) for view in views}
         return values.pop() if len(values) == 1 else None
 
+    def of_topics(self, key: ConfigKey, changes: Iterable[PlannedChange] = ()) -> list[InheritedValue] | None:
+        """What topics inherit for a key at each broker, before and after changes at broker level. None: unknown."""
+        found = self._described(key)
+        if found is None:
+            return None
+        planned = [each for each in changes if each.resource.type is ResourceType.BROKER]
+        return [_inherited(node, view, key, planned) for node, view in found.items()]
+
+    @property
+    def nodes(self) -> list[int]:
+        if self._nodes is None:
+            self._nodes = sorted(self._admin.describe_cluster().nodes)
+        return self._nodes
+
     def _described(self, key: ConfigKey) -> dict[int, View] | None:
         if key.name not in self._views:
             self._views[key.name] = self._describe([each.name for each in _aliases(key)])
@@ -78,15 +93,63 @@ class Inheritance:
 
     def _describe(self, names: Sequence[str]) -> dict[int, View] | None:
         try:
-            if self._nodes is None:
-                self._nodes = sorted(self._admin.describe_cluster().nodes)
-            brokers = {node: Resource.broker(node) for node in self._nodes}
+            brokers = {node: Resource.broker(node) for node in self.nodes}
             described = self._admin.describe_configs(
                 brokers.values(), keys=dict.fromkeys(brokers.values(), names), synonyms=True
             )
         except KafkaError:
             return None
         return None if described.failures else {node: described[each] for node, each in brokers.items()}
+
+
+class InheritedValue(NamedTuple):
+    """What topics inherit from one broker, before and after. `is_dynamic`: afterwards from a dynamic config."""
+
+    node: int
+    old: str | None
+    new: str | None
+    is_dynamic: bool
+
+
+def _inherited(node: int, view: View, key: ConfigKey, changes: Iterable[PlannedChange]) -> InheritedValue:
+    from kconf.configdef.catalog import kafka_43
+    from kconf.engine.configs.resolver import ConfigResolver
+
+    levels = _levels(view, key)
+    default = _value_at(view, key, (Source.DEFAULT,)) or key.default
+    old = ConfigResolver(kafka_43(), levels[Source.STATIC], levels[Source.DEFAULT_BROKER], levels[Source.BROKER])
+    everywhere, here = dict(old.everywhere), dict(old.here)
+    names = {each.name for each in _aliases(key)}
+    for each in changes:
+        if each.key in names and each.resource.name in ("", str(node)):
+            level = here if each.resource.name else everywhere
+            level.pop(each.key, None)
+            if each.after is not None:
+                level[each.key] = each.after
+    new = ConfigResolver(old.catalog, old.static, everywhere, here)
+
+    def value(resolver: ConfigResolver) -> str | None:
+        return resolver.inherited_value(key) if names & resolver.effective.keys() else default
+
+    return InheritedValue(node, value(old), value(new), bool(names & (everywhere.keys() | here.keys())))
+
+
+def _levels(view: View, key: ConfigKey) -> dict[Source, dict[str, str]]:
+    """The values that a broker has for a key and its aliases, by level."""
+    levels: dict[Source, dict[str, str]] = {each: {} for each in _LEVELS}
+    names = {each.name for each in _aliases(key)}
+    for entry in view.entries:
+        own = [(each.source, each.value) for each in entry.synonyms if each.name == entry.name]
+        for source, value in own if entry.synonyms else [(entry.source, entry.value)]:
+            if entry.name in names and source in levels and value is not None:
+                levels[source].setdefault(entry.name, value)
+    return levels
+
+
+def topic_keys_of(broker_key: str) -> list[ConfigKey]:
+    """The topic keys that inherit from a broker key."""
+    found = keys_for(ResourceType.TOPIC).values()
+    return [each for each in found if any(fallback.name == broker_key for fallback in each.fallbacks)]
 
 
 def with_inherited(admin: SyncAdminClient, found: Sequence[Difference]) -> list[Difference]:

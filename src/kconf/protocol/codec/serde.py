@@ -18,7 +18,7 @@ from kconf.protocol.codec.readers import compile_reader
 from kconf.protocol.codec.varint import Malformed, uvarint
 from kconf.protocol.codec.writers import compile_writer
 
-__all__ = ["MAX_ELEMENTS", "decode", "encode", "reader", "uvarint", "writer"]
+__all__ = ["MAX_ELEMENTS", "decode", "decode_part", "encode", "reader", "uvarint", "writer"]
 
 MAX_ELEMENTS = 1 << 18
 
@@ -27,13 +27,19 @@ T = TypeVar("T")
 
 def decode(cls: type[T], version: int, flexible: bool, data: bytes, start: int = 0, *, most: int = MAX_ELEMENTS) -> T:
     """Read one message body that begins at `start` and holds at most `most` array elements."""
+    return decode_part(cls, version, flexible, data, start, most=most)[0]
+
+
+def decode_part(
+    cls: type[T], version: int, flexible: bool, data: bytes, start: int = 0, *, most: int = MAX_ELEMENTS
+) -> tuple[T, int]:
+    """The same, and the position behind the body."""
     try:
-        value, _ = reader(cls, version, flexible)(data, start, most)
+        return reader(cls, version, flexible)(data, start, most)
     except (StructError, IndexError):
         raise RemoteProtocolError(f"{cls.__name__} v{version} is cut off") from None
     except Malformed as error:
         raise RemoteProtocolError(f"{cls.__name__} v{version} {error}") from None
-    return value  # type: ignore[no-any-return]  # compiled code has no types
 
 
 def encode(value: object, version: int, flexible: bool) -> bytes:

@@ -55,3 +55,19 @@ def skip_tags(b: bytes, p: int) -> int:
     if p > len(b):
         raise Malformed("is cut off")
     return p
+
+
+def read_tags(b: bytes, p: int) -> tuple[dict[int, bytes], int]:
+    """The tagged fields that begin at `p`, and the position after them."""
+    if not b[p]:
+        return {}, p + 1
+    tags = {}
+    count, p = read_uvarint(b, p)
+    for _ in range(count):
+        tag, p = read_uvarint(b, p)
+        size, p = read_uvarint(b, p)
+        tags[tag] = b[p : p + size]
+        p += size
+    if p > len(b):
+        raise Malformed("is cut off")
+    return tags, p

@@ -29,6 +29,7 @@ class ScramCredentialUpsertion:
 class AlterUserScramCredentialsRequest:
     deletions: Sequence[ScramCredentialDeletion] = f(Array(ScramCredentialDeletion), default=())
     upsertions: Sequence[ScramCredentialUpsertion] = f(Array(ScramCredentialUpsertion), default=())
+    reason: str | None = f(STRING, nullable=0, tag=40002, default=None)  # ours: for the journal
 
 
 @struct

@@ -60,3 +60,4 @@ class DescribeConfigsResponse:
     throttle_time_ms: int = f(I32, default=0)
     results: Sequence[DescribeConfigsResult] = f(Array(DescribeConfigsResult), default=())
     revision: int = f(I64, since=4, tag=40003, default=-1)  # ours: the snapshot that answered
+    stale: bool = f(BOOL, since=4, tag=40005, default=False)  # ours: changes of other servers may be missing

@@ -21,6 +21,7 @@ _CRC: Final = struct.Struct(">I")
 _MAGIC: Final = 2
 _COMPRESSION: Final = 0b111
 _CONTROL: Final = 0b100000
+_NULL: Final = 1  # the length -1 as a varint
 
 
 class Record(NamedTuple):
@@ -47,7 +48,7 @@ class RecordBatch(NamedTuple):
 
     def records(self) -> Iterator[Record]:
         """The records. Raises RemoteProtocolError if they are not what the header says."""
-        data, position = self.data, self.start
+        data, position, base, first = self.data, self.start, self.base_offset, self.timestamp
         try:
             for _ in range(self.size):
                 size, position = _varint(data, position)
@@ -56,9 +57,13 @@ class RecordBatch(NamedTuple):
                     raise RemoteProtocolError("a record is longer than its batch")
                 timestamp, position = _varint(data, position + 1)
                 offset, position = _varint(data, position)
-                key, position = _bytes(data, position, end)
+                key = None
+                if data[position] == _NULL:  # metadata records have no key
+                    position += 1
+                else:
+                    key, position = _bytes(data, position, end)
                 value, position = _bytes(data, position, end)
-                yield Record(self.base_offset + offset, self.timestamp + timestamp, key, value)
+                yield Record(base + offset, first + timestamp, key, value)
                 position = end
         except (IndexError, Malformed):
             raise RemoteProtocolError("a record is cut off") from None

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kconf.engine.access.acls import bindings, matches, pattern_of, plan_create_acls, plan_delete_acls
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, NotAuthorized, RemoteProtocolError, StoreError
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized, RemoteProtocolError, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.plan import Plan
 from kconf.model.resource import Resource, ResourceType
@@ -31,6 +31,7 @@ from kconf.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
 
@@ -68,6 +69,7 @@ async def handle_create(context: ServerContext, request: CreateAclsRequest, call
         return plan_create_acls(state.snapshot, requested)
 
     refusal = _refusal(context, call, Operation.ALTER)
+    call, refusal = _with_reason(call, request.reason, refusal)
     outcomes: list[ApiError | None]
     if refusal is not None:
         outcomes = [refusal] * len(requested)
@@ -93,6 +95,7 @@ async def handle_delete(context: ServerContext, request: DeleteAclsRequest, call
 
     found: list[list[AclBinding]] = []
     refusal = _refusal(context, call, Operation.ALTER)
+    call, refusal = _with_reason(call, request.reason, refusal)
     if refusal is None:
         try:
             found = await context.service.submit(plan, call.caller)
@@ -116,6 +119,13 @@ def _refusal(context: ServerContext, call: ApiRequest, operation: Operation) -> 
     if context.authorizer is None:
         return _DISABLED
     return None if call.authorize(operation, AclType.CLUSTER, CLUSTER_NAME) else _REFUSED
+
+
+def _with_reason(call: ApiRequest, reason: str | None, refusal: ApiError | None) -> tuple[ApiRequest, ApiError | None]:
+    try:
+        return with_reason(call, reason), refusal
+    except KafkaError as error:
+        return call, refusal or error.failure()
 
 
 def _audit(

@@ -1,6 +1,8 @@
 """AlterConfigs (33), and what it shares with IncrementalAlterConfigs and KIP-21's AlterConfig.
 
-AlterConfigs replaces all overrides of a resource. It does not know loggers, as in Kafka.
+AlterConfigs replaces all overrides of a resource. It does not know loggers, as in Kafka. KIP-248's form of versions 0
+and 1 has one boolean more, `incremental_update`; ignored like other surplus bytes it would wipe what it is to keep, so
+that form is refused.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kconf.engine.configs.alter import Outcomes, plan_alter
-from kconf.engine.policy.hooks import PolicyHooks
+from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.errors import ApiError, ErrorCode, StoreError
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.plan import Plan
@@ -26,6 +28,13 @@ _TYPES = {int(kind): kind for kind in ResourceType}
 MAX_REASON = 4096  # characters; it stays in the journal
 REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason has at most {MAX_REASON} characters")
 
+_FIRST_FLEXIBLE = 2
+_SURPLUS = ApiError(
+    ErrorCode.INVALID_REQUEST,
+    "there are bytes after the body. KIP-248's incremental_update never was a field of this version, and without it "
+    "everything else that is set would be removed: use IncrementalAlterConfigs",
+)
+
 
 async def handle(context: ServerContext, request: AlterConfigsRequest, call: ApiRequest) -> AlterConfigsResponse:
     incremental = request.incremental_update
@@ -36,6 +45,10 @@ async def handle(context: ServerContext, request: AlterConfigsRequest, call: Api
         )
         for each in request.resources
     ]
+    if call.surplus and call.version < _FIRST_FLEXIBLE:
+        outcomes: Outcomes = [_SURPLUS] * len(requested)
+        audit(context, call, requested, outcomes, dry_run=request.validate_only)
+        return AlterConfigsResponse(0, responses(requested, outcomes))
     outcomes = await alter(context, requested, call, replace=not incremental, validate_only=request.validate_only)
     return AlterConfigsResponse(0, responses(requested, outcomes))
 
@@ -56,25 +69,43 @@ async def alter(
     *,
     replace: bool,
     validate_only: bool,
+    known_deletions: bool = False,
 ) -> Outcomes:
     """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
 
-    def plan(state: State, hooks: PolicyHooks) -> Plan[Outcomes]:
-        node = context.node(state)
-        return plan_alter(state.snapshot, requested, node, replace=replace, authorize=call.authorize, gate=hooks)
+    brokers = [each for each in requested if each.resource.type == ResourceType.BROKER]
+
+    def planned(state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks) -> Plan[Outcomes]:
+        return plan_alter(
+            state.snapshot,
+            wanted,
+            context.node(state, call.caller.principal, check),
+            replace=replace,
+            known_deletions=known_deletions,
+            authorize=call.authorize,
+            gate=hooks,
+        )
 
     outcomes: Outcomes
-    try:
-        outcomes = await context.service.submit(plan, call.caller, context.policies, validate_only=validate_only)
-    except StoreError as error:
-        outcomes = [store_error(error)] * len(requested)
+    with context.security.start_check() as check:
+        try:
+            if brokers:
+                await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
+            outcomes = await context.service.submit(
+                lambda state, hooks: planned(state, requested, hooks),
+                call.caller,
+                context.policies,
+                validate_only=validate_only,
+            )
+        except StoreError as error:
+            outcomes = [store_error(error)] * len(requested)
+        if not validate_only:
+            # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
+            for each, outcome in zip(requested, outcomes, strict=True):
+                if outcome is None and each.resource.type == ResourceType.BROKER:
+                    context.security.reread(check, {op.key for op in each.alterations})
     if validate_only or any(outcomes):
         audit(context, call, requested, outcomes, dry_run=validate_only)
-    if not validate_only:
-        # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
-        for each, outcome in zip(requested, outcomes, strict=True):
-            if outcome is None and each.resource.type == ResourceType.BROKER:
-                context.certificates.keys_set({op.key for op in each.alterations})
     return outcomes
 
 

@@ -39,6 +39,7 @@ from kconf.protocol.messages.describe_client_quotas import (
     QuotaEntityPart,
     QuotaValue,
 )
+from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.server.quotas.manager import addresses_of
 from kconf.service import State
@@ -94,7 +95,13 @@ async def handle_alter(
     context: ServerContext, request: AlterClientQuotasRequest, call: ApiRequest
 ) -> AlterClientQuotasResponse:
     requested = [_alteration(each) for each in request.entries]
-    outcomes = await alter(context, requested, call, validate_only=request.validate_only)
+    try:
+        call = with_reason(call, request.reason)
+    except KafkaError as error:
+        outcomes: QuotaOutcomes = {each.entity: error.failure() for each in requested}
+        _audit(context, call, requested, outcomes, dry_run=request.validate_only)
+    else:
+        outcomes = await alter(context, requested, call, validate_only=request.validate_only)
     return AlterClientQuotasResponse(
         entries=[
             AlteredQuotaResult(
@@ -130,11 +137,22 @@ async def alter(
         outcomes = await context.service.submit(plan, call.caller, validate_only=validate_only)
     except StoreError as error:
         outcomes = {each.entity: store_error(error) for each in requested}
-    if validate_only or any(outcomes.values()):
+    _audit(context, call, requested, outcomes, dry_run=validate_only)
+    return outcomes
+
+
+def _audit(
+    context: ServerContext,
+    call: ApiRequest,
+    requested: Sequence[ClientQuotaAlteration],
+    outcomes: QuotaOutcomes,
+    *,
+    dry_run: bool,
+) -> None:
+    if dry_run or any(outcomes.values()):
         keys = {each.entity: [op.key for op in each.alterations] for each in requested}
         entries = ((entity.resource, keys[entity], failure) for entity, failure in outcomes.items())
-        context.audit_log.record(call.caller, entries, dry_run=validate_only)
-    return outcomes
+        context.audit_log.record(call.caller, entries, dry_run=dry_run)
 
 
 async def _known_hosts(requested: Sequence[ClientQuotaAlteration]) -> frozenset[str]:

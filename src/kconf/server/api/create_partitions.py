@@ -13,13 +13,13 @@ from kconf.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from kconf.server.api.reasons import with_reason
 from kconf.server.api.topic_mutations import (
     audit,
     mutation_quota,
     needs_time,
     submit,
     throttle_time_ms,
-    with_reason,
 )
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State

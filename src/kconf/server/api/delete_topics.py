@@ -10,7 +10,8 @@ from kconf.errors import ApiError, ErrorCode, KafkaError, RequestTimedOut
 from kconf.model.plan import Plan
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
-from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms, with_reason
+from kconf.server.api.reasons import with_reason
+from kconf.server.api.topic_mutations import audit, mutation_quota, submit, throttle_time_ms
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.service import State
 

@@ -48,7 +48,7 @@ def handle(
         # As in Kafka: one unknown type fails every resource of the request.
         failure = ApiError(ErrorCode.INVALID_REQUEST, "a resource of this request has a type that cannot be described")
         failed = [_failed(form, each, failure) for each in request.resources]
-        return response_parts(form, failed, state.snapshot.revision)
+        return response_parts(form, failed, state.snapshot.revision, stale=context.service.is_stale)
     description = _Description(context, state, form, call)
     wanted = _once(request.resources)
     if context.brokers.members.brokers and any(each.resource_type in _OF_BROKERS for each in wanted):
@@ -92,6 +92,7 @@ class _Description:
 
     def __init__(self, context: ServerContext, state: State, form: Form, call: ApiRequest) -> None:
         self._context, self._state, self._form, self._call = context, state, form, call
+        self._stale = context.service.is_stale
         self._results: list[tuple[bytes, bytes]] = []
         self._refused: list[tuple[bytes, bytes]] = []  # these come last, as in Kafka
         self.levels: dict[int, View | KafkaError] = {}  # of the loggers of real brokers
@@ -126,7 +127,8 @@ class _Description:
         return _view(self._context, self._state, resource)
 
     def parts(self) -> list[bytes]:
-        return response_parts(self._form, [*self._results, *self._refused], self._state.snapshot.revision)
+        results = [*self._results, *self._refused]
+        return response_parts(self._form, results, self._state.snapshot.revision, stale=self._stale)
 
 
 def _once(resources: Sequence[DescribeConfigsResource]) -> Sequence[DescribeConfigsResource]:

@@ -69,6 +69,7 @@ class DescribeFastPath:
         self._service, self._counters, self._otherwise = service, counters, otherwise
         self._resolver = service.state.resolver
         self._views: dict[bytes, View] = {}  # of existing topics, by name
+        self._can_be_stale = service.can_be_stale
         service.subscribe(self.on_commit, first=True)  # no stale View, even if another subscriber fails
 
     def on_commit(self, revisions: Iterable[Revision]) -> None:
@@ -83,7 +84,7 @@ class DescribeFastPath:
     ) -> Response | Awaitable[Response]:
         # One long function: a call is a good part of what a hit costs.
         layout = _LAYOUTS.get(data[start : start + 4])
-        if layout is None or stop - start < 10:
+        if layout is None or stop - start < 10 or (self._can_be_stale and self._service.is_stale):
             return self._otherwise(connection, data, start, stop)
         before, wide, longest, forms, head = layout
         client = data[start + 8] << 8 | data[start + 9]

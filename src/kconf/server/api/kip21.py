@@ -4,7 +4,7 @@ Entities are topics and clients. A client's configs are its quotas, producer_byt
 one leaves the client with the default quota at once. An empty name is no client: the KIP has no default entity.
 
 The KIP's errors: InvalidEntity (42) for a wrong type or name, InvalidEntityConfig (40) for a wrong key or value. A
-key that is both added and deleted, or added twice, is InvalidEntityConfig.
+key that is both added and deleted, or added twice, is InvalidEntityConfig, and so is an unknown key to delete.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENTITY = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOP
 
 async def handle_alter(context: ServerContext, request: AlterConfigRequest, call: ApiRequest) -> AlterConfigResponse:
     requested = [_alterations(entity) for entity in request.entities if entity.entity_type in _TOPICS]
-    outcomes = iter(await alter(context, requested, call, replace=False, validate_only=False))
+    outcomes = iter(await alter(context, requested, call, replace=False, validate_only=False, known_deletions=True))
     clients = await _alter_clients(
         context, [entity for entity in request.entities if entity.entity_type in _CLIENTS], call
     )

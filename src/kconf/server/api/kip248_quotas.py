@@ -1,20 +1,24 @@
 """DescribeQuotas (24800) and AlterQuotas (24801): KIP-248's own requests, over the same engine as KIP-546's.
 
 A describe resolves the quota in force for an entity, with the level that it comes from. A user alone means the user
-without any client id; a client id alone means any user.
+without any client id; a client id alone means any user. Quotas are doubles: 100.5 bytes per second are kept where the
+store is not Kafka's, whose brokers read whole numbers only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isnan, nan
-from typing import Final
+from typing import Final, NamedTuple
 
+from kconf.engine.policy.hooks import PolicyHooks
+from kconf.engine.quotas.alter import EachQuotaOutcomes, plan_alter_each_quota
 from kconf.engine.quotas.index import QuotaIndex
 from kconf.engine.quotas.precedence import Name
 from kconf.engine.quotas.what_if import what_if
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, KafkaError, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
+from kconf.model.plan import Plan
 from kconf.model.quota import (
     CLIENT_ID,
     USER,
@@ -45,8 +49,8 @@ from kconf.protocol.messages.describe_quotas import (
     ResolvedQuota,
 )
 from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
-from kconf.server.api.client_quotas import alter
-from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.context import ApiRequest, ServerContext, store_error
+from kconf.service import State
 
 _MAX_SHIFTS: Final = 1000
 _MAX_WHAT_IF: Final = 20  # alterations; each is resolved for all clients seen lately
@@ -105,44 +109,88 @@ def _checked_type(kind: int) -> int:
 
 
 async def handle_alter(context: ServerContext, request: AlterQuotasRequest, call: ApiRequest) -> AlterQuotasResponse:
-    requested: list[ClientQuotaAlteration | ApiError] = [_alteration(each, call) for each in request.resources]
+    """Each quota has its own error (KIP-248), and the others of its entity are altered."""
+    requested = [_requested(each, call) for each in request.resources]
     if request.reason is not None:
         if len(request.reason) > MAX_REASON:
-            requested = [REASON_TOO_LONG] * len(requested)
+            requested = [_Requested(each.resource, None, [REASON_TOO_LONG] * len(each.quotas)) for each in requested]
         else:
             call = call.with_reason(request.reason)
-    pairs = list(zip(request.resources, requested, strict=True))
-    refused = [(_named(one), _keys(one), each) for one, each in pairs if isinstance(each, ApiError)]
-    context.audit_log.record(call.caller, refused, dry_run=request.validate_only)
-    good = [each for each in requested if isinstance(each, ClientQuotaAlteration)]
-    outcomes = await alter(context, good, call, validate_only=request.validate_only)
+    planned = [each.alteration for each in requested if each.alteration is not None]
+    outcomes = iter(await _alter(context, planned, call, request.validate_only))
     results = []
-    for resource, each in pairs:
-        failure = each if isinstance(each, ApiError) else outcomes[each.entity]
-        result = _altered(resource, failure)
-        if request.validate_only and failure is None and len(good) <= _MAX_WHAT_IF:
-            assert isinstance(each, ClientQuotaAlteration)
-            result.shifts = _shifts(context, each)
+    for each in requested:
+        codes = each.quotas if each.alteration is None else _completed(each.quotas, next(outcomes))
+        _audit(context, each, codes, call, dry_run=request.validate_only)
+        result = _altered(each.resource, codes)
+        if request.validate_only and each.alteration and not any(codes) and len(planned) <= _MAX_WHAT_IF:
+            result.shifts = _shifts(context, each.alteration)
         results.append(result)
     return AlterQuotasResponse(resources=results)
 
 
-def _alteration(resource: AlteredQuotaResource, call: ApiRequest) -> ClientQuotaAlteration | ApiError:
+def _completed(refused: Sequence[ApiError | None], planned: Sequence[ApiError | None]) -> list[ApiError | None]:
+    """The outcomes of all quotas of a resource, from those that were not planned and those that were."""
+    rest = iter(planned)
+    return [next(rest) if each is None else each for each in refused]
+
+
+class _Requested(NamedTuple):
+    """A resource of the request: what can be planned of it, and for each quota why it cannot (None: it is planned)."""
+
+    resource: AlteredQuotaResource
+    alteration: ClientQuotaAlteration | None
+    quotas: Sequence[ApiError | None]
+
+
+def _requested(resource: AlteredQuotaResource, call: ApiRequest) -> _Requested:
     try:
         if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
-        return ClientQuotaAlteration(
-            QuotaEntity.of(_parts(resource.quota_resources)),
-            tuple(
-                ClientQuotaOp(
-                    QUOTA_TYPES[_checked_type(each.quota_type)],
-                    None if isnan(each.quota_value) else each.quota_value,
-                )
-                for each in resource.quotas
-            ),
-        )
+        entity = QuotaEntity.of(_parts(resource.quota_resources))
     except KafkaError as error:
-        return error.failure()
+        return _Requested(resource, None, [error.failure()] * len(resource.quotas))
+    ops: list[ClientQuotaOp] = []
+    quotas: list[ApiError | None] = []
+    for each in resource.quotas:
+        try:
+            key = QUOTA_TYPES[_checked_type(each.quota_type)]
+        except KafkaError as error:
+            quotas.append(error.failure())
+        else:
+            quotas.append(None)
+            ops.append(ClientQuotaOp(key, None if isnan(each.quota_value) else each.quota_value))
+    return _Requested(resource, ClientQuotaAlteration(entity, tuple(ops)), quotas)
+
+
+async def _alter(
+    context: ServerContext, requested: Sequence[ClientQuotaAlteration], call: ApiRequest, validate_only: bool
+) -> EachQuotaOutcomes:
+    service = context.service
+
+    def plan(state: State, _hooks: PolicyHooks) -> Plan[EachQuotaOutcomes]:
+        fractions = service.store.keeps_fractions
+        return plan_alter_each_quota(state.snapshot, requested, fractions=fractions, authorize=call.authorize)
+
+    if not requested:
+        return []
+    try:
+        return await service.submit(plan, call.caller, validate_only=validate_only)
+    except StoreError as error:
+        return [[store_error(error)] * len(each.alterations) for each in requested]
+
+
+def _audit(
+    context: ServerContext, requested: _Requested, codes: Sequence[ApiError | None], call: ApiRequest, *, dry_run: bool
+) -> None:
+    """One entry of a dry run, and one for each error, with the quotas that have it."""
+    resource, keys = _named(requested.resource), _keys(requested.resource)
+    by_code: dict[int, tuple[ApiError | None, list[str]]] = {}
+    for key, failure in zip(keys, codes, strict=True):
+        by_code.setdefault(failure.code if failure else 0, (failure, []))[1].append(key)
+    if not by_code and dry_run:
+        by_code[0] = (None, [])
+    context.audit_log.record(call.caller, [(resource, some, each) for each, some in by_code.values()], dry_run=dry_run)
 
 
 def _named(resource: AlteredQuotaResource) -> Resource:
@@ -158,11 +206,14 @@ def _keys(resource: AlteredQuotaResource) -> list[str]:
     return [QUOTA_TYPES[each.quota_type] if each.quota_type in known else "?" for each in resource.quotas]
 
 
-def _altered(resource: AlteredQuotaResource, failure: ApiError | None) -> AlteredQuotas:
-    code, message = (failure.code, failure.message) if failure else (ErrorCode.NONE, None)
-    return AlteredQuotas(
-        resource.quota_resources, [AlteredQuotaType(code, message, each.quota_type) for each in resource.quotas]
-    )
+def _altered(resource: AlteredQuotaResource, outcomes: Sequence[ApiError | None]) -> AlteredQuotas:
+    quotas = [
+        AlteredQuotaType(
+            failure.code if failure else ErrorCode.NONE, failure.message if failure else None, each.quota_type
+        )
+        for each, failure in zip(resource.quotas, outcomes, strict=True)
+    ]
+    return AlteredQuotas(resource.quota_resources, quotas)
 
 
 def _shifts(context: ServerContext, alteration: ClientQuotaAlteration) -> list[ShiftedQuota]:

@@ -1,4 +1,7 @@
-"""ListConfigEntities (24802): which users and clients have quotas."""
+"""ListConfigEntities (24802): which users and clients have quotas.
+
+KIP-248 writes "." where every name is asked for (`type:CLIENT name:.`); null means the same.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,14 @@ from kconf.protocol.messages.list_config_entities import (
 from kconf.server.context import ApiRequest, ServerContext
 
 _USER, _CLIENT = 5, 6
+_EVERY = "."
 
 
 def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: ApiRequest) -> ListConfigEntitiesResponse:
     try:
         if not call.authorize(Operation.DESCRIBE_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized(NotAuthorized.stock)
-        wanted = {each.type: each.name for each in request.entities}
+        wanted = {each.type: None if each.name == _EVERY else each.name for each in request.entities}
         if not wanted or len(wanted) < len(request.entities) or not wanted.keys() <= {_USER, _CLIENT}:
             raise InvalidRequest("ask for users (5), clients (6), or both, each type once")
     except KafkaError as error:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from logging import getLogger
 from typing import Any, Final
 
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
 from kconf.protocol.apis import API_VERSIONS, APIS, LIST_CONFIG_CHANGES, Api
-from kconf.protocol.codec.serde import decode, encode
-from kconf.protocol.headers import HEAD, LENGTH, Header, read_header, response
+from kconf.protocol.codec.serde import decode_part, encode
+from kconf.protocol.headers import HEAD, LENGTH, Header, ResponseTags, read_header, response
 from kconf.protocol.messages.api_versions import ApiVersion
 from kconf.server.api import (
     acls,
@@ -42,9 +43,9 @@ from kconf.server.api import (
     scram_credentials,
     unexpected_sasl,
 )
+from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
-from kconf.server.counters import Counters
 from kconf.server.error_responses import error_response
 from kconf.server.request_handler import Response
 
@@ -98,6 +99,7 @@ class Router:
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
+        self._gate = FreshnessGate(context.service)
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
@@ -111,19 +113,23 @@ class Router:
             return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
         flexible = api.is_flexible(version)
         header = read_header(frame, flexible)
-        request = decode(api.request, version, flexible, frame, header.body)
+        request, end = decode_part(api.request, version, flexible, frame, header.body)
         self._context.counters.count_request(frame)
         self._context.quotas.record_client(connection.principal, header.client_id)
-        dispatch = _Dispatch(api, header, request, self._context.counters)
+        dispatch = _Dispatch(api, header, request, self._context)
+        handler = partial(
+            HANDLERS[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
+        )
         with dispatch:
-            result = HANDLERS[key](self._context, request, _api_request(connection, api, header))
+            is_open = self._gate.is_open(header)
+            result = handler() if is_open else self._gate.answer(api, header, request, handler)
             if inspect.iscoroutine(result):
                 return dispatch.later(result)
             dispatch.respond(result)
         return dispatch.response
 
 
-def _api_request(connection: ConnectionContext, api: Api, header: Header) -> ApiRequest:
+def _api_request(connection: ConnectionContext, api: Api, header: Header, surplus: int) -> ApiRequest:
     return ApiRequest(
         header.version,
         RequestContext(connection.principal, header.client_id, connection.host, api.name, header.correlation),
@@ -132,6 +138,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header) -> Api
         connection.authorize,
         connection.long_poll,
         connection.listener,
+        surplus,
     )
 
 
@@ -141,12 +148,14 @@ class _Dispatch:
     A context manager, so that handlers that wait and handlers that do not share the one place that catches everything.
     """
 
-    __slots__ = ("_api", "_counters", "_header", "_request", "response")
+    __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale", "response")
 
     response: Response
 
-    def __init__(self, api: Api, header: Header, request: Any, counters: Counters) -> None:
-        self._api, self._header, self._request, self._counters = api, header, request, counters
+    def __init__(self, api: Api, header: Header, request: Any, context: ServerContext) -> None:
+        self._api, self._header, self._request = api, header, request
+        self._counters, self._service = context.counters, context.service
+        self._was_stale = header.required_revision >= 0 and self._service.is_stale
 
     def __enter__(self) -> None:
         pass
@@ -166,18 +175,24 @@ class _Dispatch:
 
     def respond(self, result: Result) -> None:
         api, version, correlation = self._api, self._header.version, self._header.correlation
-        flexible = api.is_flexible(version)
+        flexible, tags = api.is_flexible(version), self._tags()
         if isinstance(result, list):
-            self.response = _in_parts(result, correlation, flexible)
+            self.response = _in_parts(result, correlation, tags if flexible else b"")
         else:
-            self.response = _whole(response(api, version, correlation, encode(result, version, flexible)))
+            self.response = _whole(response(api, version, correlation, encode(result, version, flexible), tags))
+
+    def _tags(self) -> bytes:
+        """Of the response's header: our own only for clients that sent one."""
+        if self._header.required_revision < 0:
+            return b"\x00"
+        service = self._service
+        return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
 
 
 def _whole(frame: bytes) -> Response:
     return len(frame), (frame,)
 
 
-def _in_parts(body: list[bytes], correlation: int, flexible: bool) -> Response:
-    tags = (b"\x00",) if flexible else ()
+def _in_parts(body: list[bytes], correlation: int, tags: bytes) -> Response:
     length = 4 + len(tags) + sum(map(len, body))
-    return length, (LENGTH.pack(length), LENGTH.pack(correlation), *tags, *body)
+    return length, (LENGTH.pack(length), LENGTH.pack(correlation), tags, *body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kconf.engine.access.scram_credentials import describe_credentials, plan_alter_credentials, user_resource
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.errors import ApiError, ErrorCode, NotAuthorized, StoreError
+from kconf.errors import ApiError, ErrorCode, KafkaError, NotAuthorized, StoreError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.model.plan import Plan
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
@@ -19,6 +19,7 @@ from kconf.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     ScramCredentialInfo,
 )
+from kconf.server.api.reasons import with_reason
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
 
@@ -61,9 +62,12 @@ async def handle_alter(
         outcomes = dict.fromkeys(users, _REFUSED)
     else:
         try:
+            call = with_reason(call, request.reason)
             outcomes = await context.service.submit(plan, call.caller)
         except StoreError as error:
             outcomes = dict.fromkeys(users, store_error(error))
+        except KafkaError as error:
+            outcomes = dict.fromkeys(users, error.failure())
     if any(outcomes.values()):
         entries = ((user_resource(user), (), failure) for user, failure in outcomes.items())
         context.audit_log.record(call.caller, entries, dry_run=False)

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine, Generator, Sequence
 from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.codec.fields import fields_of
 from kconf.protocol.codec.serde import encode
-from kconf.protocol.codec.varint import MAX_TEXT
+from kconf.protocol.codec.varint import MAX_TEXT, skip_tags
 from kconf.protocol.headers import HEAD, LENGTH, read_response, response
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.quotas.manager import QuotaManager, user_of
 from kconf.server.request_handler import Handle, Response
+
+_AFTER_NO_TAGS: Final = 9  # where the body of a flexible response begins whose header has no tags
+_MAX_HEAD: Final = 64
 
 
 class Throttling:
@@ -50,6 +53,8 @@ class Throttling:
         delay = self._quotas.record_request(user_of(connection.principal), _client_id(frame), seconds)
         size, parts = made
         offset = _throttle_time_offset(key, version)
+        if offset == _AFTER_NO_TAGS:
+            offset += _more_tags(parts)
         if offset is not None and len(parts) == 1:
             delay = max(delay, LENGTH.unpack_from(parts[0], offset)[0])
         if not delay:
@@ -76,7 +81,13 @@ def _throttle_time_offset(key: int, version: int) -> int | None:
     first = next((field for field in fields_of(api.response) if field.present(version) and field.tag is None), None)
     if first is None or first.name != "throttle_time_ms":
         return None
-    return 9 if api.is_flexible(version) else 8
+    return _AFTER_NO_TAGS if api.is_flexible(version) else 8
+
+
+def _more_tags(parts: Sequence[bytes]) -> int:
+    """How many bytes the tags of the header have beside their count: ours, for a client that sent one."""
+    head = b"".join(part[:_MAX_HEAD] for part in parts[:4])
+    return skip_tags(head, _AFTER_NO_TAGS - 1) - _AFTER_NO_TAGS
 
 
 def _overwritten(parts: Sequence[bytes], offset: int, data: bytes) -> Sequence[bytes]:

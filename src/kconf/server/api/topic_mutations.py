@@ -1,4 +1,4 @@
-"""What CreateTopics, DeleteTopics and CreatePartitions share: mutation quota (KIP-599), timeouts, reasons, audit."""
+"""What CreateTopics, DeleteTopics and CreatePartitions share: mutation quota (KIP-599), timeouts, audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from kconf.engine.quotas.rates import MutationQuota
 from kconf.engine.topics.placement import Charge, repeated_names
 from kconf.errors import ApiError, StoreError
 from kconf.model.resource import Resource
-from kconf.server.api.alter_configs import MAX_REASON, REASON_TOO_LONG
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.server.quotas.manager import user_of
 from kconf.service import Planner
@@ -29,15 +28,6 @@ def mutation_quota(
 
 def throttle_time_ms(context: ServerContext, call: ApiRequest, quota: MutationQuota | None) -> int:
     return context.quotas.record_mutation(user_of(call.caller.principal), call.caller.client_id, quota)
-
-
-def with_reason(call: ApiRequest, reason: str | None) -> ApiRequest:
-    """The call, with the reason of the request for the journal. Raises KafkaError if the reason is too long."""
-    if reason is None:
-        return call
-    if len(reason) > MAX_REASON:
-        raise REASON_TOO_LONG.error()
-    return call.with_reason(reason)
 
 
 async def submit(context: ServerContext, planner: Planner[T], call: ApiRequest, *, validate_only: bool = False) -> T:

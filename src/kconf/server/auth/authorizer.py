@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from kconf.configdef.server_settings import ALLOW_EVERYONE, SUPER_USERS, flag_setting, principals, text_setting
+from kconf.configdef.server_settings import (
+    ALLOW_EVERYONE,
+    AUTHENTICATION_RIGHT,
+    SUPER_USERS,
+    flag_setting,
+    principals,
+    text_setting,
+)
 from kconf.engine.access.acls import AclIndex, Authorizer
 from kconf.errors import ConfigurationError
 from kconf.model.acl import Authorize, allow_all
@@ -65,3 +72,10 @@ def authorize_function(authorizer: Authorizer | None, principal: str, host: str)
     if authorizer is None or principal in authorizer.super_users:
         return allow_all
     return partial(authorizer.allows, principal, host)
+
+
+def alters_authentication(authorizer: Authorizer | None, principal: str, static: Mapping[str, str]) -> bool:
+    """Whether the right to alter the cluster's configs includes those that decide who somebody is."""
+    if authorizer is None or principal in authorizer.super_users:
+        return True
+    return not flag_setting(static, AUTHENTICATION_RIGHT)

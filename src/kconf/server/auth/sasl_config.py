@@ -1,16 +1,20 @@
 """Reads the authentication settings of a listener: SASL mechanisms and users, and the mapping of certificates.
 
-They change with a restart only, as in Kafka.
+They change with a restart only, as in Kafka. The same functions check a change before it is stored
+(listener_security.py), so that what is accepted can be read by the next start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import digest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kconf.errors import ConfigurationError
+from kconf.configdef.broker import BROKER
+from kconf.configdef.validate import validate
+from kconf.errors import ConfigurationError, InvalidConfig
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource
 from kconf.security.jaas import parse
@@ -19,13 +23,86 @@ from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
+if TYPE_CHECKING:
+    from kconf.server.auth.tls_context import PrincipalRules
+
+JAAS: Final = "sasl.jaas.config"
+REAUTH: Final = "connections.max.reauth.ms"
+RULES: Final = "ssl.principal.mapping.rules"
+_DELAY: Final = "connection.failed.authentication.delay.ms"
+_RECEIVE_SIZE: Final = "sasl.server.max.receive.size"
 _SALTS: Final = Change(ChangeKind.CONFIG, Resource.brokers(), "", None, "salts of unknown users", "set", sensitive=True)
 
 
-def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
+@dataclass(frozen=True, slots=True)
+class SaslSettings:
+    """What a listener's SASL is configured to be."""
+
+    mechanisms: tuple[str, ...]
+    plain_users: Mapping[str, str] = field(repr=False)
+    lifetimes: Mapping[str, int]
+    failure_delay_ms: int
+    max_receive_size: int
+
+
+def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> SaslSettings:
     """The SASL settings of a listener. Raises ConfigurationError."""
-    resolver = service.state.resolver
-    effective = resolver.effective
+    mechanisms = _mechanisms(endpoint, effective)
+    for mechanism in mechanisms:
+        name = f"{mechanism.lower()}.sasl.server.callback.handler.class"
+        if endpoint.setting(effective, name):
+            raise ConfigurationError(f"listener {endpoint.name}: {name} asks for a Java class, which kconf cannot call")
+    return SaslSettings(
+        mechanisms,
+        _plain_users(endpoint, effective) if PLAIN in mechanisms else {},
+        {each: _lifetime(endpoint, effective, each) for each in mechanisms},
+        read_number(_DELAY, endpoint.setting(effective, _DELAY)),
+        read_number(_RECEIVE_SIZE, endpoint.setting(effective, _RECEIVE_SIZE)),
+    )
+
+
+def read_principal_rules(endpoint: EndPoint, effective: Mapping[str, str]) -> PrincipalRules:
+    """How the names in clients' certificates become principals. Raises ConfigurationError."""
+    return parse_rules(endpoint.setting(effective, RULES) or "DEFAULT")
+
+
+def parse_rules(text: str) -> PrincipalRules:
+    from kconf.server.auth.tls_context import PrincipalRules
+
+    return PrincipalRules.parse(text)
+
+
+def read_plain_users(text: str) -> dict[str, str]:
+    """User names and passwords of PLAIN's JAAS configuration. Raises ConfigurationError."""
+    options = parse(text).options
+    return {key.removeprefix("user_"): value for key, value in options.items() if key.startswith("user_")}
+
+
+def read_number(key: str, text: str | None) -> int:
+    """A whole number by the definition of its broker key; None is the default. Raises ConfigurationError."""
+    try:
+        value = validate(BROKER[key], BROKER[key].default or "" if text is None else text)
+    except InvalidConfig as error:
+        raise ConfigurationError(str(error)) from None
+    assert isinstance(value, int)
+    return value
+
+
+def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
+    """The SASL of a listener of a running server. Raises ConfigurationError."""
+    settings = read_sasl_settings(endpoint, service.state.resolver.effective)
+    return SaslConfig(
+        settings.mechanisms,
+        settings.plain_users,
+        lambda: service.state.snapshot,
+        settings.lifetimes,
+        settings.failure_delay_ms / 1000,
+        settings.max_receive_size,
+        _dummy_credentials(service),
+    )
+
+
+def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, ...]:
     text = endpoint.setting(effective, "sasl.enabled.mechanisms") or "GSSAPI"
     mechanisms = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     unknown = [each for each in mechanisms if each not in MECHANISMS]
@@ -34,39 +111,20 @@ def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
             f"listener {endpoint.name}: sasl.enabled.mechanisms has {', '.join(unknown) or 'nothing'}; "
             f"kconf has {', '.join(MECHANISMS)}"
         )
-    for mechanism in mechanisms:
-        name = f"{mechanism.lower()}.sasl.server.callback.handler.class"
-        if endpoint.setting(effective, name):
-            raise ConfigurationError(f"listener {endpoint.name}: {name} asks for a Java class, which kconf cannot call")
-    delay = endpoint.setting(effective, "connection.failed.authentication.delay.ms")
-    largest = endpoint.setting(effective, "sasl.server.max.receive.size")
-    return SaslConfig(
-        mechanisms,
-        _plain_users(endpoint, effective) if PLAIN in mechanisms else {},
-        lambda: service.state.snapshot,
-        {each: _lifetime(endpoint, effective, each) for each in mechanisms},
-        (int(delay) if delay else resolver.number("connection.failed.authentication.delay.ms")) / 1000,
-        int(largest) if largest else resolver.number("sasl.server.max.receive.size"),
-        _dummy_credentials(service),
-    )
+    return mechanisms
 
 
 def _plain_users(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
-    name = "plain.sasl.jaas.config"
+    name = f"plain.{JAAS}"
     text = endpoint.setting(effective, name)
     if text is None:
         raise ConfigurationError(f"listener {endpoint.name}: PLAIN needs {endpoint.prefixed(name)} with its users")
-    options = parse(text).options
-    return {key.removeprefix("user_"): value for key, value in options.items() if key.startswith("user_")}
+    return read_plain_users(text)
 
 
 def _lifetime(endpoint: EndPoint, effective: Mapping[str, str], mechanism: str) -> int:
-    key = "connections.max.reauth.ms"
-    text = endpoint.setting(effective, f"{mechanism.lower()}.{key}") or endpoint.setting(effective, key) or "0"
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigurationError(f"listener {endpoint.name}: {key} is a number of milliseconds") from None
+    own = endpoint.setting(effective, f"{mechanism.lower()}.{REAUTH}")
+    return read_number(REAUTH, endpoint.setting(effective, REAUTH) if own is None else own)
 
 
 def _dummy_credentials(service: Service) -> DummyCredentials:
@@ -83,10 +141,8 @@ def principal_mapping_of(endpoint: EndPoint, service: Service) -> Callable[[byte
     Raises ValueError if the certificate is not DER.
     """
     from kconf.security.x509_names import subject_of
-    from kconf.server.auth.tls_context import PrincipalRules
 
-    text = endpoint.setting(service.state.resolver.effective, "ssl.principal.mapping.rules")
-    rules = PrincipalRules.parse(text or "DEFAULT")
+    rules = read_principal_rules(endpoint, service.state.resolver.effective)
 
     def name(der: bytes) -> str | None:
         found = rules.apply(subject_of(der))

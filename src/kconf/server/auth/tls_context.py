@@ -7,12 +7,14 @@ RULE:pattern/replacement/[LU] in turn, or DEFAULT.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.errors import ConfigurationError
+from kconf.security.allowed_files import ReadFile
 from kconf.security.keystores import key_material, trusted
-from kconf.security.tls import Tls
+from kconf.security.tls import Tls, ssl_reason
 from kconf.server.listener_config import EndPoint, SecurityProtocol
 
 if TYPE_CHECKING:
@@ -21,76 +23,112 @@ if TYPE_CHECKING:
     from kconf.security.x509_names import Identity
     from kconf.server.auth.tls_alerts import AlertingSslContext
 
+_CLIENT_AUTH: Final = "ssl.client.auth"
+# Names and OpenSSL's operators, but no @SECLEVEL: level 0 has suites in which nobody shows a certificate.
+_CIPHER_NAME: Final = re.compile(r"[A-Za-z0-9_:!+-]{1,500}")
 
-def server_context(endpoint: EndPoint, effective: Mapping[str, str]) -> AlertingSslContext:
-    """A new context from the `ssl.*` settings that hold for a listener. TLS 1.2 and up."""
+
+class TlsMaterial(NamedTuple):
+    """The content of a listener's stores, as PEM. `trusted` None: the certificates of the system, if any are asked."""
+
+    chain: str
+    key: str | None
+    key_password: str | None
+    trusted: str | None
+
+    def __repr__(self) -> str:
+        return "TlsMaterial([hidden])"
+
+
+def tls_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
+    """All `ssl.*` settings that hold for a listener."""
+    given = endpoint.settings(effective, "ssl.")
+    if endpoint.protocol is SecurityProtocol.SASL_SSL:
+        # As in Kafka: a SASL client is asked for a certificate only if the listener's own setting says so.
+        given[_CLIENT_AUTH] = effective.get(endpoint.prefixed(_CLIENT_AUTH), "none")
+    return given
+
+
+def read_material(listener: str, given: Mapping[str, str], read: ReadFile) -> TlsMaterial:
+    """Read the stores that the settings of a listener name. Raises ConfigurationError."""
+    with _explained(listener):
+        if given.get("ssl.engine.factory.class"):
+            raise ConfigurationError("ssl.engine.factory.class is a Java class")
+        chain, key, password = key_material(given, read)
+        if chain is None:
+            raise ConfigurationError("TLS needs ssl.keystore.location, or ssl.keystore.certificate.chain and .key")
+        return TlsMaterial(chain, key, password, None if _client_auth(given) == "none" else trusted(given, read))
+
+
+def new_context(listener: str, given: Mapping[str, str], material: TlsMaterial) -> AlertingSslContext:
+    """A new context from the settings of a listener and its stores. TLS 1.2 and up. Raises ConfigurationError."""
     import ssl
 
     from kconf.security.x509_names import Identity
     from kconf.server.auth.tls_alerts import AlertingSslContext
 
-    given = endpoint.settings(effective, "ssl.")
-    if given.get("ssl.engine.factory.class"):
-        raise ConfigurationError(f"listener {endpoint.name}: ssl.engine.factory.class is a Java class")
-    try:
-        chain, key, password = key_material(given)
-        if chain is None:
-            raise ConfigurationError("TLS needs ssl.keystore.location, or ssl.keystore.certificate.chain and .key")
+    with _explained(listener):
         protocols = tuple(each.strip() for each in given.get("ssl.enabled.protocols", "").split(",") if each.strip())
-        tls = Tls(certificate=chain, key=key, key_password=password, versions=protocols)
+        tls = Tls(certificate=material.chain, key=material.key, key_password=material.key_password, versions=protocols)
         context = AlertingSslContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
         tls.limit(context)
         _limit_ciphers(context, given.get("ssl.cipher.suites", ""))
         tls.identify(context)
-        context.identity = Identity.of(chain)
-        _ask_for_certificates(context, endpoint, effective, given)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"listener {endpoint.name}: {error}") from None
-    except ssl.SSLError as error:
-        raise ConfigurationError(f"listener {endpoint.name}: TLS cannot be set up: {error.reason or error}") from None
+        context.identity = Identity.of(material.chain)
+        _ask_for_certificates(context, _client_auth(given), material.trusted)
     return context
 
 
-def check_same_identity(
-    old: Identity | None, new: Identity | None, endpoint: EndPoint, effective: Mapping[str, str]
-) -> None:
+@contextmanager
+def _explained(listener: str) -> Iterator[None]:
+    """Every failure is a ConfigurationError with the name of the listener."""
+    import ssl
+
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"listener {listener}: {error}") from None
+    except ssl.SSLError as error:
+        raise ConfigurationError(f"listener {listener}: TLS cannot be set up: {ssl_reason(error)}") from None
+    except ValueError:  # of Python's own checks, before OpenSSL gets the text
+        raise ConfigurationError(f"listener {listener}: the certificate, its key or a password is not valid") from None
+
+
+def check_same_identity(old: Identity | None, new: Identity | None, listener: str, given: Mapping[str, str]) -> None:
     """Refuse a certificate for another name, as Kafka does, unless the settings allow it."""
     if old is None or new is None:
         return
 
     def allowed(what: str) -> bool:
-        return (endpoint.setting(effective, f"ssl.allow.{what}.changes") or "false").strip().lower() == "true"
+        return given.get(f"ssl.allow.{what}.changes", "false").strip().lower() == "true"
 
     if new.subject != old.subject and not allowed("dn"):
         raise ConfigurationError(
-            f"listener {endpoint.name}: the new certificate is for {new.subject}, the old one for {old.subject}; "
+            f"listener {listener}: the new certificate is for {new.subject}, the old one for {old.subject}; "
             "ssl.allow.dn.changes allows it"
         )
     if not new.alternatives >= old.alternatives and not allowed("san"):
         raise ConfigurationError(
-            f"listener {endpoint.name}: the new certificate lacks alternative names of the old one; "
+            f"listener {listener}: the new certificate lacks alternative names of the old one; "
             "ssl.allow.san.changes allows it"
         )
 
 
-def _ask_for_certificates(
-    context: SSLContext, endpoint: EndPoint, effective: Mapping[str, str], given: Mapping[str, str]
-) -> None:
+def _client_auth(given: Mapping[str, str]) -> str:
+    wanted = given.get(_CLIENT_AUTH, "none").strip().lower()
+    if wanted not in ("required", "requested", "none"):
+        raise ConfigurationError("ssl.client.auth is required, requested or none")
+    return wanted
+
+
+def _ask_for_certificates(context: SSLContext, wanted: str, certificates: str | None) -> None:
     import ssl
 
-    wanted = given.get("ssl.client.auth", "none").strip().lower()
-    if endpoint.protocol is SecurityProtocol.SASL_SSL:
-        # As in Kafka: a SASL client is asked for a certificate only if the listener's own setting says so.
-        wanted = effective.get(endpoint.prefixed("ssl.client.auth"), "none").strip().lower()
-    modes = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
-    if wanted not in modes:
-        raise ConfigurationError("ssl.client.auth is required, requested or none")
-    context.verify_mode = modes[wanted]
+    context.verify_mode = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL}.get(wanted, ssl.CERT_NONE)
     if wanted == "none":
         return
-    certificates = trusted(given)
     if certificates is None:
         context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     else:
@@ -99,10 +137,19 @@ def _ask_for_certificates(
 
 def _limit_ciphers(context: SSLContext, text: str) -> None:
     """Java's names, or OpenSSL's. TLS 1.3 has its own suites, which are all good and stay."""
+    import ssl
+
     names = [each.strip() for each in text.split(",") if each.strip()]
     old = [_openssl_name(each) for each in names if not re.fullmatch(r"TLS_(AES|CHACHA20)_\w+", each)]
-    if old:
+    if not old:
+        return
+    refused = ConfigurationError("ssl.cipher.suites names no cipher suite that TLS here has")
+    if not all(_CIPHER_NAME.fullmatch(each) for each in old):
+        raise refused
+    try:
         context.set_ciphers(":".join(old))
+    except ssl.SSLError:
+        raise refused from None
 
 
 def _openssl_name(name: str) -> str:
@@ -163,7 +210,7 @@ class PrincipalRules:
 def _compiled(pattern: str, replacement: str) -> re.Pattern[str]:
     try:
         made = re.compile(pattern.replace("\\/", "/"))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from None
     wanted = [int(each) for each in re.findall(r"(?<!\\)\$(\d)", replacement)]
     if any(each > made.groups for each in wanted):

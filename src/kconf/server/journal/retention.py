@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from logging import getLogger
 
-from kconf.configdef.server_settings import RETENTION_MS, RETENTION_REVISIONS, int_setting
+from kconf.configdef.server_settings import NOTIFICATION_RETENTION, RETENTION_MS, RETENTION_REVISIONS, int_setting
 from kconf.errors import StoreError
 from kconf.server.journal.archiver import Archiver
 from kconf.service import Service
@@ -60,10 +60,11 @@ IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 async def housekeep(service: Service) -> None:
     """Let the store clean up at an interval, until cancelled."""
+    seconds = int_setting(service.state.resolver.static, NOTIFICATION_RETENTION) / 1000
     while True:
         await asyncio.sleep(HOUSEKEEP_INTERVAL)
         try:
-            while await service.in_store(lambda store: store.housekeep()):
+            while await service.in_store(lambda store: store.housekeep(notification_retention=seconds)):
                 pass
         except StoreError as error:
             log.debug("the store could not be cleaned up: %s", error)

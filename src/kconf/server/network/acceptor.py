@@ -13,7 +13,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from kconf.engine.access.acls import same_host
-from kconf.server.auth.certificate_reload import ListenerTls
+from kconf.server.auth.listener_security import ListenerTls
 from kconf.server.listener_config import EndPoint
 from kconf.server.network.connection import Connection
 from kconf.server.network.connection_registry import ConnectionRegistry

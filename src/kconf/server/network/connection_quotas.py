@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 
 from kconf.engine.access.acls import same_host
+from kconf.engine.configs.broker_validation import read_ip_override
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
@@ -86,8 +88,8 @@ class ConnectionQuotas:
         self._max_per_host = resolver.number("max.connections.per.ip")
         self._overrides = {}
         for item in (resolver.value("max.connections.per.ip.overrides") or "").split(","):
-            host, colon, count = item.strip().rpartition(":")
-            if colon and count.strip().lstrip("+").isdecimal():
+            with suppress(ValueError):  # server.properties may have anything here
+                host, count = read_ip_override(item.strip())
                 for each in _LOOPBACK if host == "localhost" else (same_host(host.strip("[]")),):
-                    self._overrides[each] = int(count)
+                    self._overrides[each] = count
         self._resolver = resolver

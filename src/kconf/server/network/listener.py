@@ -9,7 +9,7 @@ from logging import getLogger
 from typing import Final
 
 from kconf.server.auth.authenticator import Authenticator
-from kconf.server.auth.certificate_reload import ListenerTls
+from kconf.server.auth.listener_security import ListenerTls
 from kconf.server.listener_config import EndPoint, SocketAddress, explain_bind_error
 from kconf.server.network.acceptor import Acceptor
 from kconf.server.network.connection import Connection

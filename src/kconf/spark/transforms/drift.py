@@ -12,7 +12,7 @@ from kconf.configdef.broker import BROKER
 from kconf.configdef.dynamic import base_name
 from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.model import SCOPES, THROTTLES, Declared, Scope
-from kconf.engine.policy.rules import Names
+from kconf.engine.policy.selectors import Names
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark.transforms.effective import OWN
 from kconf.spark.transforms.values import matches_pattern, normalised

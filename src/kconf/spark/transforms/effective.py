@@ -28,11 +28,11 @@ _BROKER, _DEFAULT, _STATIC, _BUILT_IN = (
 _RUNG: Final = "array<struct<name:string,value:string,source:string>>"
 
 
-def levels(current: DataFrame, looked: DataFrame) -> DataFrame:
+def levels(current: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What is set at brokers: (cluster, broker, rank, source, name, value). The broker '' stands for all of them.
 
-    `current` is the state of now, `looked` what the last look at each cluster showed: the file of a broker is only
-    seen there.
+    `current` is the state of now, `snapshot` what looks at each cluster showed: the file of a broker is only seen
+    there. That something is set above a value does not tell that it is in the file no more.
     """
     set_here = current.where("kind = 'config' AND resource_type = 'broker'").select(
         "cluster",
@@ -42,14 +42,12 @@ def levels(current: DataFrame, looked: DataFrame) -> DataFrame:
         F.col("key").alias("name"),
         F.when(~F.col("sensitive"), F.col("value")).alias("value"),
     )
-    in_file = looked.where((F.col("resource_type") == "broker") & (F.col("source") == _STATIC)).select(
-        "cluster",
-        F.col("resource_name").alias("broker"),
-        F.lit(3).alias("rank"),
-        "source",
-        F.col("key").alias("name"),
-        "value",
-    )
+    facts = snapshot.where("kind = 'config' AND resource_type = 'broker' AND resource_name <> ''")
+    facts = facts.where(F.col("gone") | F.col("source").isin(_STATIC, _BUILT_IN))
+    last = F.max_by(F.struct("source", "value", "gone"), "taken").alias("last")
+    in_file = facts.groupBy("cluster", F.col("resource_name").alias("broker"), F.col("key").alias("name")).agg(last)
+    in_file = in_file.where((F.col("last.source") == _STATIC) & ~F.col("last.gone"))
+    in_file = in_file.select("cluster", "broker", F.lit(3).alias("rank"), "last.source", "name", "last.value")
     return set_here.unionByName(in_file)
 
 

@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import HISTORY
 from kconf.model.line_fields import CALLER, CALLER_NAMES
+from kconf.spark.transforms.topic_lives import began_of, ended_by, id_of, life_of, lives_of
+from kconf.spark.transforms.topic_shapes import meaning, partitions_of, replication_of, same_shape, topic_id_of
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
 KEY: Final = (*RESOURCE, "key")
@@ -93,8 +95,14 @@ def order(*prefix: str) -> Column:
     return F.struct(*(F.col(".".join((*prefix, name))).alias(name) for name in ORDER))
 
 
-def intervals(events: DataFrame) -> DataFrame:
-    """The rows of the history that events make.
+def folded(events: DataFrame) -> DataFrame:
+    """The rows of the history that events make, of which some are what looks at a cluster showed."""
+    lives = topic_lives(events)
+    return intervals(seen_changes(events, lives), lives)
+
+
+def intervals(events: DataFrame, lives: DataFrame | None = None) -> DataFrame:
+    """The rows of the history that events make; `lives` are the topics' own, where events were left out.
 
     All lines about one name come to one place: for the windows, and for the topics' lives, which are looked up there.
     The windows' sort begins with a hash, since Spark compares by the first eight bytes where these differ.
@@ -106,12 +114,13 @@ def intervals(events: DataFrame) -> DataFrame:
         *(name for name in placed.columns if name != "since"),
         F.max("since").over(so_far).alias("since"),
         *(F.lead(name).over(ordered).alias(f"next_{name}") for name in (*_ENDING, "before", "is_set")),
+        *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ORDER),
         F.lag(F.when(F.col("is_set"), F.col("before"))).over(ordered).alias("last_before"),
     ).where("is_set")
-    rows = _within_topics(rows, topic_lives(placed))
+    rows = _within_topics(rows, topic_lives(placed) if lives is None else lives)
     ended = F.col("end_epoch").isNotNull()
     told = (F.col("end_origin") != "snapshot") & ~F.col("cut")
-    slipped = ended & told & ~F.col("next_before").eqNullSafe(F.col("value"))
+    slipped = ended & told & ~_is_found()
     return rows.select(
         *(name for name in HISTORY.names if name in set(EVENT) - {"returned"}),
         F.when(ended, F.greatest(F.least("end_since", "next_since"), "since")).alias("until"),
@@ -128,77 +137,85 @@ def intervals(events: DataFrame) -> DataFrame:
     )
 
 
-def seen_changes(events: DataFrame) -> DataFrame:
-    """Without what a look at the cluster showed and was known already: the event before it says the same."""
-    told = F.when(F.col("kind") == "topic", _shape()).otherwise(F.col("value"))
-    before = F.lag(F.struct("is_set", told.alias("told"), "sensitive")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
-    same = (F.col("was.is_set") & F.col("is_set")) & (
-        F.col("was.told").eqNullSafe(told) | (F.col("was.sensitive") & F.col("sensitive"))
+def _is_found() -> Column:
+    """Whether the change that ends an interval found the value that it had.
+
+    Nobody reads a secret: a client can only tell that there was one, and a look as well.
+    """
+    value, found = F.col("value"), F.col("next_before")
+    secret = F.col("sensitive") & found.isNotNull() & ((F.col("end_origin") == "client") | value.isNull())
+    same = F.when(F.col("kind") == "topic", same_shape(value, found)).otherwise(meaning(value) == meaning(found))
+    return found.eqNullSafe(value) | F.coalesce(secret | same, F.lit(False))
+
+
+def seen_changes(events: DataFrame, lives: DataFrame) -> DataFrame:
+    """Without what a look at the cluster showed and was known already: the event before it says the same.
+
+    Of another topic of that name nothing is known: its keys are new, also those with the same value.
+    """
+    number = life_of("lives", "own")
+    placed = with_lives(events, lives).withColumn("life", number).drop("lives", "own")
+    last = F.lag(F.struct("is_set", "value", "sensitive", "life")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
+    is_topic, in_life = F.col("kind") == "topic", F.col("was.life") == F.col("life")
+    was_set = F.coalesce(F.col("was.is_set") & (is_topic | in_life), F.lit(False))
+    value, was = F.col("value"), F.col("was.value")
+    same = F.when(is_topic, same_shape(was, value)).otherwise(meaning(was) == meaning(value))
+    same = value.eqNullSafe(was) | F.coalesce(same, F.lit(False)) | (F.col("was.sensitive") & F.col("sensitive"))
+    known = (was_set & F.col("is_set") & same & in_life) | (~was_set & ~F.col("is_set"))
+    shown = F.lead(F.struct("value", "origin", "life")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
+    kept = placed.withColumns({"was": last, "shown": shown}).where((F.col("origin") != "snapshot") | ~known)
+    return kept.withColumn("value", _filled()).select(*events.columns)
+
+
+def _filled() -> Column:
+    """A topic of which a client recorded less than its shape has the rest from the look that shows it next."""
+    value, shown = F.col("value"), F.col("shown.value")
+    short = partitions_of(value).isNull() | replication_of(value).isNull()
+    is_shown = (F.col("shown.origin") == "snapshot") & (F.col("shown.life") == F.col("life")) & shown.isNotNull()
+    whole = F.struct(
+        F.coalesce(topic_id_of(value), topic_id_of(shown)).alias("id"),
+        F.coalesce(partitions_of(value), partitions_of(shown)).alias("partitions"),
+        F.coalesce(replication_of(value), replication_of(shown)).alias("replication"),
     )
-    known = F.coalesce(same | (~F.col("was.is_set") & ~F.col("is_set")), ~F.col("is_set"))
-    return events.withColumn("was", before).where((F.col("origin") != "snapshot") | ~known).drop("was")
-
-
-def partitions_of(topic: str) -> Column:
-    """How many partitions a topic has, as the journal or a snapshot writes it."""
-    counted = F.get_json_object(topic, "$.partitions").cast("int")
-    return F.coalesce(counted, F.json_array_length(F.get_json_object(topic, "$.replicas")))
-
-
-def _shape() -> Column:
-    """What a topic is, whoever tells it."""
-    return F.concat_ws(" ", F.get_json_object("value", "$.id"), partitions_of("value"))
+    is_topic = (F.col("kind") == "topic") & F.col("is_set") & (F.col("origin") != "snapshot")
+    return F.when(is_topic & is_shown & short, F.to_json(whole)).otherwise(value)
 
 
 def topic_lives(events: DataFrame) -> DataFrame:
-    """Per topic, in order, what happened to the topic itself: its id from then on, and whether another life began."""
-    was, now = F.get_json_object("before", "$.id"), F.get_json_object("value", "$.id")
-    looked = F.col("origin") == "snapshot"  # a look does not know what was before: see below
-    other = ~looked & (F.col("before").isNull() | ~was.eqNullSafe(now))
-    life = F.struct(
-        order().alias("order"),
-        F.when(F.col("is_set"), now).alias("id"),
-        (~F.col("is_set") | other).alias("new"),
-        F.struct(*_ENDING).alias("end"),
-    )
-    lives = F.array_sort(F.collect_list(life))
+    """Per topic (`cluster`, `resource_name`), what happened to the topic itself, as `lives`."""
+    return lives_of(events.where("kind = 'topic'"), _NAME, ORDER, _ENDING)
 
-    def compared(each: Column, place: Column) -> Column:
-        another = (place > 0) & ~F.col("sorted")[place - 1]["id"].eqNullSafe(each["id"])
-        return F.struct(
-            each["order"].alias("order"),
-            each["id"].alias("id"),
-            (each["new"] | another).alias("new"),
-            each["end"].alias("end"),
-        )
 
-    return (
-        events.where("kind = 'topic'")
-        .groupBy(*_NAME)
-        .agg(lives.alias("sorted"))
-        .select(*_NAME, F.transform("sorted", compared).alias("lives"))
-    )
+def with_lives(rows: DataFrame, lives: DataFrame) -> DataFrame:
+    """Rows with their topic's `lives`, null where they are not a topic's, and their `own` place in the order.
+
+    The lives are looked up in a hash table: a merge would want the rows sorted by name, and copied once more.
+    """
+    named = [F.col(f"l.{name}") == F.col(f"e.{name}") for name in _NAME]
+    looked_up = lives.hint("shuffle_hash").alias("l")
+    joined = rows.alias("e").join(looked_up, [*named, F.col("e.resource_type") == "topic"], "left")
+    return joined.select("e.*", "lives", order("e").alias("own"))
 
 
 def _within_topics(rows: DataFrame, lives: DataFrame) -> DataFrame:
     """A topic's keys end with it, whether or not the journal says so; a topic made anew inherits nothing.
 
-    In steps, since Spark's optimiser writes out an expression wherever its column is used. The lives are looked up in a
-    hash table: a merge would want the rows sorted by name, and copied once more.
+    In steps, since Spark's optimiser writes out an expression wherever its column is used.
     """
-    named = [F.col(f"l.{name}") == F.col(f"e.{name}") for name in _NAME]
-    looked_up = lives.hint("shuffle_hash").alias("l")
-    joined = rows.alias("e").join(looked_up, [*named, F.col("e.resource_type") == "topic"], "left")
-    found = joined.select("e.*", "lives", order("e").alias("own"))
-    lived = F.filter("lives", lambda each: each["order"] <= F.col("own"))
-    ends = F.filter("lives", lambda each: each["new"] & (each["order"] > F.col("own")))
+    found = with_lives(rows, lives)
     once = (F.size("lives") == 1) & (F.col("lives")[0]["order"] <= F.col("own"))  # most topics: no need to search
+    ends = F.when((F.col("kind") == "config") & ~once, ended_by("lives", "own"))
+    last = F.struct(*(F.col(f"last_{name}").alias(name) for name in ORDER))
+    began = F.when(once, F.when(F.col("lives")[0]["new"], F.col("lives")[0]["order"])).otherwise(
+        began_of("lives", "own")
+    )
     found = found.select(
-        *(name for name in found.columns if name not in ("lives", "own", "topic_id")),
-        F.coalesce(
-            "topic_id", F.when(once, F.col("lives")[0]["id"]).otherwise(F.get(lived, F.size(lived) - 1)["id"])
-        ).alias("topic_id"),
-        F.when((F.col("kind") == "config") & ~once, F.get(ends, F.lit(0))["end"]).alias("gone"),
+        *(name for name in found.columns if name not in ("lives", "own", "topic_id", "last_before")),
+        F.coalesce("topic_id", F.when(once, F.col("lives")[0]["id"]).otherwise(id_of("lives", "own"))).alias(
+            "topic_id"
+        ),
+        F.when(began.isNull() | (last >= began), F.col("last_before")).alias("last_before"),
+        ends.alias("gone"),
     )
     following, gone = F.struct(*(f"next_{name}" for name in ORDER)), F.struct(*(f"gone.{name}" for name in ORDER))
     found = found.withColumn("cut", F.col("gone").isNotNull() & (F.col("next_epoch").isNull() | (gone < following)))

@@ -16,16 +16,21 @@ _OWN: Final = (
 )
 
 
+_COUNTED: Final = ("kconf", "outside")
+"""Origins of revisions that a server numbers one by one; those of a metadata log have its offsets."""
+
+
 def holes(journal: DataFrame) -> DataFrame:
     """Sequences that are missing, and revisions without all their lines. Changes that no server numbers have neither.
 
-    First each epoch is counted, which is quick; only those that do not add up are looked at line by line.
+    Every epoch begins with 1, so that its first revisions are missed as well. First each epoch is counted, which is
+    quick; only those that do not add up are looked at line by line.
     """
-    numbered = journal.where("epoch > 0")
+    numbered = journal.where("epoch > 0").where(F.col("origin").isin(*_COUNTED))
     head = F.col("line") == 0
     counted = numbered.groupBy("cluster", "epoch").agg(
         F.count_if(head).alias("revisions"),
-        (F.max("sequence") - F.min("sequence") + 1).alias("should_be"),
+        F.max("sequence").alias("should_be"),
         F.count("*").alias("lines"),
         F.sum(F.when(head, F.col("lines"))).alias("told"),
     )
@@ -35,11 +40,12 @@ def holes(journal: DataFrame) -> DataFrame:
         .groupBy("cluster", "epoch", "sequence")
         .agg(F.count("*").alias("there"), F.max("lines").alias("told"), F.max("time").alias("time"))
     )
-    following = F.lead("sequence").over(Window.partitionBy("cluster", "epoch").orderBy("sequence"))
-    gaps = revisions.withColumn("following", following).where("following > sequence + 1")
+    ordered = Window.partitionBy("cluster", "epoch").orderBy("sequence")
+    last, when = F.coalesce(F.lag("sequence").over(ordered), F.lit(0)), F.lag("time").over(ordered)
+    gaps = revisions.withColumns({"last": last, "when": when}).where("sequence > last + 1")
     gaps = gaps.select(
-        *("cluster", F.lit("gap").alias("kind"), "epoch", (F.col("sequence") + 1).alias("first_sequence")),
-        *((F.col("following") - 1).alias("last_sequence"), "time"),
+        *("cluster", F.lit("gap").alias("kind"), "epoch", (F.col("last") + 1).alias("first_sequence")),
+        *((F.col("sequence") - 1).alias("last_sequence"), F.coalesce("when", "time").alias("time")),
     )
     incomplete = revisions.where("there <> told").select(
         *("cluster", F.lit("incomplete").alias("kind"), "epoch", F.col("sequence").alias("first_sequence")),

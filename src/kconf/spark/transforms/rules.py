@@ -28,12 +28,11 @@ from kconf.engine.policy.rules import (
     RELATIONS,
     REPLICATION_FACTOR,
     Condition,
-    NamePattern,
     Operator,
     Rule,
     Rules,
-    RuleSelector,
 )
+from kconf.engine.policy.selectors import NamePattern, RuleSelector
 from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, matches_pattern, matches_regex, trimmed, whole
 

@@ -1,4 +1,4 @@
-"""Looks at clusters: what a look shows, and what is new in it.
+"""Looks at clusters: what looks show, and what is new in each.
 
 A fact has a name (cluster, kind, resource, topic id, key) and a value. Only what differs from the look before is kept,
 since a cluster that nobody touches would fill the lake otherwise. What a look could not see is not gone.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.model.acl import AclType, Operation, PatternType, Permission
@@ -63,19 +63,11 @@ def facts(lines: DataFrame) -> DataFrame:
 
 def _with_topic_ids(facts: DataFrame) -> DataFrame:
     """The keys of a topic are those of its id: under a new one they are new."""
-    ids = facts.where("kind = 'topic'").select("cluster", "resource_name", F.col("topic_id").alias("its_id"))
+    ids = facts.where("kind = 'topic'").select("cluster", "taken", "resource_name", F.col("topic_id").alias("its_id"))
     keys = F.col("kind").isin("config") & (F.col("resource_type") == "topic")
-    joined = facts.alias("f").join(
-        ids.alias("t"),
-        keys & (F.col("f.cluster") == F.col("t.cluster")) & (F.col("f.resource_name") == F.col("t.resource_name")),
-        "left",
-    )
+    same = [F.col(f"f.{name}") == F.col(f"t.{name}") for name in ("cluster", "taken", "resource_name")]
+    joined = facts.alias("f").join(ids.alias("t"), [keys, *same], "left")
     return joined.select("f.*", "its_id").withColumn("topic_id", F.coalesce("topic_id", "its_id")).drop("its_id")
-
-
-def missing(lines: DataFrame) -> DataFrame:
-    """Per cluster, what the look could not see."""
-    return lines.where("kind = 'missing'").groupBy("cluster").agg(F.collect_set("name").alias("unseen"))
 
 
 def latest(snapshot: DataFrame) -> DataFrame:
@@ -84,39 +76,67 @@ def latest(snapshot: DataFrame) -> DataFrame:
     return snapshot.groupBy(*FACT).agg(last).where(~F.col("last.gone")).select(*FACT, "last.*").drop("gone")
 
 
-def news(look: DataFrame, known: DataFrame, unseen: DataFrame, before: DataFrame) -> DataFrame:
-    """The rows that a look adds: what is new or other than known, what is gone, and one row for the look itself.
+def states(snapshot: DataFrame, asked: DataFrame) -> DataFrame:
+    """What looks (`cluster`, `part`, `step`, `at`, `unseen`) showed that are known by what each adds to the one before.
 
-    `before` has the time of the last look at each cluster (`cluster`, `previous`); a look that is not later than that
-    adds nothing, so that reading a file again does no harm.
+    What such a look could not see is not said to be as it was.
     """
-    times = look.where("kind = 'snapshot'").select("cluster", F.col("taken").alias("now"))
-    times = times.join(before, "cluster", "left").where(F.col("previous").isNull() | (F.col("now") > F.col("previous")))
-    same = [F.col(f"n.{name}").eqNullSafe(F.col(f"k.{name}")) for name in FACT]
-    known = known.where("kind <> 'snapshot'")
-    both = look.where("kind <> 'snapshot'").alias("n").join(known.alias("k"), _all(same), "full")
-    is_new, is_gone = F.col("k.cluster").isNull(), F.col("n.cluster").isNull()
-    other = ~_all([F.col(f"n.{name}").eqNullSafe(F.col(f"k.{name}")) for name in _TOLD])
-    changed = both.where(is_new | is_gone | other).select(
-        *(F.coalesce(f"n.{name}", f"k.{name}").alias(name) for name in FACT),
-        F.coalesce("n.entity", "k.entity").alias("entity"),
-        *(F.when(is_gone, F.col(f"k.{name}")).otherwise(F.col(f"n.{name}")).alias(name) for name in _TOLD),
-        is_gone.alias("gone"),
+    then = F.unix_millis("taken") <= F.col("at")
+    rows = snapshot.join(asked, "cluster").where(then)
+    last = F.max_by(F.struct("entity", *_TOLD, "gone"), "taken").alias("last")
+    found = rows.groupBy(*FACT, "part", "step", "unseen").agg(last).where(~F.col("last.gone"))
+    found = found.where((F.col("step") == 0) | F.col("unseen").isNull() | ~is_unseen())
+    return found.select(*FACT, "last.*", "part", "step").drop("gone")
+
+
+def news(shown: DataFrame, looks: DataFrame) -> DataFrame:
+    """The rows that looks add: what is new, or other than at the look before, and what is gone.
+
+    `shown` has the facts of each look by its `part` and `step`, those of step 0 to compare with only; `looks` has all
+    (`cluster`, `part`, `step`, `at`, `unseen`). What a look could not see holds on.
+    """
+    every = looks.groupBy("cluster", "part").agg(
+        F.array_sort(F.collect_list(F.struct("step", "at", F.coalesce("unseen", F.array()).alias("unseen")))).alias(
+            "looks"
+        )
     )
-    looked = look.where("kind = 'snapshot'").withColumn("gone", F.lit(False)).select(changed.columns)
-    rows = changed.unionByName(looked).join(F.broadcast(times), "cluster").join(F.broadcast(unseen), "cluster", "left")
-    return rows.where(~F.col("gone") | F.col("unseen").isNull() | ~_is_unseen()).select(
-        "cluster", F.col("now").alias("taken"), "previous", *changed.columns[1:]
+    ordered = Window.partitionBy("part", *FACT).orderBy("step")
+    rows = shown.join(F.broadcast(every), ["cluster", "part"]).withColumn("next", F.lead("step").over(ordered))
+
+    def not_shown(look: Column) -> Column:
+        between = (look["step"] > F.col("step")) & (F.col("next").isNull() | (look["step"] < F.col("next")))
+        return between & ~F.arrays_overlap(look["unseen"], unseen_words())
+
+    rows = rows.withColumn("lost", F.get(F.filter("looks", not_shown), F.lit(0)))
+    was = F.lag(F.struct(*_TOLD, F.col("lost").isNotNull().alias("is_lost"))).over(ordered)
+    same = _all([F.col(f"was.{name}").eqNullSafe(F.col(name)) for name in _TOLD])
+    other = F.col("was").isNull() | F.col("was.is_lost") | ~same
+    rows = rows.withColumn("was", was).withColumn("is_new", (F.col("step") > 0) & other)
+    come = rows.where("is_new").select(*FACT, "entity", *_TOLD, F.lit(False).alias("gone"), "looks", "step")
+    gone = rows.where("lost IS NOT NULL").select(
+        *FACT, "entity", *_TOLD, F.lit(True).alias("gone"), "looks", F.col("lost.step").alias("step")
+    )
+    both = come.unionByName(gone)
+    mine = F.get(F.filter("looks", lambda look: look["step"] == F.col("step")), F.lit(0))
+    before = F.get(F.filter("looks", lambda look: look["step"] == F.col("step") - 1), F.lit(0))
+    return both.select(
+        F.timestamp_millis(mine["at"]).alias("taken"),
+        F.timestamp_millis(before["at"]).alias("previous"),
+        *(*FACT, "entity", *_TOLD, "gone"),
     )
 
 
-def _is_unseen() -> Column:
-    """Whether the look could not have shown it."""
+def is_unseen() -> Column:
+    """Whether the look, which did not see what is in `unseen`, could not have shown it."""
+    return F.arrays_overlap("unseen", unseen_words())
+
+
+def unseen_words() -> Column:
+    """The words by which a look says that it could not see a resource."""
     kind, name = F.col("resource_type"), F.col("resource_name")
     part = F.coalesce(*(F.when(kind == word, F.lit(part)) for word, part in _WORDS.items()), kind)
     one = F.when((kind == "broker") & (name == ""), "brokers").otherwise(F.concat_ws(":", kind, name))
-    words = F.array(part, F.concat(F.lit("the configs of "), kind, F.lit("s")), one, F.lit("configs"))
-    return F.arrays_overlap("unseen", words)
+    return F.array(part, F.concat(F.lit("the configs of "), kind, F.lit("s")), one, F.lit("configs"))
 
 
 def plain_number(text: Column) -> Column:

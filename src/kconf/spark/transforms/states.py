@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from kconf.engine.policy.rules import PARTITIONS, Rules
 from kconf.spark.transforms import broker_levels
 from kconf.spark.transforms.broker_levels import WHO
-from kconf.spark.transforms.history import RESOURCE, partitions_of
+from kconf.spark.transforms.history import RESOURCE
 from kconf.spark.transforms.rules import fields, keys_of_rules
+from kconf.spark.transforms.topic_shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import normalised
 
 PLACE: Final = ("epoch", "revision", "step")
@@ -215,9 +216,3 @@ def _with_values(rows: DataFrame, inherited: DataFrame, names: list[str]) -> Dat
         *(fields(each).alias(word) for each, word in ((values, "values"), (overrides, "overrides"))),
         *(fields(each).alias(word) for each, word in ((touched, "touched"), (assumed, "assumed"))),
     )
-
-
-def replication_of(topic: str) -> Column:
-    """How many replicas a topic's first partition has, as the journal or a snapshot writes it."""
-    counted = F.get_json_object(topic, "$.replication").cast("int")
-    return F.coalesce(counted, F.json_array_length(F.get_json_object(topic, "$.replicas[0]")))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.engine.policy.rules import NamePattern
+from kconf.engine.policy.selectors import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
-from kconf.spark.transforms.history import partitions_of
+from kconf.spark.transforms.topic_shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import matches_pattern
 
 
@@ -21,11 +23,10 @@ def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:
         last.alias("shape"), F.min("since").alias("first_seen"), shown.alias("shown"), F.max("open").alias("exists")
     )
     rows = rows.join(F.broadcast(looks), "cluster", "left")
-    replicas = F.json_array_length(F.get_json_object("shape", "$.replicas[0]"))
     internal = F.get_json_object("shape", "$.internal").cast("boolean")
     return rows.select(
         *("cluster", "topic", "topic_id", partitions_of("shape").alias("partitions")),
-        F.coalesce(F.get_json_object("shape", "$.replication").cast("int"), replicas).alias("replication"),
+        replication_of("shape").alias("replication"),
         F.coalesce(internal, F.col("topic").isin(*INTERNAL_TOPICS)).alias("internal"),
         owner_of(F.col("topic"), owners).alias("owner"),
         "first_seen",
@@ -35,14 +36,22 @@ def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:
 
 
 def owner_of(name: Column, owners: Owners) -> Column:
-    exact = {pattern.text: owner for pattern, owner in reversed(owners) if _is_plain(pattern)}
-    found = F.lit(None).cast("string")
-    if exact:
-        found = F.create_map(*(F.lit(each) for pair in exact.items() for each in pair))[name]
-    others = [
-        F.when(matches_pattern(name, pattern), F.lit(owner)) for pattern, owner in owners if not _is_plain(pattern)
-    ]
-    return F.coalesce(found, *others)
+    """The owner by the first line that fits. Names between two patterns are looked up at once."""
+    found: list[Column] = []
+    plain: dict[str, str] = {}
+    for pattern, owner in owners:
+        if _is_plain(pattern):
+            plain.setdefault(pattern.text, owner)
+            continue
+        found += [_named(name, plain), F.when(matches_pattern(name, pattern), F.lit(owner))]
+        plain = {}
+    return F.coalesce(*found, _named(name, plain))
+
+
+def _named(name: Column, owners: Mapping[str, str]) -> Column:
+    if not owners:
+        return F.lit(None).cast("string")
+    return F.create_map(*(F.lit(each) for pair in owners.items() for each in pair))[name]
 
 
 def _is_plain(pattern: NamePattern) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from kconf.configdef.catalog import Catalog
 from kconf.configdef.java.classes import KNOWN_CLASSES
 from kconf.configdef.key import ConfigKey
-from kconf.engine.policy.rules import NamePattern
+from kconf.engine.policy.selectors import NamePattern
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
 

@@ -106,6 +106,20 @@ class BulkReader:
         return found
 
 
+def negotiated_timeout(hosts: Sequence[tuple[str, int]], seconds: float) -> float:
+    """The timeout that a session gets which asks for so many seconds: servers have a least and a greatest one."""
+    with _connect(hosts) as connection:
+        connection.sendall(_CONNECT.pack(_CONNECT.size - 4, 0, 0, int(seconds * 1000), 0, 16, bytes(16), False))
+        with connection.makefile("rb") as answer:
+            head = answer.read(12)
+        with suppress(OSError):
+            connection.sendall(Struct(">iii").pack(8, 0, _CLOSE))
+    if len(head) < 12:
+        raise StoreUnavailable("ZooKeeper closed the connection")
+    milliseconds: int = Struct(">iii").unpack(head)[2]
+    return milliseconds / 1000
+
+
 def _connect(hosts: Sequence[tuple[str, int]]) -> socket.socket:
     reason: object = "no address was given"
     for address in hosts:

@@ -16,7 +16,7 @@ from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.marks import RevisionMark, mark_path
 from kconf.store.zookeeper.notifications import notification_for
 from kconf.store.zookeeper.znode_cache import ZnodeCache, user_of_client
-from kconf.store.zookeeper.znode_codec import write_acls, write_config, write_topic
+from kconf.store.zookeeper.znode_codec import resource_of_key, write_acls, write_config, write_topic
 from kconf.store.zookeeper.znode_ops import ANY_VERSION, ZnodeOp, ZnodeWrites
 
 
@@ -86,9 +86,17 @@ class CommitBuilder:
             prefix = f"{notification.directory}/{notification.prefix}"
             self.writes.ops.append(ZnodeOp("create_sequential", prefix, notification.data))
 
-    def mark_external(self, path: str, mzxid: int) -> None:
+    def mark_external(self, path: str, mzxid: int, retained: Mapping[str, str]) -> None:
         """Mark an external change of a znode as journaled."""
-        self._mark(path, RevisionMark(self._last_changes(paths.resources_of(path)), mzxid))
+        self._mark(path, self.external_mark(path, mzxid, retained))
+
+    def external_mark(self, path: str, mzxid: int, retained: Mapping[str, str]) -> RevisionMark:
+        resources = paths.resources_of(path)
+        encoded: dict[str, str] = {}
+        for each in resources:
+            of_it = {key: value for key, value in retained.items() if resource_of_key(resources, key) == each}
+            encoded |= self._cache.passwords.encode(each, of_it)
+        return RevisionMark(self._last_changes(resources), mzxid, encoded)
 
     def _last_changes(self, resources: Sequence[Resource]) -> list[int]:
         return [self._snapshot.changed.get(each, 0) for each in resources]

@@ -26,6 +26,7 @@ from kconf.store.zookeeper.commit_builder import build_commit
 from kconf.store.zookeeper.fairness import CommitFairness
 from kconf.store.zookeeper.journal import ZookeeperJournal, journal_path, read_entry, write_entry
 from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree, read_tree
+from kconf.store.zookeeper.notification_follower import NotificationFollower
 from kconf.store.zookeeper.passwords import BrokerPasswords
 from kconf.store.zookeeper.session import OUTCOME_UNKNOWN, TIMEOUT, Session
 from kconf.store.zookeeper.znode_cache import ZnodeCache
@@ -61,9 +62,11 @@ class CommitLog:
         self.journal = ZookeeperJournal(session)
         self.passwords = BrokerPasswords(store_key, secrets)
         self.fairness = CommitFairness(session)
+        self.notifications = NotificationFollower(session, self.changed)
         self.remote: list[Revision] = []
         self.redacted: dict[int, Revision] = {}  # recent remote revisions with sensitive values, as in the journal
-        self.problems: Sequence[ZnodeProblem] = ()
+        self.problems: Sequence[ZnodeProblem] = ()  # of the znodes as they were last read
+        self.has_brokers: Callable[[], bool] = lambda: False
         self.is_behind = False
         self.on_change: Callable[[], None] = lambda: None
         self._own_path = ""  # the znode of the journal that this server is creating
@@ -80,11 +83,26 @@ class CommitLog:
         with BulkReader(url.hosts, url.chroot) as bulk:
             tree = read_tree(bulk)
         loaded = loader.load(tree, self.journal.last)
-        for each in loaded.problems:
-            if each not in self.problems:
-                log.warning("left out what might keep a broker from starting: %s", each)
+        self._warn(loaded.problems)
         self.problems = loaded.problems
         return loaded, tree
+
+    def report(self, path: str, problems: Sequence[ZnodeProblem]) -> None:
+        """The problems of a znode as it is now, logged once."""
+        self._warn(problems)
+        self.problems = [*(each for each in self.problems if each.path != path), *problems]
+
+    def _warn(self, problems: Sequence[ZnodeProblem]) -> None:
+        for each in problems:
+            if each.for_brokers and self.has_brokers() and each not in self.problems:
+                log.warning("%s: kconf reads it, but a Kafka broker does not start with it", each)
+            elif not each.for_brokers and each not in self.problems:
+                log.warning("cannot read %s; what was in force before stays, but a Kafka broker may not start", each)
+
+    def _written(self, writes: ZnodeWrites) -> None:
+        """kconf has written these znodes, so they have no problems any more."""
+        if self.problems:
+            self.problems = [each for each in self.problems if each.path not in writes.versions]
 
     def load(self, *, has_brokers: bool) -> LoadedState:
         """Fill the cache from the znodes, and read what was committed meanwhile."""
@@ -102,10 +120,19 @@ class CommitLog:
         """
         first = self.revision + 1
         commit_id = token_hex(8)
-        entry = write_entry(commit_id, records)
+        entry = write_entry(commit_id, records, writes.notified)
         if len(entry) + writes.size > _MAX_BYTES:
             raise CommitTooLarge
         self._own_path = journal_path(first)
+        self.notifications.begin_commit()
+        try:
+            return self._append(first, commit_id, entry, len(records), writes)
+        finally:
+            self.notifications.end_commit(writes.notifications)
+
+    def _append(
+        self, first: int, commit_id: str, entry: bytes, count: int, writes: ZnodeWrites
+    ) -> set[Resource] | None:
         try:
             ops = [ZnodeOp("create", self._own_path, entry), self.fairness.op(), *writes.ops]
             results = self.session.multi(ops)
@@ -120,7 +147,8 @@ class CommitLog:
                 return self._rejected(index, writes, result)
         self.fairness.race_won()
         self.cache.apply(writes)
-        self.journal.add(first, first + len(records) - 1)
+        self._written(writes)
+        self.journal.add(first, first + count - 1)
         created = zip(writes.ops, results[2:], strict=False)
         writes.notifications = [str(name) for op, name in created if op.kind == "create_sequential"]
         self.watch()
@@ -162,8 +190,9 @@ class CommitLog:
         self.session.check_connected()
         first = self.revision + 1
         response = self._request(first)
-        while (data := _data(response)) is not None:
-            entry = read_entry(first, data)
+        while (found := _found(response)) is not None:
+            entry = read_entry(first, found[0])
+            self.notifications.remote_commit(found[1].czxid, entry.notified)
             response = self.session.client.get_async(journal_path(first + len(entry.revisions)))
             changed |= self._apply_remote(entry.revisions)
             self.journal.add(first, self.revision)
@@ -179,7 +208,10 @@ class CommitLog:
             snapshot = snapshot.apply(revision.changes, revision.number)
             restored.append(revision)
         changes = [change for each in restored for change in each.changes]
-        self.cache.apply(build_commit(self.cache, snapshot, changes))
+        writes = build_commit(self.cache, snapshot, changes)
+        self.cache.apply(writes)
+        if all(each.origin == "kconf" for each in restored):
+            self._written(writes)
         self.remote += restored
         return {change.resource for change in changes}
 
@@ -233,9 +265,10 @@ class CommitLog:
         self.on_change()
 
 
-def _data(response: Any) -> bytes | None:
+def _found(response: Any) -> tuple[bytes, Any] | None:
+    """The data and the stat of a znode; None if it does not exist."""
     try:
-        data: bytes = response.get(timeout=TIMEOUT)[0]
+        data, stat = response.get(timeout=TIMEOUT)
     except NoNodeError:
         return None
-    return data
+    return data, stat

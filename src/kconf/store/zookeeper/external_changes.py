@@ -1,18 +1,19 @@
 """Changes that others make to Kafka's part of the tree: brokers, Kafka's tools, people with a ZooKeeper shell.
 
-With Kafka brokers, the notification directories are watched, as brokers do, and only new notifications are read. The
-first server to notice an external change appends it to the journal with the origin "outside"; the others read it from
-there. Changes without a notification are found by the next full comparison, or when kconf itself writes that znode.
+They are announced by notifications, which are always followed (notification_follower.py); with Kafka brokers, topics
+are watched too, since a controller creates and grows them without a notification. The first server to notice an
+external change appends it to the journal with the origin "outside"; the others read it from there. Changes without a
+notification are found by the next full comparison, or when kconf itself writes that znode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from logging import getLogger
 from time import time
 from typing import Any, Final
 
-from kconf.model.journal import Change, RequestContext, redact_change
+from kconf.model.journal import Change, ChangeKind, RequestContext, redact_change
 from kconf.model.resource import Resource
 from kconf.model.snapshot import replay
 from kconf.store.record_codec import revision_record
@@ -22,22 +23,17 @@ from kconf.store.zookeeper.commit_log import CommitLog, UnexpectedZnodeVersion
 from kconf.store.zookeeper.loader import LoadedState, TreeLoader, ZnodeTree
 from kconf.store.zookeeper.marks import RevisionMark, mark_path, marked_path
 from kconf.store.zookeeper.membership import Membership
-from kconf.store.zookeeper.notifications import (
-    DIRECTORIES,
-    MalformedNotification,
-    read_acl_notification,
-    read_config_notification,
-    sequence_number,
-)
 from kconf.store.zookeeper.snapshot_diff import diff_overrides, diff_resource, diff_topic
 from kconf.store.zookeeper.znode_codec import read_topic
 
 log = getLogger(__name__)
 
 ORIGIN: Final = "outside"
-_WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES)
 _BATCH: Final = 200  # znodes compared together, and journaled as one revision
 _UNKNOWN_CALLER: Final = RequestContext("")
+
+Retained = Mapping[str, Mapping[str, str]]
+"""The values of each znode that stay in force, since those in their place cannot be read."""
 
 
 class ExternalChanges:
@@ -47,8 +43,8 @@ class ExternalChanges:
         self._commit_log = commit_log
         self._membership = membership
         self._session = commit_log.session
-        self._fired: set[str] = set()  # paths whose watch has fired
-        self._last_read: dict[str, int] = {}  # the last notification read in each directory
+        self._notifications = commit_log.notifications
+        self._fired: set[str] = set()  # paths of topics, and of their directory, whose watch has fired
         self._watched_topics: set[str] = set()  # paths of topics, to which others may add partitions
 
     @property
@@ -58,34 +54,39 @@ class ExternalChanges:
     @property
     def is_pending(self) -> bool:
         """Whether a watch has fired since the last `poll`."""
-        return bool(self._fired) or self._membership.is_stale
+        return bool(self._fired) or self._notifications.is_pending or self._membership.is_stale
 
     def start(self) -> None:
         """Set the watches. Called before the tree is read, so that no later change is missed."""
         self._fired, self._watched_topics = set(), set()
         self._membership.refresh()
-        for directory in DIRECTORIES if self.has_brokers else ():
-            self._last_read[directory] = max(map(sequence_number, self._children(directory)), default=-1)
+        self._notifications.start()
         if self.has_brokers:
             self._watch_topics(self._children(paths.TOPIC_NODES))
 
     def poll(self) -> None:
-        """Journal the changes that the watches have announced."""
-        fired, self._fired = self._fired, set()
+        """Read the journal, and append to it the changes that the watches have announced."""
         if self._membership.is_stale:
             had_brokers = self.has_brokers
             self._membership.refresh()
             self._commit_log.cache.has_brokers = self.has_brokers
-            fired |= set(_WATCHED) if self.has_brokers and not had_brokers else set()
-        changed: dict[str, None] = {}
-        for directory in DIRECTORIES:
-            if directory in fired:
-                changed |= dict.fromkeys(self._read_notifications(directory))
-        if paths.TOPIC_NODES in fired:
-            changed |= dict.fromkeys(self._created_or_deleted_topics())
-        grown = [path for path in fired if path.startswith(f"{paths.TOPIC_NODES}/")]
-        self._watch_topics(path.rpartition("/")[2] for path in grown)
-        self.reconcile([*changed, *grown])
+            if self.has_brokers and not had_brokers:
+                self._fired.add(paths.TOPIC_NODES)
+        fired, self._fired = self._fired, set()
+        requested = self._notifications.request_positions()
+        try:
+            self._commit_log.catch_up()
+            new = self._notifications.read(requested)
+            changed = dict.fromkeys(new.changed)
+            if paths.TOPIC_NODES in fired:
+                changed |= dict.fromkeys(self._created_or_deleted_topics())
+            grown = [path for path in fired if path.startswith(f"{paths.TOPIC_NODES}/")]
+            self._watch_topics(path.rpartition("/")[2] for path in grown)
+            self.reconcile([*changed, *grown])
+        except BaseException:
+            self._fired |= fired  # nothing is passed: the next poll reads it again
+            raise
+        self._notifications.passed_all(new)
 
     def _children(self, directory: str) -> list[str]:
         def on_event(_event: Any) -> None:
@@ -106,22 +107,6 @@ class ExternalChanges:
         for path in {f"{paths.TOPIC_NODES}/{name}" for name in names} - self._watched_topics:
             self._watched_topics.add(path)
             self._session.client.exists_async(path, on_event)
-
-    def _read_notifications(self, directory: str) -> Iterator[str]:
-        """The znodes named by new notifications, in order; malformed ones are logged and ignored."""
-        last = self._last_read.get(directory, -1)
-        numbered = ((sequence_number(name), name) for name in self._children(directory))
-        new = sorted((number, name) for number, name in numbered if number > last)
-        if new:
-            self._last_read[directory] = new[-1][0]
-        for path, data, _ in self._session.get_many(f"{directory}/{name}" for _, name in new):
-            try:
-                if directory != paths.CONFIG_CHANGES:
-                    yield read_acl_notification(directory, data)
-                elif (found := read_config_notification(data)) is not None and not found[1]:
-                    yield found[0]
-            except MalformedNotification as error:
-                log.warning("ignored a notification: %s: %s", path, error)
 
     def _created_or_deleted_topics(self) -> Iterator[str]:
         existing = set(self._children(paths.TOPIC_NODES))
@@ -145,10 +130,11 @@ class ExternalChanges:
         journal = self._commit_log.journal
         revisions = journal.changes_for(changed, journal.oldest - 1, journal.last)
         before = replay((each.number, each.changes) for each in revisions)
-        changes = [change for each in sorted(changed) for change in diff_resource(each, before, loaded.snapshot)]
+        found = [change for each in sorted(changed) for change in diff_resource(each, before, loaded.snapshot)]
+        changes, retained = self._retain_journaled(found, loaded)
         for start in range(0, len(changes), _BATCH):
             some = changes[start : start + _BATCH]
-            while some and (conflicting := self._append(some, loaded.unjournaled)) is not None:
+            while some and (conflicting := self._append(some, loaded.unjournaled, retained)) is not None:
                 some = [change for change in some if change.resource not in conflicting]  # journaled by others
 
     def reconcile(self, changed: Iterable[str]) -> set[Resource]:
@@ -161,20 +147,28 @@ class ExternalChanges:
             remote: set[Resource] | None = self._commit_log.catch_up()
             while remote is not None:
                 moved |= remote
-                changes = self._compare(some)
+                changes, retained = self._compare(some)
                 remote = self._commit_log.catch_up()
                 if not remote & compared:  # else the znodes may be newer than the cache they were compared with
                     moved |= remote
-                    remote = self._append(changes, some) if changes else None
+                    if changes:
+                        remote = self._append(changes, some, retained)
+                    else:
+                        self._mark_retained(retained)
+                        remote = None
             moved |= {change.resource for change in changes}
         return moved
 
-    def _compare(self, changed: Sequence[str]) -> list[Change]:
-        """The differences between znodes and cache; updates the versions in the cache."""
+    def _compare(self, changed: Sequence[str]) -> tuple[list[Change], Retained]:
+        """The differences between znodes and cache; updates the versions in the cache.
+
+        What cannot be read is no difference: what is in force stays, and is stored in the mark of the znode.
+        """
         cache, loader = self._commit_log.cache, TreeLoader(self._commit_log.passwords)
         found = {path: (data, stat) for path, data, stat in self._session.get_many(changed)}
         deleting = set(self._session.children(paths.DELETE_TOPICS))
         changes: list[Change] = []
+        retained: dict[str, Mapping[str, str]] = {}
         for path in changed:
             data, stat = found.get(path, (b"", None))
             name = paths.topic_of(path)
@@ -185,30 +179,62 @@ class ExternalChanges:
             else:
                 cache.versions[path] = stat.version
             if name is not None:
-                topic = read_topic(path, name, data)[0] if stat is not None else None
-                changes += diff_topic(Resource.topic(name), cache.snapshot.topics.get(name), topic)
+                known = cache.snapshot.topics.get(name)
+                topic, _, problems = (None, None, ()) if stat is None else read_topic(path, name, data)
+                self._commit_log.report(path, problems)
+                changes += diff_topic(Resource.topic(name), known, known if stat and topic is None else topic)
                 continue
             try:
                 document = loader.read_document(path, data)
             except ValueError:
                 log.warning("ignored %s: it is not a config znode, or its name cannot be decoded", path)
                 continue
-            for each in document.problems if stat is not None else ():
-                log.warning("left out what might keep a broker from starting: %s", each)
+            self._commit_log.report(path, document.problems if stat is not None else ())
+            if document.problems and stat is not None:
+                document, retained[path] = document.retaining(cache.snapshot.overrides)
             for resource, values in document.overrides.items():
                 changes += diff_overrides(resource, cache.snapshot.overrides(resource), values)
-        return changes
+        return changes, retained
 
-    def _append(self, changes: Sequence[Change], changed: Collection[str]) -> set[Resource] | None:
+    def _retain_journaled(self, changes: Sequence[Change], loaded: LoadedState) -> tuple[list[Change], Retained]:
+        """Without the removals of what cannot be read: the journal has the value, unless it is sensitive."""
+        unreadable = {(each.path, each.key) for each in loaded.problems}
+        removed, left = list[Change](), list[Change]()
+        retained: dict[str, dict[str, str]] = {}
+        for change in changes:
+            path = paths.config_path(change.resource)
+            is_retained = change.kind is ChangeKind.CONFIG and not change.sensitive and change.after is None
+            if is_retained and change.before is not None and unreadable & {(path, change.key), (path, "")}:
+                removed.append(change._replace(before=None, after=change.before, op="set"))
+                retained.setdefault(path, {})[change.key] = change.before
+            else:
+                left.append(change)
+        if removed:
+            cache = self._commit_log.cache
+            cache.snapshot = cache.snapshot.apply(removed, cache.snapshot.revision)
+            self._mark_retained(retained)
+        return left, retained
+
+    def _mark_retained(self, retained: Retained) -> None:
+        """Store what stays in force without a change of the journal, for servers that start later."""
+        cache = self._commit_log.cache
+        builder = CommitBuilder(cache, cache.snapshot, {})
+        for path, _, stat in self._session.get_many(path for path, values in retained.items() if values):
+            mark = builder.external_mark(path, stat.mzxid, retained[path]).write()
+            if self._session.get_or_create(mark_path(path), mark) != mark:
+                self._session.set(mark_path(path), mark)
+            cache.marks.add(path)
+
+    def _append(self, changes: Sequence[Change], changed: Collection[str], retained: Retained) -> set[Resource] | None:
         """Append to the journal. Returns None on success; else compare again: others have changed these resources."""
         commit_log = self._commit_log
         snapshot = commit_log.cache.snapshot.apply(changes, commit_log.revision + 1)
         builder = CommitBuilder(commit_log.cache, snapshot, {})  # marks only: the znodes are already written
         stats = {path: stat for path, _, stat in self._session.get_many(changed)}
         for path in changed:
-            resources = _resources(path)
-            if any(change.resource in resources for change in changes) and paths.topic_of(path) is None:
-                builder.mark_external(path, stats[path].mzxid if path in stats else 0)
+            resources, values = _resources(path), retained.get(path, {})
+            if (values or any(change.resource in resources for change in changes)) and paths.topic_of(path) is None:
+                builder.mark_external(path, stats[path].mzxid if path in stats else 0, values)
         redacted = [redact_change(change, commit_log.store_key) for change in changes]
         record = revision_record(int(time() * 1000), _UNKNOWN_CALLER, ORIGIN, redacted)
         try:
@@ -233,8 +259,12 @@ class ExternalChanges:
         """Delete marks older than the journal. A server that expects one finds that it is gone, and refreshes."""
         marks = self._session.get_many(map(mark_path, self._marked()))
         found = [(path, RevisionMark.read(data)) for path, data, _ in marks]
-        self._session.delete(path for path, mark in found if mark is None or max(mark.revisions, default=0) < oldest)
+        self._session.delete(path for path, mark in found if mark is None or _is_purgeable(mark, oldest))
         self.refresh_marks()
+
+
+def _is_purgeable(mark: RevisionMark, oldest: int) -> bool:
+    return not mark.retained and max(mark.revisions, default=0) < oldest
 
 
 def _resources(path: str) -> tuple[Resource, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kconf.errors import JournalTrimmed
@@ -25,24 +25,30 @@ _MAX_DELETED: Final = 2000  # znodes per call
 
 
 class JournalEntry(NamedTuple):
-    """One znode of the journal: the revisions of a commit, and its unique id."""
+    """One znode of the journal: the revisions of a commit, and its unique id.
+
+    `notified` is how many notifications the commit created in each directory; None: it does not say.
+    """
 
     commit_id: str
     revisions: Sequence[Revision]
+    notified: Mapping[str, int] | None = None
 
 
 def journal_path(first: int) -> str:
     return f"{JOURNAL}/c_{first:012d}"
 
 
-def write_entry(commit_id: str, records: Sequence[object]) -> bytes:
-    return to_json({"commit": commit_id, "revisions": records}).encode()
+def write_entry(commit_id: str, records: Sequence[object], notified: Mapping[str, int]) -> bytes:
+    return to_json({"commit": commit_id, "revisions": records, "notified": notified}).encode()
 
 
 def read_entry(first: int, data: bytes) -> JournalEntry:
     facts = json.loads(data)
     return JournalEntry(
-        facts["commit"], [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])]
+        facts["commit"],
+        [read_revision(first + index, each) for index, each in enumerate(facts["revisions"])],
+        facts.get("notified"),
     )
 
 

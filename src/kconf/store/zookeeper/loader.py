@@ -14,7 +14,14 @@ from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.bulk_reader import BulkReader, Znode
 from kconf.store.zookeeper.marks import RevisionMark, marked_path
 from kconf.store.zookeeper.passwords import BrokerPasswords
-from kconf.store.zookeeper.znode_codec import ZnodeDocument, ZnodeProblem, read_acls, read_config, read_topic
+from kconf.store.zookeeper.znode_codec import (
+    ZnodeDocument,
+    ZnodeProblem,
+    read_acls,
+    read_config,
+    read_topic,
+    resource_of_key,
+)
 from kconf.util.gc_tuning import gc_paused
 
 log = getLogger(__name__)
@@ -83,8 +90,8 @@ class TreeLoader:
         ]
         return ZnodeDocument({resources[0]: values}, document.stamps, problems)
 
-    def load(self, tree: ZnodeTree, revision: int) -> LoadedState:
-        """The state of a tree, at `revision`."""
+    def load(self, tree: ZnodeTree, revision: int, in_force: Snapshot = Snapshot.EMPTY) -> LoadedState:
+        """The state of a tree, at `revision`. What cannot be read has the value of its mark, or that was in force."""
         topics: dict[str, Topic] = {}
         configs: dict[Resource, Overrides] = {}
         changed: dict[Resource, int] = {}
@@ -101,11 +108,14 @@ class TreeLoader:
                     if name is not None:
                         resources = (Resource.topic(name),)
                         topic, stamp, found = read_topic(path, name, znode.data)
+                        topic = topic or in_force.topics.get(name)
                         stamps = () if stamp is None else (stamp,)
                         if topic is not None and name not in tree.deleting:
                             topics[name] = topic
                     else:
                         document = self.read_document(path, znode.data)
+                        if document.problems:
+                            document = self._retaining(document, path, tree.marks.get(path), in_force)
                         resources, stamps, found = tuple(document.overrides), document.stamps, document.problems
                         deleting = tree.deleting if path.startswith(paths.TOPICS) else frozenset[str]()
                         self._add_configs(document, configs, deleting)
@@ -121,6 +131,17 @@ class TreeLoader:
                 _set_changed(changed, resources, stamps)
         snapshot = Snapshot.of(revision, Map(topics), Map(configs), Map(changed))
         return LoadedState(snapshot, _versions(tree), problems, unjournaled)
+
+    def _retaining(
+        self, document: ZnodeDocument, path: str, mark: RevisionMark | None, in_force: Snapshot
+    ) -> ZnodeDocument:
+        resources = tuple(document.overrides)
+        marked: dict[Resource, dict[str, str]] = {each: {} for each in resources}
+        for key, text in (mark.retained if mark else {}).items():
+            marked[resource_of_key(resources, key)][key] = text
+        if path.startswith(f"{paths.BROKERS}/"):
+            marked[resources[0]], _ = self._passwords.decode(resources[0], marked[resources[0]])
+        return document.retaining(lambda each: {**marked[each], **in_force.overrides(each)})[0]
 
     def _add_configs(
         self, document: ZnodeDocument, configs: dict[Resource, Overrides], deleting: frozenset[str]

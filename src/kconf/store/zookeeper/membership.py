@@ -17,10 +17,12 @@ from kazoo.exceptions import NodeExistsError
 from kconf.errors import ConfigurationError
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.store.zookeeper import paths
+from kconf.store.zookeeper.notifications import DIRECTORIES
 from kconf.store.zookeeper.session import TIMEOUT, Session
 
 log = getLogger(__name__)
 
+_ALL: Final = 1 << 62
 _MAX_WAIT: Final = 2 * TIMEOUT  # the znode of a killed server exists until its session times out
 
 
@@ -33,11 +35,12 @@ class Membership:
         self._session = session
         self._on_change = on_change
         self._own: ClusterMember | None = None
+        self._published: Mapping[str, int] = {}
 
-    def join(self, member: ClusterMember) -> None:
-        """Raises ConfigurationError if another server has the same id."""
-        self._own = member
-        path, data = f"{paths.SERVERS}/{member.id}", _write_server(member)
+    def join(self, member: ClusterMember, passed: Mapping[str, int]) -> None:
+        """`passed`: as in `publish`. Raises ConfigurationError if another server has the same id."""
+        self._own, self._published = member, passed
+        path, data = f"{paths.SERVERS}/{member.id}", _write_server(member, passed)
         for _ in range(2):
             try:
                 self._session.create(path, data, ephemeral=True)
@@ -56,13 +59,25 @@ class Membership:
         if self._session.get(path, lambda _event: deleted.set()) is not None:
             deleted.wait(_MAX_WAIT)
 
-    def rejoin(self) -> None:
+    def rejoin(self, passed: Mapping[str, int]) -> None:
         """Register again in a new session; the znode of the old one is deleted with it."""
         if self._own is not None:
             try:
-                self.join(self._own)
+                self.join(self._own, passed)
             except ConfigurationError as error:
                 log.error("%s", error)
+
+    def publish(self, passed: Mapping[str, int]) -> None:
+        """Show the other servers, if they do not know yet, before which numbers this one has passed notifications."""
+        if self._own is not None and passed != self._published:
+            self._session.set(f"{paths.SERVERS}/{self._own.id}", _write_server(self._own, passed))
+            self._published = passed
+
+    def passed_by_all(self) -> Mapping[str, int]:
+        """In each directory the number before which every live server has passed all notifications."""
+        live = [f"{paths.SERVERS}/{name}" for name in self._session.children(paths.SERVERS)]
+        found = [_read_passed(data) for _, data, _ in self._session.get_many(live)]
+        return {directory: min((each.get(directory, 0) for each in found), default=_ALL) for directory in DIRECTORIES}
 
     def refresh(self) -> None:
         """Read the members, and watch for the next change."""
@@ -87,14 +102,22 @@ class Membership:
         self._on_change()
 
 
-def _write_server(member: ClusterMember) -> bytes:
-    facts = {"version": 1, "endpoints": member.endpoints, "rack": member.rack}
+def _write_server(member: ClusterMember, passed: Mapping[str, int]) -> bytes:
+    facts = {"version": 1, "endpoints": member.endpoints, "rack": member.rack, "passed": passed}
     return json.dumps(facts, separators=(",", ":")).encode()
 
 
 def _read_server(number: int, facts: Any) -> ClusterMember:
     endpoints = {name: (str(host), int(port)) for name, (host, port) in facts["endpoints"].items()}
     return ClusterMember(number, endpoints, facts["rack"])
+
+
+def _read_passed(data: bytes) -> Mapping[str, int]:
+    """A server that does not say what it has passed has passed nothing."""
+    try:
+        return {str(directory): int(number) for directory, number in json.loads(data)["passed"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _read_broker(number: int, facts: Any) -> ClusterMember:

@@ -1,14 +1,15 @@
-"""Purges old notifications, as brokers do: after 15 minutes with Kafka brokers, after one minute without.
+"""Purges old notifications, as brokers do (KIP-21: after 15 minutes), once every live server has passed them.
 
-A server deletes its own notifications by name, many in one multi. Those of servers that are gone are found by listing,
-only if a directory has more than this server has created. Their numbers are in the order of their age, so of many young
-ones only the first is read: the store cannot commit or poll meanwhile.
+Servers show in their znodes how far they are (membership.py). A server deletes its own notifications by name, many in
+one multi. Those of servers that are gone are found by listing, only if a directory has more than this server has
+created. Their numbers are in the order of their age, so of many young ones only the first is read: the store cannot
+commit or poll meanwhile.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from time import monotonic
 from typing import Final
@@ -18,7 +19,8 @@ from kconf.store.zookeeper.notifications import DIRECTORIES, sequence_number
 from kconf.store.zookeeper.session import Session
 from kconf.store.zookeeper.znode_ops import ZnodeOp
 
-RETENTION_WITHOUT_BROKERS, RETENTION_WITH_BROKERS = 60.0, 900.0  # seconds
+KAFKAS_RETENTION: Final = 900.0  # seconds
+MAX_OWN: Final = 10_000  # without brokers, nobody needs what all servers have passed
 _BATCH: Final = 200
 _MAX_PER_CALL: Final = 1000
 
@@ -34,18 +36,26 @@ class NotificationPurger:
         now = monotonic()
         self._created.extend((now, path) for path in created)
 
-    def purge(self, seconds: float) -> bool:
-        """Delete what is older than that, up to a limit per call; returns whether there may be more."""
+    def purge(self, seconds: float, passed: Mapping[str, int], *, bounded: bool = False) -> bool:
+        """Delete what is older than that, up to a limit per call; returns whether there may be more.
+
+        `passed` is the number in each directory before which all servers have passed everything. If `bounded`, only the
+        newest `MAX_OWN` of this server's own stay, whatever their age.
+        """
         oldest = monotonic() - seconds
         old: list[str] = []
-        while self._created and self._created[0][0] <= oldest and len(old) < _MAX_PER_CALL:
-            old.append(self._created.popleft()[1])
+        while self._created and len(old) < _MAX_PER_CALL:
+            time, path = self._created[0]
+            if not _is_passed(path, passed) or (time > oldest and not (bounded and len(self._created) > MAX_OWN)):
+                break
+            self._created.popleft()
+            old.append(path)
         self._delete(old)
-        orphaned = self._orphaned(seconds) if len(old) < _MAX_PER_CALL else []
+        orphaned = self._orphaned(seconds, passed) if len(old) < _MAX_PER_CALL else []
         self._delete(orphaned)
         return max(len(old), len(orphaned)) >= _MAX_PER_CALL
 
-    def _orphaned(self, seconds: float) -> list[str]:
+    def _orphaned(self, seconds: float, passed: Mapping[str, int]) -> list[str]:
         """Old notifications of other servers. Both times are by ZooKeeper's clock."""
         found: list[str] = []
         for directory in DIRECTORIES:
@@ -56,8 +66,8 @@ class NotificationPurger:
             oldest = self._now() - 1000 * seconds
             for start, end in pairwise([0, *range(1, len(sorted_paths), _BATCH), len(sorted_paths)]):
                 created = [(path, stat.ctime) for path, _, stat in self._session.get_many(sorted_paths[start:end])]
-                found += [path for path, time in created if time <= oldest]
-                young = (path for path, time in created if time > oldest)
+                found += [path for path, time in created if time <= oldest and _is_passed(path, passed)]
+                young = (path for path, time in created if time > oldest or not _is_passed(path, passed))
                 if len(found) >= _MAX_PER_CALL or any(sequence_number(path) >= 0 for path in young):
                     break  # a name without a number says nothing about the age of those after it
         return found[:_MAX_PER_CALL]
@@ -76,3 +86,9 @@ class NotificationPurger:
             results = self._session.multi(ZnodeOp("delete", path) for path in some)
             if any(isinstance(each, Exception) for each in results):
                 self._session.delete(some)  # one by one: a broker has deleted some of them
+
+
+def _is_passed(path: str, passed: Mapping[str, int]) -> bool:
+    """A name without a number is never read."""
+    directory, _, name = path.rpartition("/")
+    return sequence_number(name) < passed.get(directory, 0)

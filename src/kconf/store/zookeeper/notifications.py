@@ -12,6 +12,12 @@ from kconf.store.zookeeper import paths
 DIRECTORIES: Final = (paths.CONFIG_CHANGES, paths.LITERAL_ACL_CHANGES, paths.PREFIXED_ACL_CHANGES)
 _CONFIG_CHANGE: Final = "config_change_"
 _ACL_CHANGE: Final = "acl_changes_"
+_ROOTS_OF_VERSION_1: Final = {
+    "topic": paths.TOPICS,  # as KIP-21 writes it; Kafka's tools write the plural
+    "topics": paths.TOPICS,
+    "client": paths.CLIENTS,
+    "clients": paths.CLIENTS,
+}
 
 
 class Notification(NamedTuple):
@@ -41,6 +47,11 @@ def notification_for(path: str) -> Notification | None:
     return None
 
 
+def next_name(directory: str, number: int) -> str:
+    """The name that Kafka and kconf give the notification with this number."""
+    return f"{_CONFIG_CHANGE if directory == paths.CONFIG_CHANGES else _ACL_CHANGE}{number:010d}"
+
+
 class MalformedNotification(ValueError):
     """A notification that names no znode."""
 
@@ -54,7 +65,8 @@ def sequence_number(name: str) -> int:
 def read_config_notification(data: bytes) -> tuple[str, bool] | None:
     """The znode that a config notification names, and whether kconf wrote it; None: to be ignored silently.
 
-    Reads both versions of KIP-21. Raises MalformedNotification where Kafka logs an error.
+    Reads both versions, and the singular types of KIP-21's text, for which Kafka logs an error as for anything that
+    raises MalformedNotification here.
     """
     try:
         facts = json.loads(data.decode("utf-8-sig"))
@@ -73,9 +85,10 @@ def read_config_notification(data: bytes) -> tuple[str, bool] | None:
 def _named_path(facts: dict[str, object], version: int) -> str:
     if version == 1:
         kind, name = facts.get("entity_type"), facts.get("entity_name")
-        if kind not in ("topics", "clients") or not isinstance(name, str) or not name:
+        root = _ROOTS_OF_VERSION_1.get(kind) if isinstance(kind, str) else None
+        if root is None or not isinstance(name, str) or not name:
             raise MalformedNotification("it names neither a topic nor a client")
-        return f"/config/{kind}/{name}"
+        return f"{root}/{name}"
     named = facts.get("entity_path")
     path = f"/config/{named}" if isinstance(named, str) else ""
     if not _is_config_path(path):

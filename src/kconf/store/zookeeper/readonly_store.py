@@ -42,6 +42,8 @@ _WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES, paths.DELETE_TOPICS, paths.J
 class ReadonlyZookeeperStore:
     """A store to which nothing can be committed."""
 
+    keeps_fractions = False  # brokers up to 3.9 fail to read them
+
     def __init__(self, url: str, session: Session, secrets: Secrets, facts: dict[str, bytes]) -> None:
         self.url = url
         self.cluster_id = read_cluster_id(facts[paths.CLUSTER_ID])
@@ -56,6 +58,8 @@ class ReadonlyZookeeperStore:
         self._membership = Membership(session, lambda: self._callback())
         self._stale = set(_WATCHED)  # the directories that may have changed since they were read
         session.on_connected = self._connected
+        self.polled_generation = session.generation
+        self._snapshot = Snapshot.EMPTY
         self._snapshot = self._read(0)
 
     @classmethod
@@ -81,7 +85,11 @@ class ReadonlyZookeeperStore:
 
     @property
     def is_reachable(self) -> bool:
-        return self._session.is_connected
+        return self._session.is_held
+
+    @property
+    def generation(self) -> int:
+        return self._session.generation
 
     def join(self, member: ClusterMember) -> None:
         """Nothing is written: only this process has it."""
@@ -104,10 +112,10 @@ class ReadonlyZookeeperStore:
         for directory in stale:
             self._session.children(directory, partial(self._changed, directory))
         with BulkReader(self._session.url.hosts, self._session.url.chroot) as bulk:
-            loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision)
+            loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision, self._snapshot)
         for each in loaded.problems:
-            if each not in self.problems:
-                log.warning("left out: %s", each)
+            if not each.for_brokers and each not in self.problems:
+                log.warning("cannot read %s; what was in force before stays", each)
         self.problems = loaded.problems
         return loaded.snapshot
 
@@ -116,7 +124,7 @@ class ReadonlyZookeeperStore:
         self._callback()
 
     def _connected(self) -> None:
-        self._stale |= set(_WATCHED) if self._session.expired else set()
+        self._stale |= set(_WATCHED) if self._session.generation != self.polled_generation else set()
         self._callback()
 
     def load(self) -> Snapshot:
@@ -132,6 +140,7 @@ class ReadonlyZookeeperStore:
                 self._membership.refresh()
         if not self._stale or not self._session.is_connected:
             return ()
+        generation = self._session.generation
         self._session.expired = False
         stale = set(self._stale)
         try:
@@ -141,6 +150,7 @@ class ReadonlyZookeeperStore:
             log.warning("could not read the changes of others: %s", error)
             self._stale |= stale
             return ()
+        self.polled_generation = generation
         changes = diff_snapshots(self._snapshot, found)
         if not changes:
             return ()
@@ -171,7 +181,7 @@ class ReadonlyZookeeperStore:
     def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
         return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
 
-    def housekeep(self) -> bool:
+    def housekeep(self, *, notification_retention: float) -> bool:
         return False
 
     def acquire_archive_lock(self) -> bool:

@@ -29,6 +29,8 @@ from kazoo.retry import KazooRetry
 
 from kconf.errors import StoreUnavailable
 from kconf.security.value_cipher import Secrets
+from kconf.store.zookeeper.bulk_reader import negotiated_timeout
+from kconf.store.zookeeper.lease import SessionLease
 from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_ops import ANY_VERSION, ZnodeOp
 
@@ -62,6 +64,8 @@ class Session:
         self.url = url
         self.on_connected: Callable[[], None] = lambda: None
         self.expired = False  # ephemeral znodes are gone, and changes may have been missed; the store resets it
+        self.generation = 0  # counts the moments after which changes may have been missed
+        self._lease = SessionLease(self._ask, self._held_again)
         self._connected = Event()
         logging.getLogger("kazoo").setLevel(logging.ERROR)  # the store itself logs what is relevant
         self.client = KazooClient(
@@ -80,17 +84,37 @@ class Session:
             self.client.stop()
             self.client.close()
             raise StoreUnavailable(f"no ZooKeeper answers at {self.url.connect_string}") from None
-        with store_errors():
-            self.client.ensure_path(self.url.chroot or "/")
+        try:
+            timeout = min(TIMEOUT, negotiated_timeout(self.url.hosts, TIMEOUT))
+            with store_errors():
+                self.client.ensure_path(self.url.chroot or "/")
+        except BaseException:
+            self.close()
+            raise
         self.client.chroot = self.url.chroot
+        self._lease.start(timeout)
 
     def close(self) -> None:
+        self._lease.stop()
         self.client.stop()
         self.client.close()
 
     @property
     def is_connected(self) -> bool:
         return self._connected.is_set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is a connection, and ZooKeeper cannot have ended the session in the meantime."""
+        return self._connected.is_set() and self._lease.is_held
+
+    def _ask(self, answered: Callable[[], None]) -> None:
+        if self.is_connected:
+            self.client.exists_async("/").rawlink(lambda response: answered() if response.successful() else None)
+
+    def _held_again(self) -> None:
+        self.generation += 1
+        self.client.handler.spawn(self.on_connected)
 
     def wait_connected(self, seconds: float) -> bool:
         return self._connected.wait(seconds)
@@ -103,8 +127,10 @@ class Session:
     def _state_changed(self, state: str) -> None:
         if state == KazooState.CONNECTED:
             self._connected.set()
+            self.client.handler.spawn(self._lease.renew)
             self.client.handler.spawn(self.on_connected)
         else:
+            self.generation += 1
             self._connected.clear()
             if state == KazooState.LOST:
                 self.expired = True

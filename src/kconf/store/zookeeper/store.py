@@ -30,12 +30,8 @@ from kconf.store.zookeeper.external_changes import ORIGIN, ExternalChanges
 from kconf.store.zookeeper.journal import ZookeeperJournal
 from kconf.store.zookeeper.layout import StoreIdentity, open_layout
 from kconf.store.zookeeper.membership import Membership
-from kconf.store.zookeeper.notification_purger import (
-    RETENTION_WITH_BROKERS,
-    RETENTION_WITHOUT_BROKERS,
-    NotificationPurger,
-)
-from kconf.store.zookeeper.session import Session, store_errors
+from kconf.store.zookeeper.notification_purger import KAFKAS_RETENTION, NotificationPurger
+from kconf.store.zookeeper.session import TIMEOUT, Session, store_errors
 from kconf.store.zookeeper.snapshot_diff import diff_snapshots
 from kconf.store.zookeeper.url import ZookeeperUrl
 from kconf.store.zookeeper.znode_codec import ZnodeProblem
@@ -48,6 +44,8 @@ _PURGE_MARKS_INTERVAL: Final = 3600.0  # seconds
 class ZookeeperStore:
     """One server's view of a shared store."""
 
+    keeps_fractions = False  # brokers up to 3.9 fail to read them
+
     def __init__(self, url: str, session: Session, identity: StoreIdentity, secrets: Secrets) -> None:
         self.url = url
         self.cluster_id, self.epoch, store_key = identity
@@ -56,11 +54,13 @@ class ZookeeperStore:
         self._journal = self._commit_log.journal
         self._membership = Membership(session, self._commit_log.changed)
         self._external = ExternalChanges(self._commit_log, self._membership)
+        self._commit_log.has_brokers = lambda: self._external.has_brokers
         self._purger = NotificationPurger(session)
         self._committer = Committer(self._commit_log, self._external, self._purger)
         self._polled = 0  # the last revision that the caller has
+        self.polled_generation = session.generation
         self._next_mark_purge = 0.0
-        session.on_connected = self._commit_log.changed
+        session.on_connected = self._connected
         with store_errors():
             self._load_tree()
 
@@ -82,8 +82,9 @@ class ZookeeperStore:
 
     @property
     def problems(self) -> Sequence[ZnodeProblem]:
-        """The invalid parts of external znodes, which were left out."""
-        return self._commit_log.problems
+        """The invalid parts of external znodes; those that only brokers cannot read count if there are brokers."""
+        has_brokers = self._external.has_brokers
+        return [each for each in self._commit_log.problems if has_brokers or not each.for_brokers]
 
     @property
     def unreadable(self) -> Sequence[str]:
@@ -91,8 +92,17 @@ class ZookeeperStore:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether there is a connection; without one, the state that was last read stays available."""
-        return self._session.is_connected
+        """Whether the session is held; if not, the state that was last read stays available."""
+        return self._session.is_held
+
+    @property
+    def generation(self) -> int:
+        return self._session.generation
+
+    def _connected(self) -> None:
+        """Called from kazoo's threads. Watches may have been lost with the connection."""
+        self._commit_log.notifications.check()
+        self._commit_log.changed()
 
     def _load_tree(self) -> None:
         self._session.expired = False
@@ -104,7 +114,7 @@ class ZookeeperStore:
 
     def join(self, member: ClusterMember) -> None:
         with store_errors():
-            self._membership.join(member)
+            self._membership.join(member, self._commit_log.notifications.passed)
 
     @property
     def members(self) -> ClusterMembers:
@@ -124,25 +134,35 @@ class ZookeeperStore:
         self._polled = self._commit_log.revision
         return results
 
-    def housekeep(self) -> bool:
-        """Purge notifications that all brokers have read, and retry reads that have failed."""
+    def housekeep(self, *, notification_retention: float) -> bool:
+        """Purge old notifications, look for those that fired no watch, and retry reads that have failed.
+
+        Kafka's brokers rely on their own retention, so with brokers it is not shorter.
+        """
         if not self._session.is_connected:
             return False
-        if self._commit_log.is_behind:
-            self._commit_log.on_change()
+        self._commit_log.notifications.check()
+        self._commit_log.on_change()
         with store_errors():
+            self._membership.publish(self._commit_log.notifications.passed)
             has_brokers = self._external.has_brokers
-            return self._purger.purge(RETENTION_WITH_BROKERS if has_brokers else RETENTION_WITHOUT_BROKERS)
+            retention = max(notification_retention, KAFKAS_RETENTION) if has_brokers else notification_retention
+            return self._purger.purge(retention, self._membership.passed_by_all(), bounded=not has_brokers)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._commit_log.on_change = callback
 
     def poll_remote(self) -> Sequence[Revision]:
-        log_behind = self._commit_log.is_behind
-        if self._session.is_connected and (log_behind or self._session.expired or self._external.is_pending):
+        generation = self._session.generation
+        missed = generation != self.polled_generation
+        is_behind = missed or self._commit_log.is_behind or self._session.expired or self._external.is_pending
+        if self._session.is_connected and is_behind:
             try:
                 with store_errors():
+                    if missed:  # not from a member of the ensemble that is behind itself
+                        self._session.client.sync_async(paths.JOURNAL).get(timeout=TIMEOUT)
                     self._catch_up()
+                self.polled_generation = generation
             except StoreUnavailable as error:  # what was read so far is valid; a later call reads the rest
                 log.warning("could not read the changes of other servers: %s", error)
                 self._commit_log.is_behind = True
@@ -152,12 +172,21 @@ class ZookeeperStore:
 
     def _catch_up(self) -> None:
         if not self._session.expired:
-            self._commit_log.catch_up()
             if self._external.is_pending:
                 self._external.poll()
+            else:
+                self._commit_log.catch_up()
             return
         self._session.expired = False
-        self._membership.rejoin()
+        try:
+            self._compare_all()
+        except BaseException:
+            self._session.expired = True  # a later call compares again
+            raise
+
+    def _compare_all(self) -> None:
+        """After a lost session: register again, and find what was changed meanwhile."""
+        self._membership.rejoin(self._commit_log.notifications.passed)
         if self._journal.refresh_oldest() > self._commit_log.revision + 1:
             self._reload()
             return

@@ -1,4 +1,4 @@
-"""zookeeper://HOST:PORT[,HOST:PORT]/CHROOT"""
+"""zookeeper://HOST:PORT[,HOST:PORT]/CHROOT, and Kafka's form of the same, without the scheme."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ class ZookeeperUrl(NamedTuple):
     @property
     def connect_string(self) -> str:
         return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
+
+
+def store_url(text: str) -> str:
+    """The URL of a store, from a `--zookeeper` option: Kafka's HOST:PORT[,HOST:PORT][/CHROOT], or a URL itself."""
+    if "://" in text:
+        return text
+    url = SCHEME + text
+    ZookeeperUrl.parse(url)
+    return url
 
 
 def _address(text: str, url: str) -> tuple[str, int]:

@@ -3,13 +3,15 @@
 A document that kconf wrote has one more field, `kconf`, its stamp: the revision of the last change of each resource in
 it. Brokers ignore the field and drop it with their next write, which is how an external change is detected. A running
 broker skips what it cannot parse, but fails to start from the same znode: so only strings are written, and the values
-of an external document are checked against their keys. Invalid values are reported, left out and never written again.
+of an external document are checked against their keys. Numbers and booleans are read as their text, since KIP-21 writes
+quotas as numbers. Invalid values are reported and never written again; what was in force before stays (`retaining`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from kconf.configdef.key import ConfigDef
@@ -30,11 +32,15 @@ _QUOTAS: Final[ConfigDef] = {**USER_QUOTA, **CLIENT_QUOTA, **IP_QUOTA}
 
 
 class ZnodeProblem(NamedTuple):
-    """An invalid part of an external znode, which was left out. Contains no value."""
+    """An invalid part of an external znode, which was left out: a key, or without one all of it. Contains no value.
+
+    `for_brokers`: kconf can read it, and Kafka's brokers cannot.
+    """
 
     path: str
     key: str
     why: str
+    for_brokers: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}{f' {self.key}' if self.key else ''}: {self.why}"
@@ -46,6 +52,23 @@ class ZnodeDocument(NamedTuple):
     overrides: Mapping[Resource, Overrides]
     stamps: Sequence[int]
     problems: Sequence[ZnodeProblem]
+
+    def retaining(self, in_force: Callable[[Resource], Overrides]) -> tuple[ZnodeDocument, Mapping[str, str]]:
+        """The document with what was in force in the place of what cannot be read, and these values alone."""
+        resources = list(self.overrides)
+        overrides = {each: dict(values) for each, values in self.overrides.items()}
+        retained: dict[str, str] = {}
+        for problem in self.problems:
+            for resource in [resource_of_key(resources, problem.key)] if problem.key else resources:
+                for key, value in in_force(resource).items():
+                    if problem.key in ("", key) and key not in overrides[resource]:
+                        overrides[resource][key] = retained[key] = value
+        return self._replace(overrides=overrides), retained
+
+
+def resource_of_key(resources: Sequence[Resource], key: str) -> Resource:
+    """The resource of a key in a znode: that of a user has quotas and credentials."""
+    return resources[1] if len(resources) > 1 and key in SCRAM else resources[0]
 
 
 def _word(number: Operation | Permission) -> str:
@@ -96,26 +119,37 @@ def read_config(path: str, resources: Sequence[Resource], data: bytes) -> ZnodeD
     """The document of an entity. As in Kafka, a malformed one means no overrides."""
     facts = _object(data)
     config = (facts or {}).get("config", {})
-    if not isinstance(config, dict):
-        config = {}
     problems: list[ZnodeProblem] = []
     if data and facts is None:
         problems.append(ZnodeProblem(path, "", "it is not a JSON object"))
+    if not isinstance(config, dict):
+        problems.append(ZnodeProblem(path, "", "its config is not an object"))
+        config = {}
     found: dict[Resource, dict[str, str]] = {each: {} for each in resources}
     for key, value in config.items():
-        resource = resources[1] if len(resources) > 1 and key in SCRAM else resources[0]
-        problem = _value_problem(resource, key, value)
-        if problem is None:
-            found[resource][key] = value
+        resource = resource_of_key(resources, key)
+        text = _text(value)
+        problem = "its value is not a string or a number" if text is None else _value_problem(resource, key, text)
+        if text is None or problem is not None:
+            problems.append(ZnodeProblem(path, key, str(problem)))
         else:
-            problems.append(ZnodeProblem(path, key, problem))
+            found[resource][key] = text
+            if text is not value:
+                problems.append(ZnodeProblem(path, key, "its value is not a string", for_brokers=True))
     return ZnodeDocument(found, _stamps(facts, len(resources)), problems)
 
 
-def _value_problem(resource: Resource, key: str, value: object) -> str | None:
+def _text(value: object) -> str | None:
+    """A value as kconf and Kafka write it; None if it cannot be one. A whole number has no decimal point."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return (str(int(value)) if value.is_integer() else repr(value)) if isfinite(value) else None
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _value_problem(resource: Resource, key: str, value: str) -> str | None:
     """Why a value is invalid; None if it is valid."""
-    if not isinstance(value, str):
-        return "its value is not a string"
     if resource.type == ResourceType.SCRAM:
         try:
             from_text(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -30,6 +31,11 @@ class ZnodeWrites:
     marked: set[str] = field(default_factory=set)
     unmarked: set[str] = field(default_factory=set)
     notifications: Sequence[str] = ()  # the paths that ZooKeeper gave them, once committed
+
+    @property
+    def notified(self) -> Mapping[str, int]:
+        """How many notifications the commit creates in each directory."""
+        return Counter(op.path.rpartition("/")[0] for op in self.ops if op.kind == "create_sequential")
 
     @property
     def size(self) -> int:

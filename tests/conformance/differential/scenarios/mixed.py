@@ -61,6 +61,7 @@ def resources(draw: Draw) -> Iterator[Ask]:
     yield draw.incremental((TOPIC, name, [(SET, "follower.replication.throttled.replicas", _LONG)]))
     yield draw.replace((BROKER, "1", []), (BROKER, "", []), (CLIENT_METRICS, name, []), (GROUP, name, []))
     yield draw.incremental((BROKER_LOGGER, "1", [(SET, "root", "INFO")]))
+    yield draw.describe((TOPIC, name), (9, name))  # an unknown type fails its neighbors too
     yield draw.delete(name)
 
 

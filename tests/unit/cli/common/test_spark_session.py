@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kconf.cli.common import spark_session as spark
+from kconf.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -29,3 +31,22 @@ def test_what_is_large_elsewhere_or_for_many_machines_is_not(
     monkeypatch.setattr(spark, "_LITTLE", 100)
     assert not spark.is_little("local[*]", places)
     assert not spark.is_little("local[*]", [f"file://{each}" for each in places])
+
+
+def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None:
+    words = ["spark.executor.memory=2g", "spark.x=a=b", "spark.executor.memory=4g"]
+
+    assert spark.spark_settings(words) == {"spark.executor.memory": "4g", "spark.x": "a=b"}
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("spark.executor.memory", "--conf takes K=V with a K that begins with spark., not 'spark.executor.memory'"),
+        ("executor.memory=2g", "--conf takes K=V with a K that begins with spark., not 'executor.memory'"),
+        ("spark.master=local[1]", "--master names Spark's master"),
+    ],
+)
+def test_what_is_no_setting_of_spark_is_refused(word: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(sentence)):
+        spark.spark_settings([word])

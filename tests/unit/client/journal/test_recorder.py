@@ -88,11 +88,52 @@ def test_a_grown_topic_is_told_once_the_broker_shows_its_partitions(
 
 
 @pytest.mark.parametrize("late", [None, (OLD, 9)], ids=["nothing", "the one before it"])
-def test_what_a_broker_never_shows_is_told_as_it_was_wished(
+def test_what_a_broker_never_shows_is_told_as_the_response_to_its_creation_tells_it(
     broker: FakeBroker, tmp_path: Path, late: tuple[UUID, int] | None
 ) -> None:
     shown(broker, late)
 
-    assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
+    assert told("sync", broker, tmp_path, "create") == {"id": encode_id(NEW), "partitions": 2, "replication": 1}
     looks = [each for each in broker.requests if isinstance(each, MetadataRequest) and each.topics]
     assert len(looks) == MAX_READS
+
+
+def test_a_topic_of_an_old_broker_that_never_shows_it_has_the_counts_that_were_requested(
+    broker: FakeBroker, tmp_path: Path
+) -> None:
+    old = CreatableTopicResult(name="orders", topic_id=UUID(int=0).bytes, num_partitions=-1, replication_factor=-1)
+    broker.handlers["CreateTopics"] = lambda *_: CreateTopicsResponse(0, [old])
+    shown(broker, None)
+
+    assert told("sync", broker, tmp_path, "create") == {"partitions": 2, "replication": 1}
+
+
+def test_every_topic_of_many_has_its_id_while_the_broker_shows_only_the_first(
+    broker: FakeBroker, tmp_path: Path
+) -> None:
+    """520 topics are described by several requests; on a busy machine the metadata of later ones came too late."""
+    ids = {f"t{number}": uuid4() for number in range(520)}
+
+    def created(asked: Any, _version: int) -> CreateTopicsResponse:
+        made = [CreatableTopicResult(name=each.name, topic_id=ids[each.name].bytes) for each in asked.topics]
+        return CreateTopicsResponse(0, made)
+
+    def metadata(asked: Any, _version: int) -> MetadataResponse:
+        nodes = [MetadataBroker(broker.node_id, "127.0.0.1", broker.port)]
+        partition = MetadataPartition(0, 0, 1, 0, [1], [1], [])
+        topics = [
+            MetadataTopic(0, each.name, ids[each.name].bytes, False, [partition])
+            if int(each.name[1:]) < 250
+            else MetadataTopic(UNKNOWN_TOPIC, each.name)
+            for each in asked.topics or ()
+        ]
+        return MetadataResponse(0, nodes, "fake", broker.node_id, topics)
+
+    broker.handlers |= {"CreateTopics": created, "Metadata": metadata}
+    with driver("sync", broker.address, backoff=0.001, backoff_max=0.001, journal=ClientJournal(tmp_path)) as admin:
+        admin.create_topics([NewTopic(name, 1, 1) for name in ids]).raise_for_failures()
+
+    lines = read_journal(tmp_path, "fake").changes
+    assert {line["resource_name"]: json.loads(line["after"])["id"] for line in lines} == {
+        name: encode_id(each) for name, each in ids.items()
+    }

@@ -120,6 +120,17 @@ def test_quotas_are_compared_as_numbers() -> None:
     assert told(text, reading) == [("set", "request_percentage", "50.0", "51.0")]
 
 
+def test_a_fraction_that_kip_248_allows_is_no_difference() -> None:
+    reading = ClusterState(quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 100.5}})
+
+    assert told("quotas: [{user: alice, limits: {producer_byte_rate: 100.5}}]", reading) == []
+    large = ClusterState(quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 12345678.5}})
+    assert told("quotas: [{user: alice, limits: {producer_byte_rate: 1.23456785E7}}]", large) == []
+    assert told("quotas: [{user: alice, limits: {producer_byte_rate: 100}}]", reading) == [
+        ("set", "producer_byte_rate", "100.5", "100")
+    ]
+
+
 def test_a_credential_is_known_by_its_iterations() -> None:
     reading = ClusterState(users={"alice": (CredentialInfo(Mechanism.SCRAM_SHA_256, 4096),)})
 

@@ -11,7 +11,8 @@ import pytest
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Operator, Severity
+from kconf.engine.policy.rules import Operator
+from kconf.engine.policy.selectors import Severity
 from kconf.errors import PolicyViolation
 from kconf.util.yaml_reader import ParseErrors
 

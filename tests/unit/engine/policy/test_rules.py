@@ -10,7 +10,8 @@ import pytest
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Finding, NamePattern, Rules, Severity, Subject
+from kconf.engine.policy.rules import Finding, Rules, Subject
+from kconf.engine.policy.selectors import NamePattern, Severity
 from kconf.errors import PolicyViolation
 from kconf.model.resource import Resource, Topic
 

@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from kconf.engine.quotas.alter import QuotaOutcomes, canonical_address, is_address, plan_alter_quotas
+from kconf.engine.quotas.alter import (
+    QuotaOutcomes,
+    canonical_address,
+    is_address,
+    plan_alter_each_quota,
+    plan_alter_quotas,
+)
 from kconf.errors import ErrorCode
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.plan import Plan
@@ -207,3 +213,26 @@ def test_without_the_right_every_entity_is_refused() -> None:
 def test_an_address_is_read_as_java_reads_it(text: str, address: str | None) -> None:
     assert canonical_address(text) == address
     assert is_address(text) is (address is not None)
+
+
+def test_each_quota_is_decided_alone() -> None:
+    """KIP-248: an error of one quota does not fail its neighbor."""
+    good_and_bad = wish(ALICE, producer_byte_rate=7, consumer_byte_rate=-1)
+    twice = wish(APP, producer_byte_rate=8), wish(APP, consumer_byte_rate=9)
+
+    plan = plan_alter_each_quota(Snapshot.EMPTY, [good_and_bad, *twice], fractions=True)
+
+    codes = [[failure.code if failure else 0 for failure in each] for each in plan.outcome]
+    assert codes == [[0, 42], [42], [42]]
+    assert [(change.resource, change.key, change.after) for change in plan.changes] == [
+        (ALICE.resource, "producer_byte_rate", "7")
+    ]
+
+
+@pytest.mark.parametrize(("fractions", "code", "stored"), [(True, 0, ["100.5"]), (False, 42, [])])
+def test_a_fraction_is_stored_where_no_broker_reads_it(fractions: bool, code: int, stored: list[str]) -> None:
+    plan = plan_alter_each_quota(Snapshot.EMPTY, [wish(ALICE, producer_byte_rate=100.5)], fractions=fractions)
+
+    ((failure,),) = plan.outcome
+    assert (failure.code if failure else 0) == code
+    assert [change.after for change in plan.changes] == stored

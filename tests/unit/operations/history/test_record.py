@@ -78,7 +78,7 @@ def test_the_past_is_what_was_recorded_last_before_it_or_else_what_the_next_chan
     values = {time: found.value_at(RETENTION, Moment(time * MINUTE)) for time in (5, 10, 15, 20, 25)}
 
     assert [each and each.value for each in values.values()] == ["1", "2", "2", "4", "4"]
-    assert values[5] == PastValue("1")
+    assert values[5] == PastValue("1", seen_at=10 * MINUTE)
     assert values[15] is not None
     assert values[15].gap == Gap(10 * MINUTE, 20 * MINUTE)
     assert values[25] is not None

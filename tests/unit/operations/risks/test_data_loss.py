@@ -26,7 +26,7 @@ from kconf.operations.risks.data_loss import flag_data_loss
         ("cleanup.policy", "delete", "compact", True),
         ("cleanup.policy", "compact,delete", "delete", False),
         ("log.cleanup.policy", None, "delete", True),
-        ("unclean.leader.election.enable", "false", "true", True),
+        ("unclean.leader.election.enable", "false", "true", False),
         ("unclean.leader.election.enable", "true", "false", False),
         ("remote.storage.enable", "true", "false", True),
         ("segment.ms", "604800000", "1", False),

@@ -50,4 +50,21 @@ def test_a_notification_is_followed_where_a_broker_follows_it(case: dict[str, An
     else:
         outcome = "silent" if found is None else "applied"
 
-    assert outcome == ("applied" if case["applied"] else case["note"])
+    singular = '"entity_type":"topic"' in case["data"]  # as KIP-21 writes it: kconf reads it, brokers do not
+    expected = "applied" if case["applied"] or singular else case["note"]
+    assert outcome == expected
+
+
+@pytest.mark.parametrize(("kind", "root"), [("topic", "topics"), ("client", "clients")])
+def test_the_singular_types_of_the_proposal_are_read(kind: str, root: str) -> None:
+    data = json.dumps({"version": 1, "entity_type": kind, "entity_name": "orders"})
+
+    assert read_config_notification(data.encode()) == (f"/config/{root}/orders", False)
+
+
+@pytest.mark.parametrize("kind", ["users", "user", "", None, ["topic"]])
+def test_version_1_knows_topics_and_clients_only(kind: object) -> None:
+    data = json.dumps({"version": 1, "entity_type": kind, "entity_name": "orders"})
+
+    with pytest.raises(MalformedNotification):
+        read_config_notification(data.encode())

@@ -94,7 +94,7 @@ def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
         raise ConfigurationError("--from is after --to")
     with cluster.open() as admin:
         history = read_history(cluster, admin, parse_scopes(options.selectors, "diff"), which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     if history.is_complete:
         _by_journal(result, history, Moment(begin), None if end is None else Moment(end))
@@ -131,6 +131,7 @@ def _by_record(
     result.notes += [unreadable_note(each) for each in found.unread]
     result.notes += [*unknown_notes(found.unknown, begin), *secret_notes(found.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*found.unknown, *found.unreadable)]
+    result.facts["uncertain"] = list(dict.fromkeys(name_text(name) for name, _, _ in found.gaps))
 
 
 def _recorded_item(difference: RecordedDifference) -> Item:

@@ -10,6 +10,7 @@ from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.history_output import add_history, milliseconds
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
+from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
 from kconf.cli.output.timestamps import TIME_HELP, is_epoch
 from kconf.errors import ApiError, ErrorCode
@@ -41,6 +42,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_history(parser)
     parser.add_argument("--to", metavar="TIME|REVISION", required=True, help=f"4711, or {TIME_HELP}")
+    add_usage(parser)
     add_change(parser)
     add_bulk(parser)
     add_target(parser)
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     scopes = parse_scopes(options.selectors, "rollback")
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source)
-    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[])
+    result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     moment = _moment(options.to)
     history.check_reaches(revision=moment.revision, time=moment.time)
@@ -73,6 +75,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
     result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*rollback.unknown, *rollback.unreadable)]
+    result.facts["uncertain"] = [name_text(each) for each in rollback.uncertain]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
         nothing = "there is nothing to set back"

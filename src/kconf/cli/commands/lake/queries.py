@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from kconf.lake.lookup import LakeTables, LookupFilter, Row
+    from kconf.lake.schemas import Table
 
 SENSITIVE: Final = "(sensitive)"
+_WITH_KEYS: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def open_lake(options: argparse.Namespace) -> LakeTables:
@@ -88,7 +90,8 @@ def _cluster_of_context(word: str, known: Sequence[str]) -> str:
     return str(found)
 
 
-def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
+def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> LookupFilter:
+    """What is asked for. A resource or a key that neither the history nor one of `more` tables has is a mistake."""
     from kconf.lake.lookup import LookupFilter
 
     chosen = clusters(tables, getattr(options, "cluster", ()))
@@ -96,16 +99,55 @@ def about(options: argparse.Namespace, tables: LakeTables) -> LookupFilter:
     for word in options.resources:
         selector = parse_selector(word, read_stdin)
         if selector.pattern is None:
+            for each in selector.resources:
+                _check_resource(tables, each, chosen, more)
             resources.update(dict.fromkeys(selector.resources))
             continue
-        matched = [name for name in tables.names(selector.type.word, chosen) if selector.matches(name)]
+        matched = [name for name in tables.names(selector.type.word, chosen, more) if selector.matches(name)]
         if not matched:
             raise ConfigurationError(f"{word} matches nothing that the lake knows")
         resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
     entity = quota_entity(options) if hasattr(options, "user") else None
     if entity is not None:
         resources[entity.resource] = None
-    return LookupFilter(chosen, list(resources), options.key)
+    found = LookupFilter(chosen, list(resources), options.key)
+    if options.key:
+        _check_key(tables, found, more)
+    return found
+
+
+def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str], more: Sequence[Table]) -> None:
+    from kconf.lake.lookup import LookupFilter
+    from kconf.lake.schemas import SNAPSHOT
+
+    also = (*more, SNAPSHOT) if resource.type is ResourceType.BROKER else more
+    if resource == Resource.brokers() or tables.knows(LookupFilter(chosen, [resource]), also):
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(resource.name, tables.names(resource.type.word, chosen, also), 1)
+    hint = f"; did you mean {resource._replace(name=near[0])}?" if near else ""
+    raise ConfigurationError(f"the lake knows nothing of {resource}{hint}")
+
+
+def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
+    """A key that nothing has set is no mistake if Kafka has it."""
+    from kconf.lake.lookup import LookupFilter
+
+    key = asked.key or ""
+    if tables.knows(LookupFilter(asked.clusters, (), key), more):
+        return
+    from difflib import get_close_matches
+
+    from kconf.configdef.lookup import keys_for, known_key
+
+    kinds = {each.type for each in asked.resources} or set(_WITH_KEYS)
+    kinds &= set(_WITH_KEYS)
+    if any(known_key(kind, key) is not None for kind in kinds):
+        return
+    names = {name for kind in kinds for name in keys_for(kind)} | set(tables.keys())
+    near = get_close_matches(key, sorted(names), 1, 0.8)
+    raise ConfigurationError(f"there is no key {key}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 # -- the words -------------------------------------------------------------------------------------------------------
@@ -161,6 +203,11 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
     from kconf.lake.schemas import DRIFT
 
     tables = begin(options, answer)
+    if not tables.is_declared:
+        raise ConfigurationError(
+            f"nothing is declared: the last run on {tables.uri} was given no files; kconf pipeline run --declared FILE"
+            " compares clusters with them"
+        )
     answer.columns = [
         *_WHERE,
         ResultColumn("kind"),
@@ -172,7 +219,7 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
     ]
     answer.hidden = frozenset({"source", "reason"})
     for row in tables.rows(
-        DRIFT, about(options, tables).conditions(), order="cluster, resource_type, resource_name, key"
+        DRIFT, about(options, tables, DRIFT).conditions(), order="cluster, resource_type, resource_name, key"
     ):
         values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
         answer.add(**_place(row), since=iso_time(row["since"]), **values)
@@ -204,17 +251,16 @@ def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster) or tables.clusters()
     answer.facts["wishes"] = wishes
-    if options.list:
-        answer.columns = [
-            ResultColumn("cluster"),
-            *map(ResultColumn, ("resource", "key")),
-            *map(amount, ("before", "after")),
-        ]
-    else:
-        answer.columns = [ResultColumn("cluster"), ResultColumn("key"), *map(amount, ("before", "after"))]
-        answer.columns += map(ResultColumn, ("moved", "kept"))
-    for shift in shifts(tables, chosen, wishes):
+    columns = ("resource", "key") if options.list else ("key",)
+    answer.columns = [ResultColumn("cluster"), *map(ResultColumn, columns), *map(amount, ("before", "after"))]
+    answer.columns += map(ResultColumn, () if options.list else ("moved", "kept"))
+    answer.columns.append(ResultColumn("brokers", show=lambda item: ",".join(item["brokers"]) or "all"))
+    found = list(shifts(tables, chosen, wishes))
+    if not any(shift.brokers for shift in found):
+        answer.hidden = frozenset({"brokers"})
+    for shift in found:
         common: Item = {"cluster": shift.cluster, "key": shift.key, "before": shift.before, "after": shift.after}
+        common["brokers"] = list(shift.brokers)
         if options.list:
             for name in shift.moved:
                 answer.add(resource=str(Resource.topic(name)), **common)

@@ -73,7 +73,7 @@ def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) ->
     }
     sections = [
         *_changes(changes, span),
-        _drift(drift),
+        _drift(drift, tables.is_declared),
         _findings(broken),
         _flapping([row for row in activity if row["kind"] == "flapping"]),
         _refusals([row for row in activity if row["kind"] == "refusals"]),
@@ -108,7 +108,9 @@ def _numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def _drift(rows: Sequence[Row]) -> Section:
+def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
+    if not is_declared:
+        return Section("Drift by key", "Nothing is declared: the last run was given no files to compare with.")
     if not rows:
         return Section("Drift by key", "Nothing differs from what is declared.")
     headings = ("Cluster", "Resource", "Key", "Declared", "Actual", "Since", "By")

@@ -24,7 +24,7 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
 
     since, until = span(options)
     tables = begin(options, answer)
-    conditions = about(options, tables).conditions()
+    conditions = about(options, tables, VIOLATIONS).conditions()
     for name in ("rule", "owner"):
         if getattr(options, name) is not None:
             conditions.append(f"{name} = {quoted(getattr(options, name))}")

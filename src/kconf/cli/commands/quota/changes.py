@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kconf.cli.common.execute import execute
 from kconf.cli.common.quota_entity import add_quota_entity, needed_entity, quota_entity
 from kconf.cli.common.target import target
+from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
 from kconf.errors import ConfigurationError
 
@@ -25,6 +26,7 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="a quota; byte rates take units: 10MiB")
     add_quota_entity(parser)
+    add_usage(parser)
     add_change(parser)
 
 
@@ -34,6 +36,7 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", nargs="*", metavar="KEY", help="the quotas to remove")
     parser.add_argument("--all", action="store_true", help="remove all that the entity has")
     add_quota_entity(parser)
+    add_usage(parser)
     add_change(parser)
 
 
@@ -42,6 +45,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("file", metavar="FILE", help="YAML, or CSV where it is called so; - is standard input")
     parser.add_argument("--format", choices=("yaml", "csv"), help="where the name does not tell")
+    add_usage(parser)
     add_change(parser)
     add_bulk(parser)
 

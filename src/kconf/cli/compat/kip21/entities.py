@@ -101,6 +101,7 @@ def alter(
             changes = {**_numbers(added), **dict.fromkeys(_known(deleted))}
             admin.alter_client_quotas({entity.quotas: changes}, validate_only=dry_run)[entity.quotas]
             return
+        _check_deleted(admin, entity, deleted)
         ops = [
             *(AlterConfigOp(OpType.SET, key, value) for key, value in added.items()),
             *(AlterConfigOp(OpType.DELETE, key) for key in deleted),
@@ -108,6 +109,22 @@ def alter(
         admin.incremental_alter_configs({entity.resource: ops}, validate_only=dry_run)[entity.resource]
     except KafkaError as error:
         raise translated(error) from error
+
+
+def _check_deleted(admin: SyncAdminClient, entity: Entity, deleted: Sequence[str]) -> None:
+    """KIP-21: a wrong key to delete is an error. Brokers ignore it, so it is looked up here.
+
+    A key that kconf does not know may be one of a newer Kafka, or left from an older one: then the topic shows it.
+    """
+    from kconf.configdef.lookup import known_key
+    from kconf.model.resource import ResourceType
+
+    unknown = [key for key in deleted if known_key(ResourceType.TOPIC, key) is None]
+    if unknown:
+        there = {each.name for each in admin.describe_configs([entity.resource])[entity.resource].entries}
+        for key in unknown:
+            if key not in there:
+                raise InvalidEntityConfig(f"a topic has no key {key}")
 
 
 def _numbers(added: Mapping[str, str]) -> dict[str, float | None]:

@@ -72,7 +72,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         dest="properties",
         help="Java properties of an admin client, with bootstrap.servers",
     )
-    where.add_argument("--adminclient-property", metavar="K=V,…", dest="given", help="the same, here and now")
+    where.add_argument(
+        "--adminclient-property",
+        metavar="K=V,…",
+        action="append",
+        dest="given",
+        help="the same, here and now; may be repeated",
+    )
     command.set_defaults(run=run)
 
 
@@ -82,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     delete = [name.strip() for name in (options.delete_config or "").split(",") if name.strip()]
     specs = ConfigSpecs(parse_pairs(options.add_config) if options.add_config else {}, delete)
+    _check_quotas(options, specs)
     try:
         with _client(options) as admin:
             if options.alter:
@@ -123,9 +130,9 @@ def _client(options: argparse.Namespace) -> SyncAdminClient:
         return SyncAdminClient(options.bootstrap_server)
     if options.properties:
         return SyncAdminClient.from_properties(options.properties)
-    from kconf.cli.compat.kafka_configs.grammar import parse_pairs
+    from kconf.cli.compat.kip248.adminclient_properties import parse_properties
 
-    return SyncAdminClient.from_properties(parse_pairs(options.given))
+    return SyncAdminClient.from_properties(parse_properties(options.given))
 
 
 def _parts(options: argparse.Namespace) -> dict[str, str | None]:
@@ -159,14 +166,27 @@ def _alter(admin: SyncAdminClient, options: argparse.Namespace, specs: Any) -> N
         changes[key] = _number(key, text)
     changes.update(dict.fromkeys(specs.delete))
     entity = QuotaEntity.of(_parts(options))
-    admin.alter_client_quotas({entity: changes})[entity]
+    admin.alter_quotas({entity: changes})[entity]
+
+
+def _check_quotas(options: argparse.Namespace, specs: Any) -> None:
+    """Users and clients have quotas here. KIP-248 left credentials to a tool of their own."""
+    from kconf.configdef.quota import SCRAM, USER_QUOTA
+
+    if options.entity_type[0] not in ("users", "clients"):
+        return
+    for key in (*specs.add, *specs.delete):
+        if key in SCRAM:
+            raise ConfigurationError(f"{key} is a credential: use kconf scram-credentials, or kconf scram")
+        if key not in USER_QUOTA:
+            raise ConfigurationError(f"{key} is not a quota of users and clients; there are {', '.join(USER_QUOTA)}")
 
 
 def _number(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigurationError(f"{key} is a number, and {text!r} is none") from None
+        raise ConfigurationError(f"{key} must be a number: {text!r}") from None
 
 
 def _describe(admin: SyncAdminClient, options: argparse.Namespace) -> Iterator[str]:

@@ -26,6 +26,7 @@ examples:
   kconf scram-credentials --bootstrap-server localhost:9092 --username alice --delete SCRAM-SHA-512
   kconf scram-credentials --store sqlite:///first.db --username admin --add SCRAM-SHA-512=[password=env:ADMIN_PASSWORD]
 
+The store of a cluster in ZooKeeper: --zookeeper localhost:2181/kafka, as Kafka's tools take it.
 A password is best given as password=@FILE, password=env:NAME or password=- (stdin): what stands on a command line is
 seen by all who may list processes. The password itself is never sent nor kept: it is salted and iterated.
 """
@@ -44,7 +45,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     where = command.add_mutually_exclusive_group(required=True)
     where.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to begin with")
     where.add_argument(
-        "--store", "--zookeeper", metavar="URL", help="the store of a kconf server that does not run: sqlite:///FILE"
+        "--store", metavar="URL", help="the store of a kconf server: sqlite:///FILE, or zookeeper://HOST:PORT/CHROOT"
+    )
+    where.add_argument(
+        "--zookeeper",
+        metavar="HOST:PORT[,HOST:PORT][/CHROOT]",
+        help="a store in ZooKeeper, as Kafka's tools name it; the URL of a store works too",
     )
     add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
     add("--username", metavar="NAME", help="whose credentials; --describe tells of all without it")
@@ -71,11 +77,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> _Admin:
-    if options.store is not None:
+    if options.store is not None or options.zookeeper is not None:
         from kconf.operations.access.scram_store import StoredCredentials, own_name
+        from kconf.store.zookeeper.url import store_url
 
         logging.getLogger("kconf").addHandler(logging.NullHandler())
-        return StoredCredentials(options.store, principal=f"User:{own_name()}")
+        url = options.store if options.zookeeper is None else store_url(options.zookeeper)
+        return StoredCredentials(url, principal=f"User:{own_name()}")
     from kconf.client.admin_sync import SyncAdminClient
 
     properties = options.command_config if options.command_config is not None else {}

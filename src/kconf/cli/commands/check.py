@@ -1,0 +1,49 @@
+"""`kconf check`: whether a cluster is as its metadata log says, and its brokers are alike."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from kconf.cli.common.command import command
+from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.output.result import CommandResult, ResultColumn
+
+EXAMPLES: Final = """\
+examples:
+  kconf check -C prod
+  kconf check -b localhost:9092 --controllers localhost:9093 --output json
+
+It looks for ghost configs (values of a deleted topic that Kafka brings back after a restart; only the metadata log
+shows that they are none), for brokers whose values differ, and for keys that nobody knows. Each finding comes with
+its cure. Nothing is changed.
+"""
+_FOUND: Final = 3
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="ghost configs, uneven brokers, unknown keys",
+        description="Compare a cluster with its own metadata log, and its brokers with each other.",
+        epilog=EXAMPLES,
+    )
+    add_target(parser)
+    add_controllers(parser)
+    parser.set_defaults(run=command("check", run_check))
+
+
+def run_check(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.check import check_cluster
+
+    cluster = with_controllers(target(options), options)
+    found = check_cluster(cluster)
+    result.columns = [ResultColumn(each) for each in ("finding", "resource", "key", "detail", "cure")]
+    result.facts.update(context=cluster.name)
+    for each in found.findings:
+        result.add(finding=each.kind, resource=str(each.resource), key=each.key, detail=each.detail, cure=each.cure)
+    result.notes += found.notes
+    if found.findings:
+        result.status = _FOUND
+    else:
+        result.notes.append("nothing was found")

@@ -1,0 +1,24 @@
+"""The option `--usage`: a file of what clients use of their quotas."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kconf.operations.risks.usage import UsageRow
+
+
+def add_usage(parser: argparse.ArgumentParser) -> None:
+    about = "CSV or Parquet of user, client_id, key, rate: mark quotas below it '! quota-below-usage'"
+    parser.add_argument("--usage", metavar="FILE", help=about)
+
+
+def usage_rows(options: argparse.Namespace) -> list[UsageRow]:
+    """The rows of the file; none without the option."""
+    path = getattr(options, "usage", None)
+    if path is None:
+        return []
+    from kconf.operations.risks.usage import read_usage
+
+    return read_usage(path)

@@ -1,0 +1,171 @@
+"""Compares a KRaft cluster with its own metadata log, and its brokers with each other.
+
+Kafka 3.9 and 4.x may bring back configs of a deleted topic when a broker restarts (ghost configs): DescribeConfigs
+shows a value that the log does not have. A difference is reported only if the log says the same before and after the
+cluster was read, so that a change in between is not taken for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kconf.model.entry import Source, own_source
+from kconf.model.resource import Resource, ResourceType
+from kconf.operations.state import read_state
+
+if TYPE_CHECKING:
+    from kconf.client.follow_sync import Follow
+    from kconf.client.kraft.image import MetadataImage
+    from kconf.model.cluster_state import ClusterState
+    from kconf.operations.target import Target
+
+GHOST: Final = "ghost config"
+MISSING: Final = "not in effect"
+UNEVEN: Final = "uneven brokers"
+UNKNOWN: Final = "unknown key"
+
+_COMPARED: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP)
+_OWN_TO_A_BROKER: Final = frozenset(
+    {
+        "advertised.listeners",
+        "broker.id",
+        "broker.rack",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "early.start.listeners",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "node.id",
+        "process.roles",
+    }
+)
+
+Configs = dict[tuple[Resource, str], str]
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be, and what to do about it."""
+
+    kind: str
+    resource: Resource
+    key: str
+    detail: str
+    cure: str
+
+
+class CheckResult(NamedTuple):
+    """The findings, and what could not be checked."""
+
+    findings: list[Finding]
+    notes: list[str]
+
+
+def check_cluster(target: Target) -> CheckResult:
+    """Everything that can be checked with what the context has."""
+    if not target.has_controllers:
+        state = read_state(target, ())
+        note = "ghost configs were not looked for: that takes the metadata log (--controllers HOST:PORT,…)"
+        return CheckResult([*_uneven(state), *_unknown(state)], [note, *_missing(state)])
+    with target.open_controllers() as controllers, controllers.follow() as log:
+        before = _configs(log.follower.image)
+        state = read_state(target, ())
+        _catch_up(log)
+        after = _configs(log.follower.image)
+    settled = {key: value for key, value in before.items() if after.get(key) == value}
+    touched = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    found = [
+        *_against_log(state, settled, touched, log.follower.image, target.context.bootstrap),
+        *_uneven(state),
+        *_unknown(state),
+    ]
+    return CheckResult(found, _missing(state))
+
+
+def _catch_up(log: Follow) -> None:
+    """Read on until the log has everything that was committed when the cluster had been read."""
+    log.step()
+    end = log.follower.high_watermark
+    while log.follower.applied < end:
+        log.step()
+
+
+def _configs(image: MetadataImage) -> Configs:
+    return {
+        (resource, key): value
+        for resource, values in image.configs.items()
+        if resource.type in _COMPARED
+        for key, value in values.items()
+    }
+
+
+def _against_log(
+    state: ClusterState,
+    settled: Mapping[tuple[Resource, str], str],
+    touched: set[tuple[Resource, str]],
+    image: MetadataImage,
+    bootstrap: str,
+) -> Iterator[Finding]:
+    sensitive = set(image.sensitive)
+    shown: set[tuple[Resource, str]] = set()
+    for resource, view in state.configs.items():
+        own = own_source(resource)
+        for entry in view.entries:
+            name = (resource, entry.name)
+            if entry.source != own or resource.type not in _COMPARED:
+                continue
+            shown.add(name)
+            if name in touched or name in sensitive or entry.sensitive:
+                continue
+            logged = settled.get(name)
+            if logged is None:
+                yield _ghost(resource, entry.name, entry.value, bootstrap)
+            elif logged != entry.value:
+                detail = f"the log says {logged}, the cluster shows {entry.value}"
+                yield Finding(GHOST, resource, entry.name, detail, f"kconf set {resource} {entry.name}={logged}")
+    for resource, key in settled:
+        readable = resource in state.configs
+        if readable and (resource, key) not in shown and (resource, key) not in touched:
+            detail = f"the log says {settled[resource, key]}, the cluster does not show it"
+            yield Finding(MISSING, resource, key, detail, "restart the brokers one by one, and check again")
+
+
+def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> Finding:
+    detail = f"the cluster shows {value}, the log has no such value: it is of a deleted {resource.type.word}"
+    tool = f"kafka-configs --bootstrap-server {bootstrap} --alter --{resource.type.word} {resource.name}"
+    # Both must be sent: kconf set would send nothing, since the cluster shows this value already.
+    return Finding(GHOST, resource, key, detail, f"{tool} --add-config {key}={value} && {tool} --delete-config {key}")
+
+
+def _uneven(state: ClusterState) -> Iterator[Finding]:
+    """Keys whose value in effect is not the same on all brokers, though nobody set it for one of them."""
+    brokers = {each: view for each, view in state.configs.items() if each.type is ResourceType.BROKER and each.name}
+    by_key: dict[str, dict[str, str | None]] = {}
+    for broker, view in brokers.items():
+        for entry in view.entries:
+            if not entry.sensitive and entry.source != Source.BROKER and entry.name not in _OWN_TO_A_BROKER:
+                by_key.setdefault(entry.name, {})[broker.name] = entry.value
+    for key, values in sorted(by_key.items()):
+        if len(values) > 1 and len(set(values.values())) > 1:
+            detail = ", ".join(f"broker {name}: {value}" for name, value in sorted(values.items()))
+            cure = f"the same {key} in every server.properties, or kconf set broker:default {key}=…"
+            yield Finding(UNEVEN, Resource.brokers(), key, detail, cure)
+
+
+def _unknown(state: ClusterState) -> Iterator[Finding]:
+    """Keys that are set and that neither Kafka nor kconf knows: a misspelt one has no effect."""
+    from kconf.configdef.lookup import known_key
+    from kconf.model.entry import ValueType
+
+    for resource, view in sorted(state.configs.items()):
+        for entry in view.entries:
+            is_unknown = entry.type is ValueType.UNKNOWN and known_key(resource.type, entry.name) is None
+            if entry.source == own_source(resource) and is_unknown:
+                detail = "nobody knows this key; brokers accept any name"
+                yield Finding(UNKNOWN, resource, entry.name, detail, f"kconf unset {resource} {entry.name}")
+
+
+def _missing(state: ClusterState) -> list[str]:
+    return [f"{each.what} could not be read: {each.failure.message}" for each in state.missing if not each.is_absent]

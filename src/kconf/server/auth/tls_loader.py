@@ -1,0 +1,113 @@
+"""Makes the TLS context of a listener from settings that clients may change, without holding up the event loop.
+
+The stores are read in another process (tls_child.py), which is ended when it takes too long. What it read is then made
+into a context in a thread: the keys of PEM files may still be encrypted, but the other process has opened them in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, Final
+
+from kconf.errors import ConfigurationError, StoreUnavailable
+from kconf.security.allowed_files import AllowedFiles
+from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+
+if TYPE_CHECKING:
+    from kconf.server.auth.tls_alerts import AlertingSslContext
+
+log = getLogger(__name__)
+
+TIMEOUT: Final = 15.0  # seconds for all stores of a listener
+
+_END_TIMEOUT: Final = 1.0  # seconds for a process that was killed; one that waits for a file system may stay
+_STOPPING: Final = "the server is stopping"
+
+TlsSettings = frozenset[tuple[str, str]]
+"""All `ssl.*` settings that hold for a listener."""
+
+
+class TlsLoader:
+    """One process at a time. Used from one event loop."""
+
+    def __init__(self, files: AllowedFiles, *, timeout: float = TIMEOUT) -> None:
+        self.files = files
+        self._timeout = timeout
+        self._lock = asyncio.Lock()
+        self._thread = WorkerThread("kconf-tls", timeout)
+        self._process: Process | None = None
+        self._stopped = False
+
+    async def load(self, listener: str, settings: TlsSettings) -> AlertingSslContext:
+        """A new context from the stores as they are now. Raises ConfigurationError; StoreUnavailable after `stop`."""
+        from kconf.server.auth.tls_context import TlsMaterial, new_context
+
+        given = dict(settings)
+        async with self._lock:
+            found = await self._ask(listener, given)
+        if "error" in found:
+            raise ConfigurationError(found["error"])
+        material = TlsMaterial(*found["material"])
+        try:
+            return await self._thread.run(lambda: new_context(listener, given, material))
+        except WorkTimedOut:
+            raise _too_long(listener, self._timeout) from None
+
+    def stop(self) -> None:
+        """Read no more: the server stops, and must not wait for a store."""
+        self._stopped = True
+        if self._process is not None:
+            _kill(self._process)
+        self._thread.close()
+
+    async def _ask(self, listener: str, given: dict[str, str]) -> dict[str, Any]:
+        request = {
+            "listener": listener,
+            "given": given,
+            "directories": list(self.files.directories),
+            "paths": sorted(self.files.paths),
+        }
+        command = (sys.executable, "-P", "-m", "kconf.server.auth.tls_child")
+        if self._stopped:
+            raise StoreUnavailable(_STOPPING)
+        self._process = process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        try:
+            if self._stopped:
+                raise StoreUnavailable(_STOPPING)
+            async with asyncio.timeout(self._timeout):
+                output, errors = await process.communicate(json.dumps(request).encode())
+        except TimeoutError:
+            raise _too_long(listener, self._timeout) from None
+        finally:
+            self._process = None
+            await _end(process)
+        if self._stopped:
+            raise StoreUnavailable(_STOPPING)
+        try:
+            found: dict[str, Any] = json.loads(output)
+        except ValueError:
+            log.error("reading the stores of listener %s failed: %s", listener, errors.decode(errors="replace")[-2000:])
+            raise ConfigurationError(f"listener {listener}: its key store or trust store cannot be read") from None
+        return found
+
+
+def _too_long(listener: str, seconds: float) -> ConfigurationError:
+    return ConfigurationError(f"listener {listener}: its stores could not be read and opened within {seconds:g} s")
+
+
+async def _end(process: Process) -> None:
+    _kill(process)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_END_TIMEOUT):
+            await process.wait()
+
+
+def _kill(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()

@@ -1,0 +1,68 @@
+"""Logs committed changes at INFO: who changed which keys of what, never a value.
+
+The journal has everything; these lines are for whoever reads the server's log. One line per resource of a revision,
+bounded in rate and length: lines beyond are counted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from logging import getLogger
+from time import monotonic
+from typing import Final
+
+from kconf.model.journal import Change, ChangeKind, Revision
+from kconf.model.resource import Resource
+from kconf.util.rate_limited_log import RateLimitedLogger
+
+log = getLogger(__name__)
+
+PER_SECOND: Final = 50.0
+BURST: Final = 200
+MAX_NAME: Final = 255  # characters
+MAX_KEYS: Final = 10
+_CUT: Final = "…"
+
+
+class ChangeLog:
+    """A subscriber of the service."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._lines = RateLimitedLogger(log, logging.INFO, clock, per_second=PER_SECOND, burst=BURST)
+
+    def on_commit(self, revisions: Sequence[Revision]) -> None:
+        if not log.isEnabledFor(logging.INFO):
+            return
+        for revision in revisions:
+            by_resource: dict[Resource, list[Change]] = {}
+            for change in revision.changes:
+                by_resource.setdefault(change.resource, []).append(change)
+            for resource, changes in by_resource.items():
+                self._log(revision, resource, changes)
+
+    def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> None:
+        def line() -> tuple[object, ...]:
+            caller = revision.caller
+            facts = revision.number, _short(str(resource)), _described(changes), _short(caller.principal), caller.host
+            return ("changed revision=%d resource=%s %s principal=%s host=%s api=%s", *facts, caller.api)
+
+        self._lines.log_lazily(line)
+
+
+def _described(changes: Sequence[Change]) -> str:
+    """`set=retention.ms,segment.ms delete=flush.ms`: the keys of each operation, and a topic's own by its name."""
+    by_word: dict[str, list[str]] = {}
+    for each in changes:
+        by_word.setdefault(each.op, []).append("topic" if each.kind is ChangeKind.TOPIC else each.key)
+    return " ".join(f"{word}={_keys(keys)}" for word, keys in by_word.items())
+
+
+def _keys(keys: Sequence[str]) -> str:
+    more = len(keys) - MAX_KEYS
+    shown = ",".join(map(_short, keys[:MAX_KEYS]))
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + _CUT

@@ -1,0 +1,155 @@
+"""Taking looks at clusters into bronze: only what differs from the look before is kept.
+
+Looks may come late, between looks that are known: then what the look after it adds is made anew, since it is compared
+with another one. A look that is known adds nothing; one whose file was corrected takes the place of what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kconf.lake.schemas import SNAPSHOT
+from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.transforms import snapshots
+
+Row = dict[str, Any]
+_STEP: Final = (
+    "cluster string, part int, step int, taken bigint, previous bigint, given boolean, started string,"
+    " unseen array<string>, file string"
+)
+
+
+@dataclass
+class Taken:
+    """What looks brought: how many facts, and which files were skipped, with the reason."""
+
+    facts: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def take_looks(lake: Lake, seen: DataFrame, number: int) -> Taken:
+    """Add what is new in looks (lines of snapshots, with their `file`)."""
+    given = _given(seen)
+    known = _known(lake, sorted({each["cluster"] for each in given}))
+    taken = Taken()
+    steps = _steps(given, known, taken)
+    if not steps:
+        return taken
+    plan = local(lake.spark, steps, _STEP)
+    news = _news(lake, seen, plan).unionByName(_look_rows(plan), allowMissingColumns=True)
+    news = fit(news.withColumn("round", F.lit(number)), SNAPSHOT).persist(StorageLevel.DISK_ONLY)
+    try:
+        again = [(each["cluster"], each["taken"]) for each in steps if _is_known(each, known) and each["step"]]
+        mine = [(each["cluster"], each["taken"]) for each in steps if each["given"]]
+        taken.facts = news.where(_at(mine)).count()
+        if again:
+            lake.replace(SNAPSHOT, _at(again), news)
+        else:
+            lake.append(SNAPSHOT, news)
+    finally:
+        news.unpersist()
+    return taken
+
+
+def _given(seen: DataFrame) -> list[Row]:
+    """The looks that came, one row per file."""
+    heads = seen.where("kind = 'snapshot'").select("cluster", "taken", "started", "file").distinct()
+    missing = seen.where("kind = 'missing' AND cluster IS NOT NULL").groupBy("cluster", "taken", "file")
+    unseen = missing.agg(F.collect_set("name").alias("unseen"))
+    rows = heads.join(unseen, ["cluster", "taken", "file"], "left").collect()
+    return sorted((row.asDict() for row in rows), key=lambda row: (row["cluster"], row["taken"], row["file"] or ""))
+
+
+def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
+    """The looks at clusters that are in the lake."""
+    if not clusters or not lake.exists(SNAPSHOT):
+        return {}
+    rows = lake.read(SNAPSHOT).where(F.col("cluster").isin(*clusters) & (F.col("kind") == "snapshot"))
+    found = rows.select(
+        *("cluster", F.unix_millis("taken").alias("taken"), F.col("value").alias("started")),
+        *(F.col("missing").alias("unseen"), "file"),
+    )
+    return {(row["cluster"], row["taken"]): row.asDict() for row in found.collect()}
+
+
+def _steps(given: Iterable[Row], known: dict[tuple[str, int], Row], taken: Taken) -> list[Row]:
+    """The looks to go through, in parts: each begins with the look before the first one (step 0), and ends with the
+    known look after the last one, if there is any."""
+    chosen: dict[tuple[str, int], Row] = {}
+    for row in given:
+        at = row["cluster"], row["taken"]
+        other = chosen.get(at) or known.get(at)
+        if other is not None and other["file"] != row["file"]:
+            taken.skipped[row["file"]] = f"it is the same snapshot as {other['file']}"
+        else:
+            chosen[at] = {**row, "given": True, "unseen": row["unseen"] or []}
+    steps: list[Row] = []
+    part = 0
+    for cluster in sorted({cluster for cluster, _ in chosen}):
+        every = {at: row for at, row in {**known, **chosen}.items() if at[0] == cluster}
+        before: Row | None = None
+        step = 0
+        for _, row in sorted(every.items()):
+            mine = row.get("given", False)
+            if mine and step == 0:
+                part += 1
+                if before is not None:
+                    steps.append({**before, "part": part, "step": 0, "given": False})
+            if mine or step:
+                step += 1
+                previous = before["taken"] if before is not None else None
+                steps.append({**row, "part": part, "step": step, "previous": previous, "given": mine})
+            if not mine:
+                step = 0
+            before = row
+    return steps
+
+
+def _is_known(step: Row, known: dict[tuple[str, int], Row]) -> bool:
+    return (step["cluster"], step["taken"]) in known
+
+
+def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
+    """What each look shows otherwise than the one before it."""
+    steps = F.broadcast(plan)
+    shown = snapshots.facts(
+        seen.join(steps.where("given").select("cluster", "taken", "file"), ["cluster", "taken", "file"], "left_semi")
+    )
+    shown = shown.where("kind <> 'snapshot'").withColumn("at", F.unix_millis("taken")).drop("taken")
+    numbered = steps.select("cluster", "part", "step", F.col("taken").alias("at"), "given", "unseen")
+    shown = shown.join(numbered.where("given"), ["cluster", "at"]).drop("given", "unseen")
+    asked = numbered.where("NOT given")
+    then = snapshots.states(lake.read(SNAPSHOT).where("kind <> 'snapshot'"), asked)
+    return snapshots.news(shown.drop("at").unionByName(then), numbered)
+
+
+def _look_rows(plan: DataFrame) -> DataFrame:
+    """One row for each look itself."""
+    return plan.where("step > 0").select(
+        *("cluster", F.timestamp_millis("taken").alias("taken"), F.timestamp_millis("previous").alias("previous")),
+        *(F.lit("snapshot").alias("kind"), F.lit("").alias("key"), F.col("started").alias("value")),
+        *(F.lit(False).alias("sensitive"), F.lit(False).alias("gone"), F.col("unseen").alias("missing"), "file"),
+    )
+
+
+def _at(looks: Iterable[tuple[str, int]]) -> str:
+    """The condition for the rows of looks."""
+    each = (
+        f"(cluster = '{_escaped(cluster)}' AND taken = TIMESTAMP '{_text(taken)}')" for cluster, taken in sorted(looks)
+    )
+    return " OR ".join(each) or "false"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _text(millis: int) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f") + "Z"

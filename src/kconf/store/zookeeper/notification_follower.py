@@ -1,0 +1,209 @@
+"""Finds the notifications that others than kconf have created, at once and without listing the directories.
+
+ZooKeeper numbers the children of a directory, and its stat says how many were ever created. So the name of the next
+notification is known, and a watch for that name fires when it is created. How many of the new ones are kconf's own is
+known too: from the names that a commit returns, and for other servers from their journal entries, which are of the
+same transaction. Only if there are more, the new ones are read. Names with another prefix fire no watch: they are found
+by the next `check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from logging import getLogger
+from threading import Lock, Timer
+from typing import Any, Final
+
+from kconf.store.zookeeper import paths
+from kconf.store.zookeeper.notifications import (
+    DIRECTORIES,
+    MalformedNotification,
+    next_name,
+    read_acl_notification,
+    read_config_notification,
+    sequence_number,
+)
+from kconf.store.zookeeper.session import TIMEOUT, Session
+
+log = getLogger(__name__)
+
+_BATCH: Final = 200
+_WATCH_DELAY: Final = 0.02  # seconds
+
+
+@dataclass(slots=True)
+class _Directory:
+    """All notifications before `next` have been passed. `zxid` is that of a transaction after which this is so."""
+
+    next: int = 0
+    zxid: int = 0
+    own: set[int] = field(default_factory=set)  # numbers from `next` on that this server has created
+    remote: list[tuple[int, int | None]] = field(default_factory=list)  # zxid of a commit after `zxid`, and how many
+
+
+@dataclass(frozen=True, slots=True)
+class NewNotifications:
+    """What is new in the directories since they were last passed: the znodes that others have changed."""
+
+    changed: Iterable[str]
+    positions: Mapping[str, tuple[int, int]]  # the next number and the zxid of each directory
+
+
+class NotificationFollower:
+    """Used from the store's thread, except for the callbacks of watches."""
+
+    def __init__(self, session: Session, on_change: Callable[[], None]) -> None:
+        self._session = session
+        self._on_change = on_change
+        self._directories = {each: _Directory() for each in DIRECTORIES}
+        self._fired: set[str] = set()
+        self._committing = False
+        self._unwatched: set[str] = set()
+        self._timer: Timer | None = None
+        self._lock = Lock()  # for these two
+
+    @property
+    def is_pending(self) -> bool:
+        return bool(self._fired)
+
+    @property
+    def passed(self) -> Mapping[str, int]:
+        """In each directory the number before which all notifications have been passed."""
+        return {name: each.next for name, each in self._directories.items()}
+
+    def start(self) -> None:
+        """Begin after the notifications that exist now: the caller reads the whole tree next."""
+        self._fired = set()
+        for name in DIRECTORIES:
+            created, zxid = _position(self._session.client.exists_async(name).get(timeout=TIMEOUT))
+            self._directories[name] = _Directory(created, zxid)
+            self._watch(name)
+
+    def check(self) -> None:
+        """Look at all directories with the next poll: watches may have been lost, or names have another prefix."""
+        self._fired |= set(DIRECTORIES)
+
+    def begin_commit(self) -> None:
+        self._committing = True
+
+    def end_commit(self, created: Iterable[str]) -> None:
+        """After a commit of this server, which created these notifications; none if it failed."""
+        self._committing = False
+        numbers: dict[str, list[int]] = {}
+        for path in created:
+            directory, _, name = path.rpartition("/")
+            numbers.setdefault(directory, []).append(sequence_number(name))
+        for directory, found in numbers.items():
+            known = self._directories[directory]
+            if sorted(found) == list(range(known.next, known.next + len(found))):
+                known.next += len(found)
+                self._fired.discard(directory)
+                self._watch_soon(directory)
+            else:
+                known.own |= set(found)
+                self._fired.add(directory)
+        if self._fired:
+            self._on_change()
+
+    def remote_commit(self, zxid: int, notified: Mapping[str, int] | None) -> None:
+        """Another server's commit, and how many notifications it created in each directory; None: not known."""
+        for name, known in self._directories.items():
+            count = None if notified is None else notified.get(name, 0)
+            if zxid > known.zxid and count != 0:
+                known.remote.append((zxid, count))
+
+    def request_positions(self) -> Mapping[str, Any]:
+        """Ask for the state of the directories whose watch has fired. The journal must be read after this."""
+        return {name: self._session.client.exists_async(name) for name in set(self._fired)}
+
+    def read(self, requested: Mapping[str, Any]) -> NewNotifications:
+        """What others have changed, once the journal has been read. Nothing is passed before `passed_all`."""
+        changed: dict[str, None] = {}
+        positions = {}
+        for name, response in requested.items():
+            created, zxid = positions[name] = _position(response.get(timeout=TIMEOUT))
+            known = self._directories[name]
+            if created < known.next:
+                log.error("%s was created anew: notifications may have been missed", name)
+                known.next = 0
+            own = sum(known.next <= each < created for each in known.own)
+            remote = [count for at, count in known.remote if at <= zxid]
+            if None in remote or created - known.next != own + sum(each or 0 for each in remote):
+                changed |= dict.fromkeys(self._external(name, range(known.next, created), known.own))
+        return NewNotifications(changed, positions)
+
+    def passed_all(self, new: NewNotifications) -> None:
+        """What others have changed is applied: watch for the next."""
+        for name, (created, zxid) in new.positions.items():
+            known = self._directories[name]
+            known.next, known.zxid = created, zxid
+            known.own = {each for each in known.own if each >= created}
+            known.remote = [each for each in known.remote if each[0] > zxid]
+            self._fired.discard(name)
+            self._watch(name)
+
+    def _external(self, directory: str, numbers: range, own: set[int]) -> Iterator[str]:
+        """The znodes that new notifications name, in order; malformed ones are logged and ignored."""
+        for path, data in self._data(directory, [each for each in numbers if each not in own]):
+            try:
+                if directory != paths.CONFIG_CHANGES:
+                    yield read_acl_notification(directory, data)
+                elif (found := read_config_notification(data)) is not None and not found[1]:
+                    yield found[0]
+            except MalformedNotification as error:
+                log.warning("ignored a notification: %s: %s", path, error)
+
+    def _data(self, directory: str, numbers: list[int]) -> Iterator[tuple[str, bytes]]:
+        found: dict[int, tuple[str, bytes]] = {}
+        for start in range(0, len(numbers), _BATCH):
+            expected = [f"{directory}/{next_name(directory, each)}" for each in numbers[start : start + _BATCH]]
+            found |= {sequence_number(path): (path, data) for path, data, _ in self._session.get_many(expected)}
+        missing = {each for each in numbers if each not in found}
+        if missing:  # purged meanwhile, or named otherwise
+            names = [each for each in self._session.children(directory) if sequence_number(each) in missing]
+            others = self._session.get_many(f"{directory}/{each}" for each in names)
+            found |= {sequence_number(path): (path, data) for path, data, _ in others}
+        return (found[each] for each in sorted(found))
+
+    def _watch_soon(self, directory: str) -> None:
+        """While this server commits one change after the other, the numbers that it gets show whether others do."""
+        with self._lock:
+            self._unwatched.add(directory)
+            if self._timer is None:
+                self._timer = Timer(_WATCH_DELAY, self._watch_unwatched)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _watch_unwatched(self) -> None:
+        with self._lock:
+            self._timer = None
+            unwatched, self._unwatched = self._unwatched, set()
+        for each in unwatched:
+            self._watch(each)
+
+    def _watch(self, directory: str) -> None:
+        """Watch for the next notification, without waiting for the response."""
+        number = self._directories[directory].next
+
+        def fire() -> None:
+            if self._directories[directory].next <= number:
+                self._fired.add(directory)
+                if not self._committing:
+                    self._on_change()
+
+        def exists(response: Any) -> None:
+            if response.successful() and response.value is not None:
+                fire()
+
+        if self._session.is_connected:
+            path = f"{directory}/{next_name(directory, number)}"
+            self._session.client.exists_async(path, lambda _event: fire()).rawlink(exists)
+
+
+def _position(stat: Any) -> tuple[int, int]:
+    """The number of the next child of a directory, and the zxid of the last change of its children.
+
+    ZooKeeper shows twice the number of created children, less those that exist, as `cversion`.
+    """
+    return (0, 0) if stat is None else ((stat.cversion + stat.numChildren) // 2, stat.pzxid)

@@ -1,0 +1,140 @@
+"""Clusters that clients of kconf and other tools change: whatever was recorded, looked at and delivered in which order,
+every live override is open in the lake, once, and every change that nobody recorded is named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from datetime import UTC
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kconf.lake.location import LakeError
+from kconf.lake.schemas import HISTORY, SNAPSHOT
+from kconf.spark import bronze, silver
+from kconf.spark.delta_tables import Lake, local
+from kconf.spark.gold import Gold
+from kconf.spark.inputs import Inputs
+from tests.spark.two_tools import Account, Cluster, Shape, clusters
+
+Row = dict[str, Any]
+SEED = 17
+COUNT, STEPS, BATCHES = 60, 24, 3
+
+
+def rows(table: Any) -> list[Row]:
+    return [row.asDict(recursive=True) for row in table.collect()]
+
+
+Batch = dict[Path, list[Row]]
+"""The files that come at once, with their lines."""
+
+
+def deliveries(made: list[Cluster], journal: Path, looks: Path, random: Random) -> list[Batch]:
+    """Files as they come: out of order, under two names, and spoilt at first."""
+    batches: list[Batch] = [{} for _ in range(BATCHES)]
+    for cluster in made:
+        for number, look in enumerate(cluster.looks):
+            lines, path = cluster.look_lines(look), looks / f"{cluster.name}-{number}.jsonl"
+            due = _due(number, len(cluster.looks), random)
+            batches[due][path] = lines
+            if random.random() < 0.1:
+                batches[random.randrange(due, BATCHES)][path.with_suffix(".copy.jsonl")] = lines
+            elif due + 1 < BATCHES and random.random() < 0.1:
+                batches[due][path], batches[-1][path] = lines[:-1], lines
+        calls: dict[int, list[Row]] = {}
+        for line in cluster.lines:
+            calls.setdefault(line["revision"], []).append(line)
+        for number, call in enumerate(calls.values()):
+            due = _due(number, len(calls), random)
+            batches[due].setdefault(journal / f"batch-{due}.jsonl", []).extend(call)
+    return batches
+
+
+def _due(number: int, count: int, random: Random) -> int:
+    due = number * BATCHES // count
+    return random.choice((due, due, due, random.randrange(BATCHES)))
+
+
+def write(batch: Batch) -> None:
+    """As `rsync -a` does: with the times that files had elsewhere."""
+    for path, lines in batch.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def place_of(row: Row) -> tuple[str, str, str]:
+    return row["resource_type"], row["resource_name"], row["key"]
+
+
+def told(cluster: Cluster) -> str:
+    """All that happened, for who must find out why it is not in the lake."""
+    lines = [(line["revision"], json.dumps(line)) for line in cluster.lines]
+    looks = [(look.taken * 1000, repr(look)) for look in cluster.looks]
+    return "\n".join(
+        [f"seed {SEED}, cluster {cluster.name}:", *(f"{time} {text}" for time, text in sorted(lines + looks))]
+    )
+
+
+def test_random_histories_leave_every_override_open_once_and_name_every_foreign_change(
+    lake: Lake, tmp_path: Path
+) -> None:
+    made = clusters(COUNT, STEPS, SEED)
+    journal, looks = tmp_path / "arch[1]", tmp_path / "looks"
+    brought = bronze.Read()
+    for batch in deliveries(made, journal, looks, Random(SEED)):
+        write(batch)
+        number = silver.next_round(lake)
+        bronze.read_snapshots(lake, str(looks), number, brought)
+        bronze.read_archive(lake, str(journal), number, brought)
+        silver.update(lake)
+    history = rows(lake.read(HISTORY))
+    gold = Gold(lake, Inputs())
+    doubts, topics = rows(gold.integrity()), rows(gold.topics())
+
+    for cluster in made:
+        mine = [row for row in history if row["cluster"] == cluster.name and row["open"]]
+        found = Counter((place_of(row), row["value"].replace(", ", ",")) for row in mine if row["key"])
+        there = {place: value for place, value in cluster.live.items() if isinstance(value, str)}
+        assert found == Counter(there.items()), told(cluster)
+
+        shapes = {place[1]: shape for place, shape in cluster.live.items() if isinstance(shape, Shape)}
+        now = [row for row in topics if row["cluster"] == cluster.name and row["exists"]]
+        assert Counter(
+            (row["topic"], row["topic_id"], row["partitions"], row["replication"]) for row in now
+        ) == Counter((name, *shape) for name, shape in shapes.items()), told(cluster)
+        assert {(row["resource_name"], row["topic_id"]) for row in mine if row["resource_type"] == "topic"} == {
+            (name, shape.id) for name, shape in shapes.items()
+        }, told(cluster)
+
+        named = Counter(
+            (row["kind"], place_of(row), round(row["time"].replace(tzinfo=UTC).timestamp() * 1000))
+            for row in doubts
+            if row["cluster"] == cluster.name
+        )
+        account = Account().read(cluster)
+        assert named == Counter((kind, place, time) for kind, place, time in account.findings), told(cluster)
+
+    assert any(row["kind"] == "slipped" for row in doubts)
+    assert any(row["kind"] == "differs" for row in doubts)
+    assert {reason.rpartition(" ")[0] for reason in brought.skipped.values()} == {"it is the same snapshot as"}
+    assert lake.read(SNAPSHOT).where("kind = 'snapshot'").count() == sum(len(each.looks) for each in made)
+
+    silver.rebuild(lake)
+
+    assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, history))
+
+
+def test_a_history_in_which_a_key_has_two_values_is_not_written(lake: Lake) -> None:
+    row = {"cluster": "c", "resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
+    schema = "cluster string, resource_type string, resource_name string, key string"
+
+    silver.check_open(local(lake.spark, [row, {**row, "key": "segment.ms"}], schema))
+    with pytest.raises(LakeError, match=r"topic:orders of cluster c would have 2 values of retention\.ms at once"):
+        silver.check_open(local(lake.spark, [row, row], schema))

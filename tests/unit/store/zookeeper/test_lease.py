@@ -1,0 +1,66 @@
+"""The lease of a session ends by the clock alone, and what was missed meanwhile is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kconf.store.zookeeper.lease import SessionLease
+
+
+class Scene:
+    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that answers when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.asked: list[Callable[[], None]] = []
+        self.gaps: list[bool] = []
+        self.lease = SessionLease(self.asked.append, lambda: self.gaps.append(self.lease.is_held), lambda: self.now)
+        self.lease.start(6.0)
+        self.lease.stop()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_it_ends_a_timeout_after_the_last_request_that_was_answered(scene: Scene) -> None:
+    scene.now += 5.9
+    assert scene.lease.is_held
+    scene.lease.renew()
+    scene.asked.pop()()
+    scene.now += 5.9
+    assert scene.lease.is_held
+    scene.now += 0.1
+    assert not scene.lease.is_held
+    assert scene.gaps == []
+
+
+def test_it_counts_from_when_a_request_was_sent_and_not_from_its_answer(scene: Scene) -> None:
+    scene.lease.renew()
+    scene.now += 5.0
+    scene.asked.pop()()
+    scene.now += 1.0
+
+    assert not scene.lease.is_held
+
+
+def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None:
+    """It was in the socket while the process was stopped."""
+    scene.lease.renew()
+    scene.now += 60.0
+    scene.asked.pop()()
+
+    assert not scene.lease.is_held
+    assert scene.gaps == []
+
+
+def test_held_again_after_it_had_ended_it_says_so_first(scene: Scene) -> None:
+    scene.now += 60.0
+    scene.lease.renew()
+    scene.asked.pop()()
+
+    assert scene.lease.is_held
+    assert scene.gaps == [False]  # whoever is told could not have seen it held before

@@ -1,0 +1,34 @@
+"""The addresses of an ensemble, as URL and as Kafka writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconf.errors import ConfigurationError
+from kconf.store.zookeeper.url import ZookeeperUrl, store_url
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts", "chroot"),
+    [
+        ("localhost:2181", [("localhost", 2181)], ""),
+        ("localhost", [("localhost", 2181)], ""),
+        ("zk1:2181,zk2:2182/kafka/prod", [("zk1", 2181), ("zk2", 2182)], "/kafka/prod"),
+        ("[::1]:2181/", [("::1", 2181)], ""),
+        ("zookeeper://zk1:2181/kafka", [("zk1", 2181)], "/kafka"),
+    ],
+)
+def test_kafkas_form_and_the_url_name_the_same(text: str, hosts: list[tuple[str, int]], chroot: str) -> None:
+    found = ZookeeperUrl.parse(store_url(text))
+
+    assert (list(found.hosts), found.chroot) == (hosts, chroot)
+
+
+def test_the_url_of_another_store_is_taken_as_it_is() -> None:
+    assert store_url("sqlite:///first.db") == "sqlite:///first.db"
+
+
+@pytest.mark.parametrize("text", ["", "/kafka", "zk1:x", "zk1:2181,", "zk1:2181//kafka", "zk1:2181/../kafka"])
+def test_what_names_no_ensemble_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError):
+        store_url(text)

@@ -1,0 +1,19 @@
+"""Commands that open the store in ZooKeeper itself."""
+
+from __future__ import annotations
+
+from kconf.cli.main import main
+from lab.zookeeper import ZooKeeper
+from tests.cli.conftest import run_in_process
+
+
+def test_the_credentials_tool_takes_kafkas_connect_string(zookeeper: ZooKeeper, chroot: str) -> None:
+    """KIP-248: scram-credentials --zookeeper localhost:2181, before any broker runs."""
+    words = ["scram-credentials", "--zookeeper", zookeeper.address + chroot, "--username", "alice"]
+    added = run_in_process(main, [*words, "--add", "SCRAM-SHA-256=[password=alice-secret]"])
+    described = run_in_process(main, [*words, "--describe"])
+    by_url = ["scram-credentials", "--zookeeper", zookeeper.url(chroot), "--describe"]
+
+    assert (added.status, added.out) == (0, "Completed updating config for user alice.\n")
+    assert described.out.endswith(" are SCRAM-SHA-256=iterations=4096\n")
+    assert run_in_process(main, by_url).out == described.out
