@@ -310,10 +310,14 @@ class UnknownTopicId(KafkaError):
 
 
 class ConnectionFailed(KafkaError):
-    """13. In a client: no connection to a broker, or it was lost. `sent`: the request may have been carried out."""
+    """13. In a client: no connection to a broker, or it was lost. `sent`: the request may have been carried out.
+
+    `final`: another attempt would fail in the same way, since the peer is not Kafka or speaks another protocol.
+    """
 
     code = ErrorCode.NETWORK_EXCEPTION
     sent: bool = False
+    final: bool = False
 
 
 class BrokerNotAvailable(KafkaError):

@@ -11,7 +11,7 @@ from typing import cast
 
 from kconf.client.calls.base import CallResult
 from kconf.client.settings import Address, ClientSettings
-from kconf.client.transport.failures import disconnect_hint, is_tls_error, reason
+from kconf.client.transport.failures import disconnect_hint, is_tls_error, not_kafka, reason
 from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.in_flight import InFlightRequests
@@ -103,7 +103,7 @@ class AsyncNodeConnection(asyncio.Protocol):
 
     def _handshake_error(self) -> Exception:
         if isinstance(self._error, ProtocolError):  # not Kafka, or Kafka in another protocol
-            return ConnectionFailed(f"{self._address}: {self._error}")
+            return not_kafka(self._address, self._error)
         if isinstance(self._error, OSError) and is_tls_error(self._error):
             # With TLS 1.3 a missing client certificate is reported after the handshake.
             return AuthenticationFailed(f"no TLS with {self._address}: {reason(self._error)}")

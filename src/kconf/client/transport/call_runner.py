@@ -67,6 +67,8 @@ class _CallRunner(Generic[K, V, T]):
             try:
                 yield from self._attempt()
             except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:  # of the metadata request
+                if _is_final(error):
+                    raise
                 self.errors.update(dict.fromkeys(self.pending, error))
             if self.pending and not (yield from self._backoff()):
                 break
@@ -87,8 +89,8 @@ class _CallRunner(Generic[K, V, T]):
         while True:
             try:
                 yield from self._update_metadata()
-            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable):
-                if not (yield from self._backoff()):
+            except (ConnectionFailed, RequestTimedOut, BrokerNotAvailable) as error:
+                if _is_final(error) or not (yield from self._backoff()):
                     raise
                 continue
             self.pending = dict.fromkeys(self.cluster.nodes)  # type: ignore[arg-type]
@@ -165,7 +167,7 @@ class _CallRunner(Generic[K, V, T]):
         if isinstance(reply, ConnectionFailed | RequestTimedOut):
             self.cluster.mark_failed(request.address)
             self.may_be_done = self.may_be_done or reply.sent
-            if self.call.repeatable or not reply.sent:
+            if (self.call.repeatable or not reply.sent) and not _is_final(reply):
                 self.errors.update(dict.fromkeys(request.items, reply))
                 return
         for item in request.items:  # not to be retried
@@ -229,3 +231,7 @@ class _CallRunner(Generic[K, V, T]):
         if isinstance(error, ConnectionFailed) and not self.cluster.reached and len(addresses) > 1:
             return ConnectionFailed(f"none of {', '.join(map(str, addresses))} can be reached; last error: {error}")
         return error
+
+
+def _is_final(error: KafkaError) -> bool:
+    return isinstance(error, ConnectionFailed) and error.final

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from kconf.client.settings import Address, SecuritySettings
+from kconf.errors import ConnectionFailed, ProtocolError
 
 T = TypeVar("T")
 
@@ -68,6 +69,13 @@ def connect_reason(error: OSError, security: SecuritySettings) -> str:
     if security.tls is not None and isinstance(error, ConnectionResetError | ConnectionAbortedError):
         return _CLOSED
     return reason(error)
+
+
+def not_kafka(address: Address, error: ProtocolError) -> ConnectionFailed:
+    """What answers the first request is not Kafka, or speaks another protocol than this client."""
+    failure = ConnectionFailed(f"{address}: {error}")
+    failure.final = True
+    return failure
 
 
 def disconnect_hint(security: SecuritySettings) -> str:

@@ -16,6 +16,7 @@ from kconf.client.transport.failures import (
     connect_reason,
     disconnect_hint,
     is_tls_error,
+    not_kafka,
     reason,
     wait_for_peer,
 )
@@ -99,7 +100,7 @@ class SyncConnectionPool:
             raise ConnectionFailed(f"{address}: {reason(error)}{hint}") from error
         except RemoteProtocolError as error:  # not Kafka, or Kafka in another protocol
             sock.close()
-            raise ConnectionFailed(f"{address}: {error}") from error
+            raise not_kafka(address, error) from error
         except BaseException:
             sock.close()
             raise
