@@ -148,7 +148,7 @@ def _as_described(done: Sequence[PendingChange], is_done: IsDone) -> CallSequenc
 def _as_created(wanted: str | None, topic: CreatedTopic) -> str:
     """The topic that was requested, with what the response says of it: its id, and counts left to defaults."""
     facts = json.loads(wanted or "{}")
-    if not isinstance(topic.details, ApiError):  # an old broker, or one that the caller may not describe configs on
+    if not isinstance(topic.details, ApiError):
         facts |= {"partitions": topic.num_partitions, "replication": topic.replication_factor}
     return json.dumps({"id": encode_id(topic.topic_id), **facts} if topic.topic_id.int else facts)
 
