@@ -193,6 +193,7 @@ def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_foun
             second.send_signal(signal.SIGTERM)
             assert second.wait(60) == 0
         lines = archived(archive)
+        offline = people.items(f"history topic:{name} --metadata-log {broker.directory / 'data'}")
         found = people.items("check", status=3)
         cures = [each["cure"] for each in found if each["resource"] == f"topic:{name}"]
         for cure in cures[0].split(" && "):
@@ -207,5 +208,25 @@ def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_foun
         ("delete", "retention.ms", None),
     ]
     assert [each["op"] for each in lines if each["kind"] == "topic"] == ["create", "delete", "create"]
+    assert [(each["op"], each["key"], each["after"]) for each in offline if each["key"]] == [
+        (each["op"], each["key"], each["after"]) for each in lines if each["kind"] == "config"
+    ]
     assert [(each["finding"], each["key"]) for each in found] == [("ghost config", "retention.ms")]
     assert after == []
+
+
+def test_watch_follows_the_metadata_log(people: People) -> None:
+    name = a_name()
+    command = [sys.executable, "-m", "kconf", "watch", f"topic:{name}", "--count", "2", "-C", "followed", "-o", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout is not None
+        assert watch.stderr is not None
+        assert watch.stderr.readline() == "following the metadata log\n"
+        people.topics(name, configs=[("retention.ms", "1000000")])
+        shown = [json.loads(line) for line in watch.stdout]
+        assert watch.wait(60) == 0
+
+    assert [(each["op"], each["key"], each["after"]) for each in shown] == [
+        ("create", None, "1 partition, 1 replica"),
+        ("set", "retention.ms", "1000000"),
+    ]

@@ -36,6 +36,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "diff": "commands.history.diff",
         "rollback": "commands.history.rollback",
         "watch": "commands.history.watch",
+    },
+    "a KRaft cluster": {
         "follow": "commands.follow",
         "check": "commands.check",
     },

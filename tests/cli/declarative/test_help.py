@@ -50,7 +50,8 @@ def text_of(name: str) -> str:
 
 
 def examples(name: str, place: Path) -> list[list[str]]:
-    lines = re.findall(r"^  kconf (.*)$", text_of(name), re.MULTILINE)
+    """Those about the metadata log of a KRaft cluster are tried in tests/conformance/test_follow_command.py."""
+    lines = re.findall(r"^  kconf (?!.*(?:--controllers|--metadata-log))(.*)$", text_of(name), re.MULTILINE)
     return [shlex.split(line.replace("/var/lib/kconf", str(place))) for line in lines]
 
 
