@@ -51,7 +51,7 @@ journal records it.
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "store",
-        help="copy a store, verify one, or remove configs from one offline",
+        help="copy or verify a store, or remove configs offline",
         description="Work on stores as a whole.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
