@@ -334,7 +334,7 @@ def test_trimming_keeps_the_last_ones(store: Store) -> None:
 
 
 def test_trimming_by_time_allows_for_a_clock_that_was_set_back(store: Store) -> None:
-    """What was committed before an old revision is old, whatever time a clock that was ahead gave it; no hole is left."""
+    """What precedes an old revision is old, whatever time a clock that was ahead gave it. No hole is left."""
     for time in (100, 200, 900, 300, 950):
         commit(store, put(ORDERS, "a", str(time)), time=time)
 
