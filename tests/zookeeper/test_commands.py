@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kconf.cli.main import main
+from kconf.errors import StoreMismatch
+from kconf.store.registry import open_store
 from lab.zookeeper import ZooKeeper
 from tests.cli.conftest import run_in_process
 
@@ -17,3 +21,14 @@ def test_the_credentials_tool_takes_kafkas_connect_string(zookeeper: ZooKeeper, 
     assert (added.status, added.out) == (0, "Completed updating config for user alice.\n")
     assert described.out.endswith(" are SCRAM-SHA-256=iterations=4096\n")
     assert run_in_process(main, by_url).out == described.out
+
+
+def test_looking_at_a_place_without_a_store_creates_none(zookeeper: ZooKeeper, chroot: str) -> None:
+    words = ["scram-credentials", "--zookeeper", zookeeper.address + chroot, "--username", "alice"]
+    for action in (["--describe"], ["--delete", "SCRAM-SHA-256"]):
+        refused = run_in_process(main, [*words, *action])
+
+        assert refused.status != 0
+        assert "neither a Kafka cluster nor a store of kconf" in refused.err
+        with pytest.raises(StoreMismatch):
+            open_store(zookeeper.url(chroot), read_only=True)

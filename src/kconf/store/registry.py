@@ -38,6 +38,17 @@ def open_store(url: str, secrets: Secrets = NO_SECRETS, *, read_only: bool = Fal
     return backend.open(url, secrets)
 
 
+def check_store_exists(url: str, secrets: Secrets = NO_SECRETS) -> None:
+    """Raise if a URL names no store yet: opening it would create one, at a misspelled place too."""
+    backend = backend_of(url)
+    if backend.open_read_only is not None:
+        backend.open_read_only(url, secrets).close()
+        return
+    path = url.removeprefix("sqlite:///")
+    if path != url and not Path(path).exists():
+        raise ConfigurationError(f"there is no store {url}")
+
+
 def initialize_store(url: str, identity: InitialIdentity, secrets: Secrets) -> AbstractContextManager[Store]:
     """A new store to be filled. Others can open it once the block has ended without an error; else nothing remains."""
     backend = backend_of(url)

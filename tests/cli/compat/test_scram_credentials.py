@@ -114,3 +114,13 @@ def test_every_example_works(server: KconfProcess, tmp_path: Path) -> None:
         done = run_program(*shlex.split(here), environment={"ALICE_PASSWORD": "hush", "ADMIN_PASSWORD": "hush"})
         assert (done.status, done.err) == (0, ""), line
     assert len(found) == 5
+
+
+def test_looking_at_a_store_that_is_not_there_creates_none(tmp_path: Path, user: str) -> None:
+    file = tmp_path / "typo.db"
+    for action in (["--describe"], ["--delete", "SCRAM-SHA-256"]):
+        words = ["scram-credentials", "--store", f"sqlite:///{file}", "--username", user, *action]
+        refused = run_in_process(main, words)
+
+        assert (refused.status, file.exists()) == (1, False)
+        assert f"there is no store sqlite:///{file}" in refused.err

@@ -147,7 +147,7 @@ def unset_configs(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.stored_configs import unset_stored
     from kconf.security.value_cipher import Secrets
     from kconf.server.static_config import load_static
-    from kconf.store.registry import open_store
+    from kconf.store.registry import check_store_exists, open_store
 
     logging.getLogger("kconf").addHandler(logging.NullHandler())
     resources = parse_selector(options.resource).resources
@@ -157,16 +157,9 @@ def unset_configs(options: argparse.Namespace, result: CommandResult) -> None:
     caller = RequestContext(f"User:{own_name()}", "kconf", "localhost", "kconf store unset")
     result.columns = [ResultColumn("resource"), ResultColumn("key"), ResultColumn("old"), ResultColumn("revision")]
     result.facts["store"] = options.store
-    _check_exists(options.store)
+    check_store_exists(options.store, secrets)
     with closing(open_store(options.store, secrets)) as store:
         done = unset_stored(store, resources[0], options.keys, caller, int(time.time() * 1000))
     for each in done.changes:
         old = HIDDEN if each.sensitive else each.before
         result.add(resource=str(each.resource), key=each.key, old=old, revision=done.revision)
-
-
-def _check_exists(url: str) -> None:
-    """Opening a SQLite store would create it."""
-    path = url.removeprefix("sqlite:///")
-    if path != url and not Path(path).exists():
-        raise ConfigurationError(f"there is no store {url}")

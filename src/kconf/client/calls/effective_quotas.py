@@ -178,13 +178,14 @@ class AlterQuotas(_PrecheckedCall):
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[QuotaEntity]) -> CallResult:
         body = self.body(version, frame, start)
-        return CallResult({_entity(each): _outcome(each) for each in body.resources}, body.throttle_time_ms)
+        outcomes = {_entity(each): _outcome(each, self.validate_only) for each in body.resources}
+        return CallResult(outcomes, body.throttle_time_ms)
 
     def fallback(self) -> AlterClientQuotas:
         return self._fallback
 
 
-def _outcome(resource: Any) -> ApiError | None:
+def _outcome(resource: Any, validate_only: bool) -> ApiError | None:
     """The first error of an entity's quotas. Where others were altered nevertheless (KIP-248), it says so."""
     failed = [each for each in resource.quotas if each.error_code]
     if not failed:
@@ -194,7 +195,8 @@ def _outcome(resource: Any) -> ApiError | None:
         return error
     names = ", ".join(_key_name(each) for each in failed)
     others = ", ".join(_key_name(each) for each in resource.quotas if not each.error_code)
-    return error._replace(message=f"{names}: {error.message or error.code.name}; {others}: not affected")
+    what = "would be altered" if validate_only else "altered nevertheless"
+    return error._replace(message=f"{names}: {error.message or error.code.name}; {others}: {what}")
 
 
 def _key_name(quota: Any) -> str:
@@ -223,7 +225,7 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:
         body = self.body(version, frame, start)
         (resource,) = body.resources
-        refused = _outcome(resource)
+        refused = _outcome(resource, True)
         return CallResult({None: refused or [_difference(each) for each in resource.shifts]}, body.throttle_time_ms)
 
     def resolved(self, stored: Stored, pairs: Iterable[Pair] | None) -> list[QuotaDifference]:

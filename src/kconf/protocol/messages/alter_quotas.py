@@ -7,8 +7,8 @@
       shift    => user:nullable client_id:nullable quota_type:i8
                   value_before:f64 source_before:i8 value_after:f64 source_after:i8
 
-Types are those of DescribeQuotas. NaN removes a quota; quotas that are not mentioned stay. The quotas of a resource are
-granted together or not at all, so that all carry the same error. The tag is ours and answers validate_only: which users
+Types are those of DescribeQuotas. NaN removes a quota; quotas that are not mentioned stay. Each quota has its own
+error, and the others of its resource are altered nevertheless. The tag is ours and answers validate_only: which users
 with which client ids, out of those seen lately, would get another quota (source -1 and NaN: none); it is left out of a
 request for more than 20 resources.
 """

@@ -79,10 +79,13 @@ def run(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace) -> _Admin:
     if options.store is not None or options.zookeeper is not None:
         from kconf.operations.access.scram_store import StoredCredentials, own_name
+        from kconf.store.registry import check_store_exists
         from kconf.store.zookeeper.url import store_url
 
         logging.getLogger("kconf").addHandler(logging.NullHandler())
         url = options.store if options.zookeeper is None else store_url(options.zookeeper)
+        if not options.add:
+            check_store_exists(url)
         return StoredCredentials(url, principal=f"User:{own_name()}")
     from kconf.client.admin_sync import SyncAdminClient
 
