@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.policy.risk_rules import RiskRule
     from kconf.engine.policy.rules import Rule, Rules
+    from kconf.model.resource import Resource
 
 _EXAMPLES = """\
 examples:
@@ -93,6 +94,7 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
     from kconf.engine.policy.selectors import Severity
     from kconf.operations.policy.report import NotListed, evaluate_cluster
 
+    judged: set[Resource] = set()
     for each in evaluate_cluster(admin, rules):
         if isinstance(each, NotListed):
             types = " and ".join(kind.word for kind in each.types)
@@ -102,7 +104,8 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
         if each.failure is not None:
             result.add(each.failure, **place, severity=None, rule=None, key=None, finding=None)
             continue
-        counts["judged"] += 1
+        counts["judged"] += each.resource not in judged  # a broker is also judged by what topics inherit from it
+        judged.add(each.resource)
         for found in each.findings:
             rule = found.rule
             result.add(**place, severity=str(rule.severity), rule=rule.id, key=_key_of(rule), finding=found.text)

@@ -58,7 +58,7 @@ class FakeClient:
             raise UnsupportedVersion("too old")
         return [Resource.group("g")]
 
-    def describe_configs(self, resources: Iterable[Resource]) -> DescribedConfigs:
+    def describe_configs(self, resources: Iterable[Resource], **_: object) -> DescribedConfigs:
         hidden = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not yours")
         return DescribedConfigs(
             {each: View(tuple(self.configs[each])) if each in self.configs else hidden for each in resources}
@@ -115,17 +115,19 @@ rules:
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 1
     told = capsys.readouterr()
+    inherited = "topics without a value of their own inherit it from broker:1"
     assert [line.split(None, 2) for line in told.out.splitlines()] == [
         ["RESOURCE", "SEVERITY", "FINDING"],
         ["topic:orders", "error", "retention.ms is 5, and must be at least 6 (rule long)"],
         ["topic:orders", "warn", "segment.ms must be set at topic:orders (rule own)"],
         ["topic:orders", "error", "replication_factor is 2, and must be at least 3 (rule copies)"],
+        ["broker:1", "error", f"{inherited}: retention.ms is 5, and must be at least 6 (rule long)"],
         ["brokers", "error", "log.retention.ms must not be set at brokers (rule broker)"],
         ["group:g", "error", "consumer.session.timeout.ms is 5, and must be at most 4ms (rule group)"],
     ]
     assert told.err.splitlines() == [
         "topic:hidden: not yours",
-        "4 resources judged by 5 rules: 4 errors, 1 warning",
+        "4 resources judged by 5 rules: 5 errors, 1 warning",
     ]
 
 
