@@ -57,10 +57,11 @@ class Finding(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The findings, and what could not be checked."""
+    """The findings, what was not looked for, and what could not be read."""
 
     findings: list[Finding]
     notes: list[str]
+    unread: list[str]
 
 
 def check_cluster(target: Target) -> CheckResult:
@@ -68,7 +69,7 @@ def check_cluster(target: Target) -> CheckResult:
     if not target.has_controllers:
         state = read_state(target, ())
         note = "ghost configs were not looked for: that takes the metadata log (--controllers HOST:PORT,…)"
-        return CheckResult([*_uneven(state), *_unknown(state)], [note, *_missing(state)])
+        return CheckResult([*_uneven(state), *_unknown(state)], [note], _missing(state))
     with target.open_controllers() as controllers, controllers.follow() as log:
         before = _configs(log.follower.image)
         state = read_state(target, ())
@@ -81,7 +82,7 @@ def check_cluster(target: Target) -> CheckResult:
         *_uneven(state),
         *_unknown(state),
     ]
-    return CheckResult(found, _missing(state))
+    return CheckResult(found, [], _missing(state))
 
 
 def _catch_up(log: Follow) -> None:
@@ -168,4 +169,5 @@ def _unknown(state: ClusterState) -> Iterator[Finding]:
 
 
 def _missing(state: ClusterState) -> list[str]:
-    return [f"{each.what} could not be read: {each.failure.message}" for each in state.missing if not each.is_absent]
+    unread = [each for each in state.missing if not each.is_absent]
+    return [f"{each.what} could not be read: {each.failure.message or each.failure.code.name}" for each in unread]

@@ -7,7 +7,7 @@ from typing import Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
-from kconf.cli.output.result import CommandResult, ResultColumn
+from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 
 EXAMPLES: Final = """\
 examples:
@@ -42,8 +42,12 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
     result.facts.update(context=cluster.name)
     for each in found.findings:
         result.add(finding=each.kind, resource=str(each.resource), key=each.key, detail=each.detail, cure=each.cure)
-    result.notes += found.notes
-    if found.findings:
+    result.facts.update(unread=found.unread)
+    result.notes += [*found.notes, *found.unread]
+    if found.unread:
+        result.status = FAILED
+        result.notes.append("what could not be read was not checked")
+    elif found.findings:
         result.status = _FOUND
     else:
         result.notes.append("nothing was found")

@@ -18,6 +18,7 @@ from kconf.errors import ConfigurationError, RemoteProtocolError
 from kconf.protocol.records.batches import read_batches
 
 _FOLDER: Final = "__cluster_metadata-0"
+_QUORUM: Final = "quorum-state"
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
@@ -44,7 +45,8 @@ class MetadataDirectory:
             for path in names
             if (found := _SNAPSHOT.fullmatch(path.name)) and int(found[1])
         ]
-        if not self._segments and not snapshots:
+        is_named = folder.name == _FOLDER or bool(snapshots) or (folder / _QUORUM).exists()
+        if not is_named or not (self._segments or snapshots):
             raise ConfigurationError(f"{given} has no metadata log: it is the directory {_FOLDER} of a controller")
         self._snapshot = min(snapshots, default=None) if not self._reaches_back() else None
         self.end = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.history_output import (
+    SENSITIVE,
     add_history,
     attribution_fields,
     author_cell,
@@ -19,11 +20,12 @@ from kconf.cli.common.history_output import (
 )
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell, value_cell
-from kconf.cli.output.result import CommandResult, Item, ResultColumn
+from kconf.cli.output.result import FAILED, CommandResult, Item, ResultColumn
 from kconf.cli.output.timestamps import TIME_HELP
 from kconf.util.iso_time import iso_time
 
 if TYPE_CHECKING:
+    from kconf.operations.history.blame import BlameEntry
     from kconf.operations.history.sources import RecordedHistory
 
 EXAMPLES: Final = {
@@ -116,7 +118,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         last = each.attribution.author
         result.add(
             **names_of(each.change),
-            value=value_of(each.change, each.value if each.is_set else None),
+            value=_blamed_value(each),
             time=None if last is None else iso_time(last.time),
             revision=None if last is None else last.revision,
             principal=None if last is None else last.caller.principal,
@@ -125,12 +127,23 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
             origin=None if last is None else last.origin,
             **attribution_fields(each.attribution),
         )
+    unread = [each for each in state.missing if not each.is_absent]
+    if unread:
+        result.notes += [f"{each.what} cannot be read, so what is set there is not shown" for each in unread]
+        result.status = FAILED
     if not history.is_complete:
         result.notes += [unreadable_note(each) for each in unreadable(state, history)]
         if any(each["record"] == "unreadable" for each in result.items):
             result.notes.append("secrets cannot be compared: shown is who set them last by the record")
     elif any(each["time"] is None for each in result.items):
         result.notes.append("rows without a time have no record: they were set before the record begins, or elsewhere")
+
+
+def _blamed_value(entry: BlameEntry) -> str | None:
+    """A secret that is set has no value that could be read."""
+    if entry.is_set and entry.value is None:
+        return SENSITIVE
+    return value_of(entry.change, entry.value if entry.is_set else None)
 
 
 def _recorded_author(item: Item) -> str:
