@@ -13,5 +13,5 @@ trap 'rm -f "$file"' EXIT
 } > "$file"
 
 kconf quota load --format csv "$file" --dry-run --output csv -b "$bootstrap" | tail -n +2 | wc -l
-kconf quota load --format csv "$file" --yes --output csv -b "$bootstrap" | tail -n +2 | cut -d, -f 8 | sort | uniq -c
+kconf quota load --format csv "$file" --yes --output csv -b "$bootstrap" | tail -n +2 | cut -d, -f 9 | sort | uniq -c
 kconf quota explain --user "user-$count" --client-id reports producer_byte_rate -b "$bootstrap"

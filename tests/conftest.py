@@ -12,6 +12,8 @@ pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: what tests start would be deaf to Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: what tests start would not stop at a hangup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -72,6 +72,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.timeout(1200)
 def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(master: str, tmp_path: Path) -> None:
     with archiving(tmp_path / "archive") as server:
         with SyncAdminClient(server.bootstrap) as admin:
@@ -82,7 +83,7 @@ def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(mas
         words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
         command = [sys.executable, "-m", "kconf", "pipeline", "run", "--master", master, "--snapshot", server.bootstrap]
         command += map(str, words)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=LOOPBACK)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1100, env=LOOPBACK)
 
     assert done.returncode == 0, done.stderr
     history = DeltaTable(tmp_path / "lake" / HISTORY.path).to_pyarrow_table().to_pylist()
