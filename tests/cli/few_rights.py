@@ -91,6 +91,41 @@ def a_plan_does_not_claim_what_it_could_not_read(pair: Pair) -> None:
         assert not any("what the files say" in each for each in told["notes"])
 
 
+def a_topic_that_may_not_be_described_is_not_called_new(pair: Pair) -> None:
+    name = a_name("hidden")
+    pair.root.topics(name)
+    files = pair.alice.directory / "hidden.yaml"
+    files.write_text(f"topics: {{{name}: {{partitions: 1, configs: {{segment.ms: 1h}}}}}}")
+
+    for command in ("plan", "diff", "apply --yes"):
+        told = pair.alice.whole(f"{command} -f {files}", status=1)
+
+        assert [(each["resource"], each["outcome"], each["error"]) for each in told["items"]] == [
+            (f"topic:{name}", "unknown", DENIED)
+        ]
+
+
+def blame_says_what_it_could_not_read(pair: Pair) -> None:
+    """For a cluster without a feed. It is not to look as if nothing were set."""
+    topic = pair.topic("describe")
+    alice = pair.alice
+    alice.add_context("here", journal=str(alice.directory / "journal"))
+
+    told = alice.whole(f"blame topic:{topic}", status=1)
+
+    assert [each["key"] for each in told["items"]] == [None]
+    assert f"topic:{topic} cannot be read, so what is set there is not shown" in told["notes"]
+
+
+def check_is_not_clean_where_it_could_not_read(pair: Pair) -> None:
+    topic = pair.topic("describe")
+
+    told = pair.alice.whole("check", status=1)
+
+    assert any(each.startswith(f"topic:{topic} could not be read") for each in told["unread"])
+    assert "nothing was found" not in told["notes"]
+
+
 def a_value_that_may_not_be_read_is_shown_as_unknown(pair: Pair) -> None:
     topic = pair.topic("describe", "alter-configs")
     root = pair.root
@@ -150,6 +185,8 @@ STORIES: tuple[Callable[[Pair], None], ...] = (
     an_export_marks_what_may_not_be_read,
     an_export_of_everything_prunes_nothing_that_was_hidden,
     a_plan_does_not_claim_what_it_could_not_read,
+    a_topic_that_may_not_be_described_is_not_called_new,
+    check_is_not_clean_where_it_could_not_read,
     a_value_that_may_not_be_read_is_shown_as_unknown,
     a_key_that_a_topic_does_not_have_is_no_question_of_data,
     a_created_topic_does_not_show_what_may_not_be_described,

@@ -7,6 +7,7 @@ import time
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
+from kconf.client.kraft.archive import IDLE_CHECKPOINT
 from kconf.client.kraft.follower import LogChanges, LogGap
 from kconf.errors import StoreUnavailable
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 _MOST_WAITING: Final = 100_000  # revisions that wait for a disk; then nothing more is read
-_IDLE_CHECKPOINT: Final = 300.0  # seconds
 _STALE: Final = 10.0  # seconds without a response
 
 
@@ -105,7 +105,7 @@ class LogArchiver:
     def _flush_if_due(self) -> None:
         now = time.monotonic()
         is_due = self._waits_since is not None and now - self._waits_since >= self._interval
-        if (is_due or now - self._checkpointed >= _IDLE_CHECKPOINT) and now >= self._retry_at:
+        if (is_due or now - self._checkpointed >= IDLE_CHECKPOINT) and now >= self._retry_at:
             self._flush()
 
     def _flush(self) -> None:

@@ -30,6 +30,8 @@ from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, pr
 _CHECKPOINT: Final = ".follow.json"
 _LOCK: Final = ".follow"
 _HIDDEN: Final = ".log"
+IDLE_CHECKPOINT: Final = 300.0
+"""Seconds after which a follower notes its position though nothing has changed."""
 _NAME: Final = re.compile(r"log-(gap-)?(\d{20})-(\d{20})\.jsonl")
 
 
@@ -50,6 +52,14 @@ def log_segments(directory: Path) -> list[LogSegment]:
         if match is not None:
             found.append(LogSegment(path, int(match[2]), int(match[3]), match[1] is not None))
     return sorted(found, key=lambda each: (each.begin, each.end))
+
+
+def followed_until(directory: Path) -> int | None:
+    """When the follower of a cluster last noted its position, in milliseconds; None: the cluster is not followed."""
+    try:
+        return (directory / _CHECKPOINT).stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return None
 
 
 def missing_ranges(segments: Sequence[LogSegment]) -> Iterator[tuple[int, int]]:

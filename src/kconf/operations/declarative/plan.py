@@ -10,14 +10,16 @@ from kconf.client.cluster_reader import PARTS, read_cluster
 from kconf.engine.declarative.diff import Difference, differences, same
 from kconf.engine.declarative.model import SCOPES
 from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
-from kconf.errors import ApiError, ConfigurationError
+from kconf.errors import ApiError, ConfigurationError, ErrorCode
+from kconf.model.cluster_state import MissingPart
+from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.errors import Aborted
 from kconf.operations.risks.inheritance import with_inherited
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Declared
-    from kconf.model.cluster_state import ClusterState, MissingPart
+    from kconf.model.cluster_state import ClusterState
     from kconf.operations.target import Target
 
 _PARTS: Final = {kind: part for part, kind in PARTS.items()}
@@ -71,8 +73,26 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
     drift = [each for each in drift if (each.resource, each.key) not in gone]
     if drift:
         notes = [*notes, _undeclared_note(len(drift))]
+    hidden = _hidden_topics(target, found)
+    found = [each for each in found if each.resource not in hidden]
     failures = _failures(state, found)
-    return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, _unread(state, failures))
+    unread = [*_unread(state, failures), *(MissingPart(str(each), failure) for each, failure in hidden.items())]
+    return DifferencePlan(state.cluster, found, failures, notes, state.revision, drift, unread)
+
+
+def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource, ApiError]:
+    """Topics that are not listed, and of which the cluster does not say whether they exist: not to be called new."""
+    names = [each.resource.name for each in found if each.kind is ChangeKind.TOPIC and each.op == "create"]
+    if not names:
+        return {}
+    with target.open() as admin:
+        failures = admin.describe_topics(names).failures
+    why = "you may not describe it, so whether it exists is unknown"
+    return {
+        Resource.topic(str(name)): ApiError(each.code, why)
+        for name, each in failures.items()
+        if each.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    }
 
 
 def _without_inherited(

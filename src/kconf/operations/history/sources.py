@@ -247,8 +247,25 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
         notes.append(f"{len(unknown)} {what} begun, and nobody saw the end: they may have been made or not")
     from kconf.operations.history.log_authors import with_authors
 
+    notes += _follower_notes(directory, cluster)
     entries = with_authors(sorted([*done, *unknown], key=lambda each: (each.time, each.revision, each.line)))
     return RecordedHistory(JOURNAL, cluster, entries, notes)
+
+
+def _follower_notes(directory: str, cluster: str) -> list[str]:
+    """That nobody follows the cluster any more: what other tools have changed since is not recorded."""
+    from time import time
+
+    from kconf.client.kraft.archive import IDLE_CHECKPOINT, followed_until
+    from kconf.util.atomic_files import cluster_directory
+
+    until = followed_until(cluster_directory(directory, cluster))
+    if until is None or time() * 1000 - until < 2 * IDLE_CHECKPOINT * 1000:
+        return []
+    shown = datetime.fromtimestamp(until / 1000, UTC)
+    return [
+        f"the metadata log was followed until {shown:%Y-%m-%d %H:%M:%S} UTC; later changes by others are not recorded"
+    ]
 
 
 def _entry(line: dict[str, Any]) -> HistoryEntry:

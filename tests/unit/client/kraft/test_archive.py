@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kconf.client.kraft.archive import LogArchive, LogSegment, log_segments, missing_ranges
+from kconf.client.kraft.archive import LogArchive, LogSegment, followed_until, log_segments, missing_ranges
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges, LogGap, LogReset
 from kconf.client.kraft.image import MetadataImage
@@ -87,6 +87,15 @@ def test_a_gap_is_marked_by_its_name(tmp_path: Path) -> None:
         (50, 61, False),
     ]
     assert [(each["origin"], each["revision"]) for each in lines(archive.directory)] == [("snapshot", 49), ("log", 60)]
+
+
+def test_the_time_of_the_last_position_is_known(tmp_path: Path) -> None:
+    archive, _ = opened(tmp_path)
+    before = followed_until(archive.directory)
+    archive.flush(at(5))
+
+    assert before is None
+    assert (followed_until(archive.directory) or 0) > 1_700_000_000_000
 
 
 def test_missing_files_show() -> None:
