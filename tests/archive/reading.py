@@ -21,11 +21,13 @@ from tests.support.process import KconfProcess
 Line = dict[str, Any]
 
 
-def archiving(directory: Path, *, store: str | None = None, node_id: int = 1, **properties: str) -> KconfProcess:
+def archiving(
+    directory: Path, *, store: str | None = None, node_id: int = 1, log_level: str = "INFO", **properties: str
+) -> KconfProcess:
     """A server; `archive_interval_ms="50"` is archive.interval.ms=50. By itself it writes nothing until it is asked."""
     named = {name.replace("_", "."): value for name, value in properties.items()}
     properties = {"archive.interval.ms": "600000", **named}
-    args = ["--archive", str(directory), "--metrics", "127.0.0.1:0"]
+    args = ["--archive", str(directory), "--metrics", "127.0.0.1:0", "--log-level", log_level]
     return KconfProcess(properties=properties, store=store, node_id=node_id, args=args)
 
 

@@ -86,7 +86,7 @@ def test_what_is_said_has_no_password(store: str) -> None:
         (("set",), 2, "--user"),
         (("delete", "--user", "u"), 1, "no such credential"),
         (("list", "--user", "u"), 1, "no SCRAM credential"),
-        (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), 1, "iterations"),
+        (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), 2, "iterations"),
         (("set", "--user", "u", "--password-file", "/nowhere/at/all"), 2, "cannot be read"),
     ],
 )

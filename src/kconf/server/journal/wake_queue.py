@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Final
 
 AT_ONCE: Final = 8  # readers
@@ -23,8 +24,8 @@ Reader = asyncio.Future[int]
 class WakeQueue:
     """Readers that something was committed for, and the revision up to which nothing was."""
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = clock or asyncio.get_running_loop().time
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
         self._readers: OrderedDict[Reader, int] = OrderedDict()
         self._is_scheduled = False
         self._committed = self._woken = float("-inf")  # when that was last
