@@ -24,7 +24,7 @@ from tests.spark.two_tools import Account, Cluster, Shape, clusters
 
 Row = dict[str, Any]
 SEED = 17
-COUNT, STEPS, BATCHES = 60, 24, 3
+COUNT, STEPS, BATCHES = 40, 24, 3
 
 
 def rows(table: Any) -> list[Row]:
