@@ -8,6 +8,7 @@ cluster was read, so that a change in between is not taken for one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.entry import Source, own_source
@@ -125,7 +126,9 @@ def _against_log(
                 yield _ghost(resource, entry.name, entry.value, bootstrap)
             elif logged != entry.value:
                 detail = f"the log says {logged}, the cluster shows {entry.value}"
-                yield Finding(GHOST, resource, entry.name, detail, f"kconf set {resource} {entry.name}={logged}")
+                yield Finding(
+                    GHOST, resource, entry.name, detail, _command("kconf set", str(resource), f"{entry.name}={logged}")
+                )
     for resource, key in settled:
         readable = resource in state.configs
         if readable and (resource, key) not in shown and (resource, key) not in touched:
@@ -133,11 +136,23 @@ def _against_log(
             yield Finding(MISSING, resource, key, detail, "restart the brokers one by one, and check again")
 
 
+def _command(tool: str, *words: str) -> str:
+    """A command to be copied into a shell. Names and values come from the cluster, and may be hostile."""
+    return " ".join([tool, *map(quote, words)])
+
+
 def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> Finding:
     detail = f"the cluster shows {value}, the log has no such value: it is of a deleted {resource.type.word}"
-    tool = f"kafka-configs --bootstrap-server {bootstrap} --alter --{resource.type.word} {resource.name}"
+    where = ("--bootstrap-server", bootstrap, "--alter", f"--{resource.type.word}", resource.name)
+    tool = _command("kafka-configs", *where)
     # Both must be sent: kconf set would send nothing, since the cluster shows this value already.
-    return Finding(GHOST, resource, key, detail, f"{tool} --add-config {key}={value} && {tool} --delete-config {key}")
+    return Finding(
+        GHOST,
+        resource,
+        key,
+        detail,
+        f"{tool} --add-config {quote(f'{key}={value}')} && {tool} --delete-config {quote(key)}",
+    )
 
 
 def _uneven(state: ClusterState) -> Iterator[Finding]:
@@ -165,7 +180,7 @@ def _unknown(state: ClusterState) -> Iterator[Finding]:
             is_unknown = entry.type is ValueType.UNKNOWN and known_key(resource.type, entry.name) is None
             if entry.source == own_source(resource) and is_unknown:
                 detail = "nobody knows this key; brokers accept any name"
-                yield Finding(UNKNOWN, resource, entry.name, detail, f"kconf unset {resource} {entry.name}")
+                yield Finding(UNKNOWN, resource, entry.name, detail, _command("kconf unset", str(resource), entry.name))
 
 
 def _missing(state: ClusterState) -> list[str]:

@@ -28,7 +28,7 @@ examples:
 Every change by any tool is written within --interval, as files that `kconf history`, `blame`, `diff`, `rollback` and
 the pipeline read. It may be stopped and started at any time: it continues where it was, and where the cluster has
 deleted that part of its log, the difference is archived and marked as a gap. The cluster keeps no trace of it.
-The log does not tell who made a change; changes that kconf recorded itself keep their author and reason.
+The log does not contain who made a change; changes that kconf recorded itself keep their author and reason.
 """
 
 

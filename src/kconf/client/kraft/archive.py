@@ -151,6 +151,9 @@ class LogArchive:
             raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
 
     def _write_gap(self, gap: LogGap) -> None:
+        if gap.begin > self._begin:  # what was read before the gap has a range of its own
+            self._write(f"log-{self._begin:020d}-{gap.begin:020d}.jsonl", self._pending)
+            self._pending, self._begin = [], gap.begin
         begin = max(self._begin, gap.begin)
         if gap.end > begin:
             self._write(f"log-gap-{begin:020d}-{gap.end:020d}.jsonl", [(gap.epoch, gap_revision(gap))])

@@ -47,6 +47,17 @@ _NOT_THE_LEADER: Final = frozenset(
         ErrorCode.BROKER_NOT_AVAILABLE,
     }
 )
+_LASTING: Final = frozenset(
+    {
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+"""Errors that the next attempt would get again."""
+
 _A_BROKER: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
@@ -170,6 +181,9 @@ class LogFollower:
     def _failed(self, error: KconfError) -> list[LogEvent]:
         if not isinstance(error, ConnectionFailed | RequestTimedOut):
             raise error
+        return self._retry(error)
+
+    def _retry(self, error: KconfError) -> list[LogEvent]:
         self._failures += 1
         if not self._reached and self._failures >= self._attempts:
             raise error
@@ -185,8 +199,10 @@ class LogFollower:
         if error in _NOT_THE_LEADER:
             self._find_leader(fetched)
             return []
-        if error:
+        if error in _LASTING:
             raise self._error(error)
+        if error:  # a controller that starts or stops may answer anything
+            return self._retry(self._error(error))
         self._reached, self._failures = True, 0
         if fetched.snapshot is not None:
             return self._needs_snapshot(fetched.snapshot)

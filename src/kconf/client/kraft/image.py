@@ -191,13 +191,17 @@ class MetadataImage:
         if state is None:
             self.skipped["removal of an unknown topic"] += 1
             return
+        live = self.topics.get(state.name)
+        if live is None or live.id.bytes != state.id:
+            self.skipped["removal of a topic whose name has another one"] += 1
+            return
         resource = Resource(ResourceType.TOPIC, state.name)
         for key, value in sorted(self.configs.pop(resource, {}).items()):
             sensitive = (resource, key) in self._digests
             self._add(at, ChangeKind.CONFIG, resource, key, value, None, "delete", sensitive)
             self._digests.pop((resource, key), None)
-        topic = self.topics.pop(state.name)
-        self._add(at, ChangeKind.TOPIC, resource, "", topic_to_json(topic), None, "delete")
+        self.topics.pop(state.name)
+        self._add(at, ChangeKind.TOPIC, resource, "", topic_to_json(state.topic()), None, "delete")
 
     def _close_topics(self, only: set[bytes] | None = None) -> None:
         """Make the changes of topics that were created, grown or moved, each at the place of its first record."""

@@ -89,6 +89,16 @@ def test_a_gap_is_marked_by_its_name(tmp_path: Path) -> None:
     assert [(each["origin"], each["revision"]) for each in lines(archive.directory)] == [("snapshot", 49), ("log", 60)]
 
 
+def test_what_waits_when_a_gap_comes_keeps_its_range(tmp_path: Path) -> None:
+    archive, _ = opened(tmp_path)
+    archive.add([changes(3), LogGap(5, 50, 3, 77, (change("1"),)), changes(60)])
+    archive.flush(at(61))
+
+    found = log_segments(archive.directory)
+    assert [(each.begin, each.end, each.is_gap) for each in found] == [(0, 5, False), (5, 50, True), (50, 61, False)]
+    assert [each["revision"] for each in lines(archive.directory)] == [3, 49, 60]
+
+
 def test_the_time_of_the_last_position_is_known(tmp_path: Path) -> None:
     archive, _ = opened(tmp_path)
     before = followed_until(archive.directory)

@@ -317,6 +317,16 @@ def test_what_no_retry_resolves_is_raised(code: int, error: type[Exception]) -> 
         answer(one, error=code)
 
 
+def test_an_error_of_a_moment_is_asked_again() -> None:
+    one = follower(after=0)
+    serve(one, batch(1, new_topic("orders", 1)), high_watermark=3)
+    for code in (-1, 7, 41, 56):
+        request(one)
+        assert answer(one, error=code) == []
+
+    assert changes(serve(one, batch(3, [config("1")]), high_watermark=4)) == [(3, "retention.ms", "1")]
+
+
 def test_a_refused_login_is_raised() -> None:
     one = follower()
     request(one)

@@ -78,6 +78,17 @@ def test_a_topic_created_again_has_no_configs_of_the_old_one() -> None:
     assert image.topics["orders"].id.bytes == topic_id(2)
 
 
+def test_a_log_that_contradicts_itself_is_no_crash() -> None:
+    """A name that gets another id without a removal; no Kafka writes that."""
+    image = MetadataImage()
+    apply(image, 0, *new_topic("orders", 1))
+    apply(image, 2, *new_topic("orders", 2))
+
+    assert apply(image, 4, metadata.RemoveTopicRecord(topic_id(1))) == []
+    assert [each.op for each in apply(image, 5, metadata.RemoveTopicRecord(topic_id(2)))[0].changes] == ["delete"]
+    assert dict(image.skipped) == {"removal of a topic whose name has another one": 1}
+
+
 def test_growth_and_reassignment_are_told_apart() -> None:
     image = MetadataImage()
     apply(image, 0, *new_topic("orders", 1, 1))
