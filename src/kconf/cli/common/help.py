@@ -47,17 +47,17 @@ class Help(argparse.HelpFormatter):
 
 _DIFFER = ("kconf plan", "kconf diff", "kconf lake drift", "kconf lake compare")
 _SPECIAL = {
-    "kconf lake backtest": "0 no `error` rule was broken; 1 something failed; 2 asked for wrongly, or the rules have "
+    "kconf lake backtest": "0 no `error` rule was broken; 1 something failed; 2 invalid arguments, or the rules have "
     "mistakes; 3 one was broken",
-    "kconf lake violations": "0 no `error` rule is broken; 1 something failed; 2 asked for wrongly; 3 one is, or was",
-    "kconf policy test": "0 nothing is refused; 1 something is; 2 asked for wrongly, or the rules have mistakes; "
+    "kconf lake violations": "0 no `error` rule is broken; 1 something failed; 2 invalid arguments; 3 one is, or was",
+    "kconf policy test": "0 nothing is refused; 1 something is; 2 invalid arguments, or the rules have mistakes; "
     "4 unreachable, or login refused",
-    "kconf watch": "0 done; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
-    "kconf check": "0 nothing found; 1 something failed; 2 asked for wrongly; 3 something was found; 4 unreachable, or "
+    "kconf watch": "0 done; 1 something failed; 2 invalid arguments; 4 unreachable, or login refused",
+    "kconf check": "0 nothing found; 1 something failed; 2 invalid arguments; 3 something was found; 4 unreachable, or "
     "login refused",
-    "kconf follow": "0 stopped; 1 something failed; 2 asked for wrongly; 4 unreachable, or login refused",
+    "kconf follow": "0 stopped; 1 something failed; 2 invalid arguments; 4 unreachable, or login refused",
     "kconf shell": "0 done; else that of the first command that failed",
-    "kconf policy check": "0 no mistakes; 2 asked for wrongly, or the rules have mistakes",
+    "kconf policy check": "0 no mistakes; 2 invalid arguments, or the rules have mistakes",
 }
 _SEE = {
     "context": "kconf describe, kconf shell; docs/how-to/contexts.md",
@@ -108,9 +108,9 @@ def _codes(parser: argparse.ArgumentParser) -> str:
     if parser.prog in _SPECIAL:
         return _SPECIAL[parser.prog]
     if not _has_result(parser):
-        return "0 done; 1 not done; 2 asked for wrongly"
+        return "0 done; 1 not done; 2 invalid arguments"
     differences = "3 there are differences; " if parser.prog in _DIFFER else ""
-    return f"0 done; 1 something failed; 2 asked for wrongly; {differences}4 unreachable, or login refused"
+    return f"0 done; 1 something failed; 2 invalid arguments; {differences}4 unreachable, or login refused"
 
 
 def _has_result(parser: argparse.ArgumentParser) -> bool:

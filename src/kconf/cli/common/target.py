@@ -81,7 +81,7 @@ def with_controllers(cluster: Target, options: argparse.Namespace) -> Target:
 
 def add_output(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "-o", "--output", choices=tuple(FORMATS), default="table", help="how the answer is told (default: table)"
+        "-o", "--output", choices=tuple(FORMATS), default="table", help="the output format (default: table)"
     )
     parser.add_argument(
         "--csv-guard", action="store_true", help="in CSV, put ' before cells that a spreadsheet would take for formulas"
