@@ -14,7 +14,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from kconf.model.journal import Revision
-from kconf.model.journal_json import read_revisions
+from kconf.model.lines.journal import read_revisions
 from kconf.store.registry import open_store
 from tests.support.process import KconfProcess
 

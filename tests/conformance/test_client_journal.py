@@ -36,7 +36,7 @@ from kconf import (
 )
 from kconf.client.journal.files import JournalContents, read_journal
 from kconf.errors import StoreUnavailable
-from kconf.model.journal_json import read_revisions
+from kconf.model.lines.journal import read_revisions
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import a_name, until
 from tests.cli.declarative.conftest import AUTHORIZER

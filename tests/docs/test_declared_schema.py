@@ -15,7 +15,7 @@ import yaml
 
 from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.parser import read_declared
-from kconf.util.yaml_reader import ParseErrors
+from kconf.util.yaml.reader import ParseErrors
 from tests.docs.blocks import ROOT, read_page
 from tests.support.process import KconfProcess
 

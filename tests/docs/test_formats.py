@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.lines.fields import ATTEMPT_LINE, CHANGE_LINE
 from tests.docs.generated import REFERENCE
 
 

@@ -19,8 +19,8 @@ from kconf.spark.backtest import BacktestResult, TimeRange, backtest
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Sources, run
-from kconf.spark.transforms.backtest import breaches, judged, refusals
 from kconf.spark.transforms.history import intervals, journal_events
+from kconf.spark.transforms.policy.backtest import breaches, judged, refusals
 from kconf.spark.transforms.values import KEYS, keys
 from tests.spark.journals import Journal, journals
 from tests.spark.judge import led

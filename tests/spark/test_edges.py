@@ -12,7 +12,7 @@ from kconf.engine.policy.selectors import NamePattern
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT, Table
 from kconf.spark.delta_tables import local
 from kconf.spark.transforms import effective, integrity
-from kconf.spark.transforms.topics import owner_of
+from kconf.spark.transforms.topics.table import owner_of
 
 
 def rows_of(spark: SparkSession, table: Table, rows: Iterable[Mapping[str, Any]]) -> DataFrame:

@@ -20,7 +20,7 @@ from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter
 from kconf.lake.schemas import ACTIVITY, ATTEMPTS, HISTORY, JOURNAL, RUNS, TABLES, UNEVEN, Column, Table
 from kconf.model.journal import AuditEntry, RequestContext
-from kconf.model.journal_json import attempt_line
+from kconf.model.lines.journal import attempt_line
 from kconf.model.resource import Resource
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake, local

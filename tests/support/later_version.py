@@ -29,7 +29,7 @@ def later_version(*words: object) -> subprocess.CompletedProcess[str]:
 
 def _add_field() -> None:
     """Before anything is imported that follows from `RequestContext`."""
-    assert "kconf.model.line_fields" not in sys.modules
+    assert "kconf.model.lines.fields" not in sys.modules
 
     @dataclass(frozen=True, slots=True)
     class RequestContext(journal.RequestContext):

@@ -1,6 +1,6 @@
 """Every table of the lake, once: its columns in Spark's own words for types, and a sentence about each.
 
-The columns that hold the fields of a journal line are made from kconf.model.line_fields. No Spark is needed to import
+The columns that hold the fields of a journal line are made from kconf.model.lines.fields. No Spark is needed to import
 this: the look-ups that do without it, and docs/reference/tables.md, read it too.
 Times are UTC. `cluster` is the cluster's id, and stands first everywhere, since one lake serves many.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kconf.model.line_fields import ANSWERED, ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
+from kconf.model.lines.fields import ANSWERED, ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
 
 
 class Column(NamedTuple):

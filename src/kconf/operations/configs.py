@@ -14,14 +14,14 @@ from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange
 from kconf.operations.risks.data_loss import flag_data_loss
 from kconf.operations.risks.inheritance import Inheritance
-from kconf.operations.selectors import is_one_resource, resolve
+from kconf.operations.selection.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.configdef.key import ConfigKey
     from kconf.model.entry import View
     from kconf.operations.execute import Send, SendResult
-    from kconf.operations.selectors import Selector
+    from kconf.operations.selection.selectors import Selector
 
 Assignments = Mapping[Resource, Sequence[AlterConfigOp]]
 

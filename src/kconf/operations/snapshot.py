@@ -60,8 +60,8 @@ def snapshot_directory(out: str) -> str:
 
 def write_snapshot(directory: str, target: Target, state: ClusterState) -> SnapshotFile:
     """Write `<directory>/<cluster id>/<time>.jsonl`, whole or not at all."""
-    from kconf.model.journal_json import to_json
-    from kconf.model.snapshot_json import snapshot_lines
+    from kconf.model.lines.journal import to_json
+    from kconf.model.lines.snapshot import snapshot_lines
     from kconf.util.atomic_files import PartialFile, cluster_directory, private_directory
     from kconf.version import __version__
 

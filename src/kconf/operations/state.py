@@ -13,7 +13,7 @@ from kconf.engine.declarative.diff import iterations_text, quota_value, shape_te
 from kconf.model.cluster_state import ClusterState
 from kconf.model.entry import own_source
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.scopes import in_scope, types_of
+from kconf.operations.selection.scopes import in_scope, types_of
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope

@@ -11,7 +11,7 @@ from kconf.operations.execute import ChangeRequest
 from kconf.operations.planned_change import TOPIC, ChangePlan, PlannedChange
 from kconf.operations.policy.check import check_creation, check_growth, load_policy, with_verdicts
 from kconf.operations.risks.data_loss import TOPIC_DELETED
-from kconf.operations.selectors import Selector, is_one_resource, parse_selector, resolve
+from kconf.operations.selection.selectors import Selector, is_one_resource, parse_selector, resolve
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kconf.model.alteration import NewTopic
     from kconf.model.cluster import TopicDescription
     from kconf.operations.execute import Send, SendResult
-    from kconf.operations.selectors import ReadText
+    from kconf.operations.selection.selectors import ReadText
 
 
 def topic_selectors(arguments: Sequence[str], stdin: ReadText | None = None) -> list[Selector]:

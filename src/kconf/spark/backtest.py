@@ -18,8 +18,8 @@ from kconf.engine.policy.rules import Rules
 from kconf.lake.schemas import HISTORY, SNAPSHOT, Table
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.runner import Say, told_plainly
-from kconf.spark.transforms.backtest import breaches, judged, refusals
 from kconf.spark.transforms.history import RESOURCE
+from kconf.spark.transforms.policy.backtest import breaches, judged, refusals
 from kconf.spark.transforms.values import KEYS, keys
 
 Row = dict[str, Any]

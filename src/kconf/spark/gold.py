@@ -36,7 +36,7 @@ from kconf.spark.silver import all_events
 from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
 from kconf.spark.transforms.foreign import foreign
-from kconf.spark.transforms.topics import topics
+from kconf.spark.transforms.topics.table import topics
 from kconf.spark.transforms.values import KEYS, keys
 
 _LATER: Final = (DRIFT,)  # made from other gold tables

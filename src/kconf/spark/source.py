@@ -31,8 +31,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kconf.errors import ConfigurationError, KafkaError, KconfError
 from kconf.lake.schemas import SNAPSHOT_LINE, ddl
 from kconf.model.entry import Source
+from kconf.model.lines.snapshot import acl_line, config_line, scram_line, topic_line
 from kconf.model.resource import Resource, ResourceType
-from kconf.model.snapshot_json import acl_line, config_line, scram_line, topic_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,10 +20,10 @@ from pyspark.sql import functions as F
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT, VIOLATIONS
 from kconf.spark.delta_tables import Lake, fit, local
 from kconf.spark.inputs import Inputs
-from kconf.spark.transforms import backtest
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.rules import keys_of_rules
-from kconf.spark.transforms.topics import owner_of
+from kconf.spark.transforms.policy import backtest
+from kconf.spark.transforms.policy.rules import keys_of_rules
+from kconf.spark.transforms.topics.table import owner_of
 from kconf.spark.transforms.values import KEYS, keys
 from kconf.version import __version__
 

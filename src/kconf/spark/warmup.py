@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.journal_json import FORMAT, attempt_line, change_lines
+from kconf.model.lines.journal import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark import cache, class_archive, session
 from kconf.spark.delta_tables import Lake

@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any, Final
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.line_fields import CALLER_NAMES
+from kconf.model.lines.fields import CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 
 to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode

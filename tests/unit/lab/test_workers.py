@@ -20,7 +20,7 @@ def test_every_name_is_that_of_a_file_or_folder() -> None:
 @pytest.mark.parametrize(
     ("nodeid", "together"),
     [
-        ("tests/unit/model/test_journal_json.py::test_a_line[a::b]", "tests/unit/model/test_journal_json.py"),
+        ("tests/unit/model/lines/test_journal.py::test_a_line[a::b]", "tests/unit/model/lines/test_journal.py"),
         ("tests/spark/test_tables.py::test_drift", "tests/spark"),
         ("tests/spark/test_history.py::test_as_of", "tests/spark"),
         ("tests/spark/test_killed.py::test_a_run", "tests/spark/test_killed.py"),

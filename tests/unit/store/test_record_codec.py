@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.line_fields import CALLER_NAMES
+from kconf.model.lines.fields import CALLER_NAMES
 from kconf.model.resource import Resource
 from kconf.store.record_codec import attempt_record, read_attempt, read_revision, revision_record, to_json
 from kconf.store.sqlite.schema import RECORD

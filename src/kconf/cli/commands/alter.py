@@ -13,7 +13,7 @@ from kconf.cli.output.result import CommandResult
 from kconf.cli.terminal.input import prompt_secret, read_stdin
 from kconf.errors import ConfigurationError
 from kconf.model.alteration import OpType
-from kconf.operations.selectors import is_selector, parse_selector, parse_selectors
+from kconf.operations.selection.selectors import is_selector, parse_selector, parse_selectors
 
 _VERBS: Final = {
     "set": (

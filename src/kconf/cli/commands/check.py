@@ -34,7 +34,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run_check(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.operations.check import check_cluster
+    from kconf.operations.metadata_log.check import check_cluster
 
     cluster = with_controllers(target(options), options)
     found = check_cluster(cluster)

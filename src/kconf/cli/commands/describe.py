@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from kconf.cli.common.command import command
+from kconf.cli.common.options.where import add_where, conditions_of, select
 from kconf.cli.common.target import add_target, on_each, targets
-from kconf.cli.common.where import add_where, conditions_of, select
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.cli.terminal.input import read_stdin
 from kconf.errors import ApiError, ErrorCode
-from kconf.operations.selectors import is_one_resource, parse_selectors, resolve
+from kconf.operations.selection.selectors import is_one_resource, parse_selectors, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.entry import Entry, View
     from kconf.model.resource import Resource
-    from kconf.operations.selectors import Selector
+    from kconf.operations.selection.selectors import Selector
     from kconf.operations.where import Condition
 
 EXAMPLES = """\

@@ -39,7 +39,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.export import export_files
     from kconf.operations.declarative.files import write_files
-    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.selection.scopes import parse_scopes
 
     cluster = target(options)
     files, state = export_files(cluster, parse_scopes(options.selectors, "export"))

@@ -14,7 +14,7 @@ from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kconf.operations.follow import LogArchiver
+    from kconf.operations.metadata_log.follow import LogArchiver
     from kconf.operations.target import Target
 
 EXAMPLES: Final = """\
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _follow(options: argparse.Namespace) -> None:
     from kconf.client.kraft.archive import LogArchive
-    from kconf.operations.follow import LogArchiver
+    from kconf.operations.metadata_log.follow import LogArchiver
 
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
-from kconf.cli.common.declarative_options import add_files, add_prune
 from kconf.cli.common.declarative_output import add_unread, execute_differences, print_plan
+from kconf.cli.common.options.declarative import add_files, add_prune
+from kconf.cli.common.options.usage import add_usage, usage_rows
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
-from kconf.cli.common.usage import add_usage, usage_rows
 from kconf.cli.output.result import DIFFERENT, CommandResult
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
 from kconf.operations.errors import PlanOutOfDate, PlanRejected

@@ -143,7 +143,7 @@ def unset_configs(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.configdef.sensitive import HIDDEN
     from kconf.model.journal import RequestContext
     from kconf.operations.access.scram_store import own_name
-    from kconf.operations.selectors import parse_selector
+    from kconf.operations.selection.selectors import parse_selector
     from kconf.operations.stored_configs import unset_stored
     from kconf.security.value_cipher import Secrets
     from kconf.server.static_config import load_static

@@ -10,9 +10,9 @@ from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.execute import execute
 from kconf.cli.common.help import add_verb
+from kconf.cli.common.options.where import add_where, conditions_of, select
 from kconf.cli.common.plan_output import plan_columns
 from kconf.cli.common.target import add_target, on_each, target, targets
-from kconf.cli.common.where import add_where, conditions_of, select
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.cli.terminal.input import prompt_secret, read_stdin
 from kconf.errors import ApiError, ConfigurationError, ErrorCode
@@ -21,7 +21,7 @@ from kconf.model.resource import Resource, ResourceType
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import TopicDescription
-    from kconf.operations.selectors import Selector
+    from kconf.operations.selection.selectors import Selector
     from kconf.operations.where import Condition
 
 EXAMPLES: Final = """\
@@ -119,7 +119,7 @@ def _list(
     selectors: Sequence[Selector],
     conditions: Sequence[Condition],
 ) -> None:
-    from kconf.operations.selectors import resolve
+    from kconf.operations.selection.selectors import resolve
 
     found = admin.list_topics(internal=True)
     names = [name for name, each in found.items() if options.internal or not each.internal]
@@ -165,7 +165,7 @@ def _replicas(topic: TopicDescription) -> dict[str, int]:
 def create(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.model.alteration import NewTopic, OpType
     from kconf.operations.assignments import parse_assignments
-    from kconf.operations.selectors import is_one_resource
+    from kconf.operations.selection.selectors import is_one_resource
     from kconf.operations.topics import create_request, topic_selectors
 
     cluster = target(options)

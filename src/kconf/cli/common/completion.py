@@ -110,7 +110,7 @@ def _arguments(arguments: Sequence[str], last: str, where: Sequence[str]) -> Ite
 
 
 def _of_resources(command: str, arguments: Sequence[str], last: str, where: Sequence[str]) -> Iterable[str]:
-    from kconf.operations.selectors import TYPES, is_selector
+    from kconf.operations.selection.selectors import TYPES, is_selector
 
     if is_selector(last):
         word = last.partition(":")[0]
@@ -155,7 +155,7 @@ def _keys_everywhere() -> list[str]:
 
 def _names(kind: ResourceType, where: Sequence[str]) -> list[str]:
     from kconf.cli.common.target import add_target, target
-    from kconf.operations.selectors import names_of
+    from kconf.operations.selection.selectors import names_of
 
     parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)
     add_target(parser)

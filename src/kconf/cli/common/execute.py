@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconf.cli.common.confirm import confirmation
+from kconf.cli.common.options.usage import usage_rows
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
-from kconf.cli.common.usage import usage_rows
 from kconf.cli.output.progress import progress_bar
 from kconf.operations.execute import ExecutionOptions, execute_plan
 from kconf.operations.risks.allowed import parse_risks

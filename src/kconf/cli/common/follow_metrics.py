@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from kconf.operations.follow import LogArchiver
+    from kconf.operations.metadata_log.follow import LogArchiver
 
 
 class FollowCollector(Collector):

@@ -55,7 +55,7 @@ def _mistakes(item: Item) -> Iterator[tuple[str, str]]:
 def _for_key(word: str, key: str) -> Iterator[str]:
     """If the key is unknown: the key that was probably meant."""
     from kconf.configdef.lookup import known_key, similar_key
-    from kconf.operations.selectors import BROKERS, TYPES
+    from kconf.operations.selection.selectors import BROKERS, TYPES
 
     kind = TYPES.get("broker" if word == BROKERS else word)
     if kind is None or known_key(kind, key) is not None:

@@ -107,7 +107,7 @@ def on_each(
     clusters: Sequence[Target], result: CommandResult, query: Callable[[Target, SyncAdminClient], None]
 ) -> None:
     """Query each cluster. If there are several, the failure of one is an item, and the others are queried anyway."""
-    from kconf.operations.selectors import NothingMatches
+    from kconf.operations.selection.selectors import NothingMatches
 
     if len(clusters) == 1:
         result.hidden |= {"context"}

@@ -8,8 +8,8 @@ from typing import Final
 
 from kconf.client.contexts.context import Context, Contexts
 from kconf.errors import ConfigurationError
-from kconf.util.yaml_reader import InvalidNode, YamlNode, YamlReader, compose
-from kconf.util.yaml_writer import YamlValue, to_yaml, to_yaml_scalar
+from kconf.util.yaml.reader import InvalidNode, YamlNode, YamlReader, compose
+from kconf.util.yaml.writer import YamlValue, to_yaml, to_yaml_scalar
 
 FIELDS: Final = (
     "bootstrap",

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from kconf.client.journal.base import RefusedChange
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redact_change
-from kconf.model.journal_json import FORMAT, attempt_line, change_lines, to_json
+from kconf.model.lines.journal import FORMAT, attempt_line, change_lines, to_json
 from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
 
 EPOCH: Final = 0  # these changes have no server

@@ -24,7 +24,7 @@ from kconf.client.kraft.follower import LogChanges, LogEvent, LogGap, LogReset
 from kconf.client.kraft.revisions import gap_revision
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import Revision
-from kconf.model.journal_json import change_lines, to_json
+from kconf.model.lines.journal import change_lines, to_json
 from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory
 
 _CHECKPOINT: Final = ".follow.json"

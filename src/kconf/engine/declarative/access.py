@@ -18,7 +18,7 @@ from kconf.model.acl import CLUSTER_NAME, AclBinding, AclType, Operation, Patter
 from kconf.model.entry import ValueType
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_reader import YamlNode, suggestion
+from kconf.util.yaml.reader import YamlNode, suggestion
 
 KINDS: Final = (USER, CLIENT_ID, IP)
 QUOTA_FIELDS: Final = (*(field for kind in KINDS for field in (kind, f"{kind}-default")), "limits")

@@ -21,7 +21,7 @@ from kconf.model.cluster_state import ClusterState, TopicShape
 from kconf.model.entry import Entry, Source, ValueType, View, own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
-from kconf.util.yaml_reader import suggestion
+from kconf.util.yaml.reader import suggestion
 
 KeysOf = Callable[[ResourceType], ConfigDef]
 

@@ -19,7 +19,7 @@ from kconf.model.entry import Entry, own_source
 from kconf.model.quota import USER
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
+from kconf.util.yaml.writer import Flow, YamlValue, to_yaml
 
 Show = Callable[[str, str], str]
 """How the value of a key is written: with its unit, for example."""

@@ -20,7 +20,7 @@ from kconf.engine.declarative.model import Declared, DesiredConfigs, DesiredTopi
 from kconf.engine.declarative.reader import Gathered
 from kconf.engine.policy.selectors import Names
 from kconf.model.resource import Resource, ResourceType
-from kconf.util.yaml_reader import InvalidNode, ParseError, ParseErrors, YamlNode
+from kconf.util.yaml.reader import InvalidNode, ParseError, ParseErrors, YamlNode
 
 VERSION: Final = "1"
 TOPIC_FIELDS: Final = ("partitions", "replication", "configs", "unmanaged")

@@ -19,7 +19,7 @@ from kconf.model.acl import AclBinding
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_reader import YamlNode, YamlReader, suggestion
+from kconf.util.yaml.reader import YamlNode, YamlReader, suggestion
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from kconf.engine.policy.selectors import Labelled, NamePattern, Names, RuleSele
 from kconf.engine.risks import RiskName
 from kconf.model.entry import ValueType
 from kconf.model.resource import ResourceType
-from kconf.util.yaml_reader import InvalidNode, ParseError, YamlNode, YamlReader, suggestion
+from kconf.util.yaml.reader import InvalidNode, ParseError, YamlNode, YamlReader, suggestion
 
 TYPES: Final = {
     "topic": ResourceType.TOPIC,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.errors import ConfigurationError, JournalTrimmed, UnsupportedVersion
 from kconf.model.journal import Change, ChangeKind, RequestContext
-from kconf.model.line_fields import CALLER_NAMES
+from kconf.model.lines.fields import CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.scopes import in_scope, types_of
+from kconf.operations.selection.scopes import in_scope, types_of
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -269,7 +269,7 @@ def _follower_notes(directory: str, cluster: str) -> list[str]:
 
 
 def _entry(line: dict[str, Any]) -> HistoryEntry:
-    from kconf.model.journal_json import read_caller, read_change
+    from kconf.model.lines.journal import read_caller, read_change
 
     change = read_change(line)
     caller = read_caller(line)

@@ -10,7 +10,7 @@ from kconf.model.journal import Change, RequestContext
 from kconf.model.resource import Resource
 from kconf.operations.history.point_in_time import change_of
 from kconf.operations.history.sources import HistoryEntry, entries_of, is_covered
-from kconf.operations.scopes import types_of
+from kconf.operations.selection.scopes import types_of
 from kconf.operations.state import ConfigName, read_state, set_values
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kconf.errors import ConfigurationError
 from kconf.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from kconf.util.mistakes import Mistakes
-from kconf.util.yaml_reader import YamlNode, compose
-from kconf.util.yaml_writer import Flow, YamlValue, to_yaml
+from kconf.util.yaml.reader import YamlNode, compose
+from kconf.util.yaml.writer import Flow, YamlValue, to_yaml
 
 if TYPE_CHECKING:
     from kconf.engine.quotas.precedence import Stored

@@ -18,7 +18,7 @@ def parse_risks(names: Iterable[str], *, data_loss: bool = False) -> frozenset[R
     found = {RiskName.DATA_LOSS} if data_loss else set()
     for name in (each.strip() for text in names for each in text.split(",")):
         if name not in list(RiskName):
-            from kconf.util.yaml_reader import suggestion
+            from kconf.util.yaml.reader import suggestion
 
             close = suggestion(name, list(RiskName)) or f"; risks are {', '.join(RiskName)}"
             raise ConfigurationError(f"there is no risk {name!r}{close}")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from kconf.errors import JournalTrimmed, StoreError
 from kconf.model.journal import Revision
-from kconf.model.journal_json import attempt_line, change_lines, to_json
+from kconf.model.lines.journal import attempt_line, change_lines, to_json
 from kconf.store.base import JournalReader
 from kconf.util.atomic_files import FileLock, PartialFile, cluster_directory, private_directory, sync_directory
 

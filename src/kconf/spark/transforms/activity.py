@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kconf.model.line_fields import COUNTED
+from kconf.model.lines.fields import COUNTED
 
 
 def activity(journal: DataFrame, attempts: DataFrame, history: DataFrame) -> DataFrame:

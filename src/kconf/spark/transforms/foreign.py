@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from kconf.spark.transforms.history import KEY, ORDER, topic_lives, with_lives
 from kconf.spark.transforms.snapshots import unseen_words
-from kconf.spark.transforms.topic_lives import life_of
-from kconf.spark.transforms.topic_shapes import meaning, same_shape
+from kconf.spark.transforms.topics.lives import life_of
+from kconf.spark.transforms.topics.shapes import meaning, same_shape
 
 _WAS: Final = ("is_set", "value", "sensitive", "life")
 

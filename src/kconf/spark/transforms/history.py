@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import HISTORY
-from kconf.model.line_fields import CALLER, CALLER_NAMES
-from kconf.spark.transforms.topic_lives import began_of, ended_by, id_of, life_of, lives_of
-from kconf.spark.transforms.topic_shapes import meaning, partitions_of, replication_of, same_shape, topic_id_of
+from kconf.model.lines.fields import CALLER, CALLER_NAMES
+from kconf.spark.transforms.topics.lives import began_of, ended_by, id_of, life_of, lives_of
+from kconf.spark.transforms.topics.shapes import meaning, partitions_of, replication_of, same_shape, topic_id_of
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
 KEY: Final = (*RESOURCE, "key")

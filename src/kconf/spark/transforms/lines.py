@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kconf.configdef.broker import BROKER
-from kconf.model.journal_json import FORMAT
-from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.lines.fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.lines.journal import FORMAT
 
 _KINDS: Final = ("config", "topic")
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from kconf.spark.transforms.history import KEY, snapshot_events
 from kconf.spark.transforms.snapshots import is_unseen
-from kconf.spark.transforms.topic_shapes import meaning, same_shape
+from kconf.spark.transforms.topics.shapes import meaning, same_shape
 
 SETTLED: Final = 60_000_000
 """Microseconds after which every broker shows a change."""

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kconf.lake.schemas import SNAPSHOT_LINE, ddl
-from kconf.model.journal_json import FORMAT
+from kconf.model.lines.journal import FORMAT
 
 _HEAD: Final = (
     "`format` int, `lines` bigint, `missing` array<struct<what:string,error:string,message:string>>, `_corrupt` string"

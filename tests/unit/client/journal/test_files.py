@@ -11,7 +11,7 @@ from kconf.client.journal.base import RefusedChange
 from kconf.client.journal.files import ClientJournal, read_journal
 from kconf.errors import ApiError, ErrorCode, StoreMismatch
 from kconf.model.journal import Change, ChangeKind, RequestContext
-from kconf.model.line_fields import ATTEMPT_LINE, CHANGE_LINE
+from kconf.model.lines.fields import ATTEMPT_LINE, CHANGE_LINE
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 

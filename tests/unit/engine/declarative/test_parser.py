@@ -10,7 +10,7 @@ from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permiss
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
-from kconf.util.yaml_reader import ParseErrors
+from kconf.util.yaml.reader import ParseErrors
 from tests.unit.engine.declarative.declaring import declared, keys
 
 ORDERS = Resource.topic("orders")

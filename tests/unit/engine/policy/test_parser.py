@@ -14,7 +14,7 @@ from kconf.engine.policy.parser import read_rules
 from kconf.engine.policy.rules import Operator
 from kconf.engine.policy.selectors import Severity
 from kconf.errors import PolicyViolation
-from kconf.util.yaml_reader import ParseErrors
+from kconf.util.yaml.reader import ParseErrors
 
 CATALOGUE = kafka_43()
 EXAMPLE = Path(__file__).parents[4] / "examples" / "policy.yaml"

@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.command import command
-from kconf.cli.common.declarative_options import add_files
 from kconf.cli.common.history_output import (
     add_history,
     attribution_fields,
@@ -16,13 +15,14 @@ from kconf.cli.common.history_output import (
     names_of,
     value_of,
 )
+from kconf.cli.common.options.declarative import add_files
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.cells import resource_cell
 from kconf.cli.output.result import DIFFERENT, CommandResult, Item, ResultColumn
 from kconf.cli.output.timestamps import TIME_HELP
 from kconf.errors import ConfigurationError
 from kconf.operations.history.sources import FEED
-from kconf.operations.scopes import parse_scopes
+from kconf.operations.selection.scopes import parse_scopes
 from kconf.operations.target import Target
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def run_history(options: argparse.Namespace, result: CommandResult) -> None:
 def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.history.blame import blame, unreadable
     from kconf.operations.history.wording import unreadable_note
-    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.selection.scopes import parse_scopes
     from kconf.operations.state import read_state
 
     history = _read(options, result, "blame", 0)
@@ -152,7 +152,7 @@ def _recorded_author(item: Item) -> str:
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
     from kconf.operations.history.sources import read_history, read_metadata_log
-    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.selection.scopes import parse_scopes
 
     scopes = parse_scopes(options.selectors, command)
     if getattr(options, "metadata_log", None) is not None:

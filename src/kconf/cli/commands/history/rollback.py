@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.command import command
 from kconf.cli.common.confirm import add_bulk, add_change
 from kconf.cli.common.history_output import add_history, milliseconds
+from kconf.cli.common.options.usage import add_usage
 from kconf.cli.common.plan_output import NOT_IN_TABLES, change_item, plan_columns
 from kconf.cli.common.target import add_target, target
-from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
 from kconf.cli.output.timestamps import TIME_HELP, is_epoch
 from kconf.errors import ApiError, ErrorCode
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.plan import DifferencePlan
     from kconf.operations.history.sources import read_history
     from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes
-    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.selection.scopes import parse_scopes
     from kconf.operations.state import read_state
 
     cluster = target(options)

@@ -95,7 +95,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _watch(options: argparse.Namespace) -> None:
-    from kconf.operations.scopes import parse_scopes
+    from kconf.operations.selection.scopes import parse_scopes
 
     cluster = with_controllers(target(options), options)
     scopes = parse_scopes(options.selectors, "watch")

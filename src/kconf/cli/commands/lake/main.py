@@ -127,7 +127,7 @@ def _add_backtest(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
-    from kconf.cli.common.quota_entity import add_quota_entity
+    from kconf.cli.common.options.quota_entity import add_quota_entity
 
     parser.add_argument(
         "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, …; without one: all"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kconf.cli.common.execute import execute
-from kconf.cli.common.quota_entity import add_quota_entity, needed_entity, quota_entity
+from kconf.cli.common.options.quota_entity import add_quota_entity, needed_entity, quota_entity
+from kconf.cli.common.options.usage import add_usage
 from kconf.cli.common.target import target
-from kconf.cli.common.usage import add_usage
 from kconf.cli.output.result import CommandResult
 from kconf.cli.output.safe_text import has_controls
 from kconf.errors import ConfigurationError

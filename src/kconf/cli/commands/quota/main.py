@@ -10,7 +10,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.command import Command, command
-from kconf.cli.common.quota_entity import add_quota_entity, needed_entity, quota_entity
+from kconf.cli.common.options.quota_entity import add_quota_entity, needed_entity, quota_entity
 from kconf.cli.common.target import add_target, target
 from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ConfigurationError

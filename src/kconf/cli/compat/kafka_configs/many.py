@@ -36,7 +36,7 @@ def check(arguments: Arguments, given: Entities) -> Entities:
 def matched(admin: SyncAdminClient, given: Entities, regex: str) -> Entities:
     """The entities whose whole name the pattern matches. Kafka's own topics only where it begins as they do."""
     from kconf.model.resource import INTERNAL_TOPICS
-    from kconf.operations.selectors import names_of
+    from kconf.operations.selection.selectors import names_of
 
     pattern = _compiled(regex)
     own = () if regex.removeprefix("^").startswith("__") else INTERNAL_TOPICS

@@ -8,7 +8,7 @@ import pytest
 
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.selectors import (
+from kconf.operations.selection.selectors import (
     Selector,
     is_one_resource,
     is_selector,

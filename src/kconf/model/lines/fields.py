@@ -1,7 +1,7 @@
 """The fields of a journal line, defined once: name, type, meaning, and whether a reader refuses a line without it.
 
 The caller's fields come from `RequestContext`. The Spark reader of lines, the lake's tables and the page about tables
-are made from these definitions; tests/unit/model/test_journal_json.py checks that writers of lines write them all.
+are made from these definitions; tests/unit/model/lines/test_journal.py checks that writers of lines write them all.
 Types are Spark SQL's names, as text: nothing here needs Spark. An added field is optional, since the lines of older
 versions do not have it.
 """

@@ -13,7 +13,7 @@ from uuid import UUID
 from kconf.model.acl import AclBinding
 from kconf.model.cluster_state import ClusterState
 from kconf.model.entry import SOURCE_NAMES, Entry, own_source
-from kconf.model.journal_json import FORMAT
+from kconf.model.lines.journal import FORMAT
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import CredentialInfo
 from kconf.model.snapshot import encode_id

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.journal_json import attempt_line, change_lines, read_revisions, to_json
-from kconf.model.line_fields import ANSWERED, ATTEMPT_LINE, CHANGE_LINE, CLIENT_ONLY
+from kconf.model.lines.fields import ANSWERED, ATTEMPT_LINE, CHANGE_LINE, CLIENT_ONLY
+from kconf.model.lines.journal import attempt_line, change_lines, read_revisions, to_json
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kconf.spark.transforms.topic_shapes import topic_id_of
+from kconf.spark.transforms.topics.shapes import topic_id_of
 
 
 def lives_of(topics: DataFrame, name: Sequence[str], order: Sequence[str], ending: Sequence[str]) -> DataFrame:

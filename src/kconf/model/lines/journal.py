@@ -3,7 +3,7 @@
 One line per change, whole in itself, so that any tool can read any part of a file. `(cluster, epoch, revision, line)`
 names a line for good and gives the order; `sequence` counts the revisions of an epoch without gaps, and `lines` says
 how many a revision has, so that a reader sees what is missing. A sensitive value stands there as a keyed hash. Fields
-may be added (line_fields.py defines them): a reader ignores those that it does not know, and reads older lines with the
+may be added (fields.py defines them): a reader ignores those that it does not know, and reads older lines with the
 defaults of those that they do not have. docs/reference/formats.md shows them.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.line_fields import CALLER, CALLER_NAMES
+from kconf.model.lines.fields import CALLER, CALLER_NAMES
 from kconf.model.resource import Resource, ResourceType
 
 FORMAT = 1

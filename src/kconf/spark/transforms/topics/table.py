@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kconf.engine.policy.selectors import NamePattern
 from kconf.model.resource import INTERNAL_TOPICS
 from kconf.spark.inputs import Owners
-from kconf.spark.transforms.topic_shapes import partitions_of, replication_of
+from kconf.spark.transforms.topics.shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import matches_pattern
 
 

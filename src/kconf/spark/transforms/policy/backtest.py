@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.rules import broken
-from kconf.spark.transforms.states import PLACE, Some, states
+from kconf.spark.transforms.policy.rules import broken
+from kconf.spark.transforms.policy.states import PLACE, Some, states
 
 _TOLD: Final = ("severity", "key", "value", "condition", "message")
 _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")

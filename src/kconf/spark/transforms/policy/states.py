@@ -21,8 +21,8 @@ from kconf.engine.policy.rules import PARTITIONS, Rules
 from kconf.spark.transforms import broker_levels
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
-from kconf.spark.transforms.rules import fields, keys_of_rules
-from kconf.spark.transforms.topic_shapes import partitions_of, replication_of
+from kconf.spark.transforms.policy.rules import fields, keys_of_rules
+from kconf.spark.transforms.topics.shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import normalised
 
 PLACE: Final = ("epoch", "revision", "step")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.util.yaml_reader import ParseError, ParseErrors, YamlReader, compose
+from kconf.util.yaml.reader import ParseError, ParseErrors, YamlReader, compose
 
 
 def error(text: str) -> str:

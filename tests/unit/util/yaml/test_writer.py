@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconf.util.yaml_reader import YamlNode, compose
-from kconf.util.yaml_writer import Flow, YamlValue, to_yaml, to_yaml_scalar
+from kconf.util.yaml.reader import YamlNode, compose
+from kconf.util.yaml.writer import Flow, YamlValue, to_yaml, to_yaml_scalar
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ["null", "Yes", "a: b", "a\nb", "a\x85b"]

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from kconf.cli.common.quota_entity import add_quota_entity, quota_entity
+from kconf.cli.common.options.quota_entity import add_quota_entity, quota_entity
 from kconf.errors import ConfigurationError
 from kconf.model.quota import QuotaEntity
 
