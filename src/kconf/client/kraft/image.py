@@ -70,6 +70,8 @@ class MetadataImage:
         self._changes: list[tuple[_Position, Change]] = []
         self._changed_topics: dict[bytes, _Position] = {}
         self._reports = True
+        self.reports_rewrites = False
+        """Whether a record that sets a value to what it was is a change too; that of a broker always is."""
 
     @property
     def in_transaction(self) -> bool:
@@ -300,7 +302,7 @@ class MetadataImage:
                 del self.configs[resource]
         else:
             self.configs.setdefault(resource, {})[key] = after
-        if self._reports and (op != "rewrite" or resource.type is ResourceType.BROKER):
+        if self._reports and (op != "rewrite" or self.reports_rewrites or resource.type is ResourceType.BROKER):
             self._add(at, ChangeKind.CONFIG, resource, key, before, after, op, is_sensitive)
 
     def _hide(
