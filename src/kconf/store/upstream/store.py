@@ -51,17 +51,18 @@ class UpstreamStore:
         self.settings = brokers
         cluster = self._read_cluster()
         self.cluster_id = cluster
+        self._waiting: list[Revision] = []  # for poll_remote
+        self._imaged = -1  # the offset of the image that was written last; -1: none
         self._journal = GatewayJournal(url, cluster)
         try:
             self._image = self._journal.read_image(cluster)
             self._log = LogThread(controllers, cluster, self._image)
             self._log.start()
             self._loaded = self._load()
+            self._write_image()
         except BaseException:
             self.close()
             raise
-        self._waiting: list[Revision] = []  # for poll_remote
-        self._imaged = self._log.applied
 
     # What the cluster is
 
@@ -253,7 +254,7 @@ class UpstreamStore:
     def close(self) -> None:
         if hasattr(self, "_log"):
             self._log.close()
-        if hasattr(self, "_imaged") and self.problem is None:
+        if self._imaged >= 0 and self.problem is None:
             self._write_image()
         if hasattr(self, "_journal"):
             self._journal.close()
