@@ -59,7 +59,7 @@ def test_a_test_has_one_mark_at_most() -> None:
 
     one = [item("plain"), item("large", "full"), item("killed", "faults")]
     targets.pytest_collection_modifyitems(one)  # type: ignore[arg-type]
-    with pytest.raises(pytest.UsageError, match="not both: twice$"):
+    with pytest.raises(pytest.UsageError, match=r"not both: twice$"):
         targets.pytest_collection_modifyitems([*one, item("twice", "full", "faults")])  # type: ignore[list-item]
 
 
