@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.workers"]
+pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.targets", "tests.support.workers"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: what tests start would be deaf to Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
