@@ -200,8 +200,9 @@ def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_pat
                 name, value = draw.choice(names), str(1_000_000 * (seed + 1) + number)
                 sent.add((name, value))
                 try:
+                    reason = None if writer == "tool" else writer
                     answer = await admin.incremental_alter_configs(
-                        {Resource.topic(name): setting(value)}, **({} if writer == "tool" else {"reason": writer})
+                        {Resource.topic(name): setting(value)}, reason=reason
                     )
                     answer.raise_for_failures()
                 except Exception:  # the gateway was killed: the outcome is not known
