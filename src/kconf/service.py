@@ -261,6 +261,8 @@ class Service:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
+        if self.store.brokers_static is not None and not self.store.is_reachable:
+            raise StoreUnavailable("the cluster behind this gateway does not answer, so the state may be stale")
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:

@@ -29,7 +29,7 @@ from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
-from kconf.server.static_config import check_static
+from kconf.server.static_config import check_gateway, check_static
 from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service
 from kconf.store.base import Store
@@ -98,13 +98,18 @@ class Server:
     async def __aenter__(self) -> Server:
         settings = self.settings
         store = await _open_store(settings)
+        try:
+            check_gateway(settings.static, store.brokers_static)
+        except BaseException:
+            store.close()
+            raise
         upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=settings.static,
-            broker_catalog=kafka_39 if upstream is None else kafka_43,
+            broker_catalog=kafka_39 if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )

@@ -29,6 +29,7 @@ examples:
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
   kconf serve --config server.properties --recover   without the dynamic broker configs, which are listed
+  kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
 
 Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
 SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
@@ -134,6 +135,11 @@ async def _serve(options: argparse.Namespace) -> None:
     listeners = read_listeners(options.listen, static)
     static = with_listeners(static, options.listen, listeners)
     upstream = None if options.upstream is None else _upstream(options)
+    if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
+        raise ConfigurationError(
+            "--upstream takes no --recover, --read-only or --archive: the state is the cluster's, and `kconf follow`"
+            " archives its changes"
+        )
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),
