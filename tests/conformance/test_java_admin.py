@@ -146,6 +146,7 @@ def test_topics_that_cannot_be(both: Both, topic: str) -> None:
 
     for dry in (True, False):
         said = both.check("createTopics", {"topics": wishes, "validateOnly": dry})
+        assert len(said) == len(wishes)
         assert all("error" in each for each in said.values())
 
 
@@ -172,6 +173,7 @@ def test_partitions_that_cannot_be(both: Both, topic: str) -> None:
         {topic: {"count": 3, "assignments": [[]]}},
     ):
         said = both.check("createPartitions", {"topics": wish})
+        assert said.keys() == wish.keys()
         assert all("error" in each for each in said.values())
     both.check("createPartitions", {"topics": {topic: {"count": 3, "assignments": [[1]]}}, "validateOnly": True})
     both.check("describeTopics", {"topics": [topic]})
