@@ -17,6 +17,4 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: what tests start
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--fuzz-frames", type=int, default=100_000, help="mutated frames that tests/adversity/test_fuzz.py sends"
-    )
+    parser.addoption("--fuzz-frames", type=int, default=100_000, help="mutated frames that `make faults` sends")

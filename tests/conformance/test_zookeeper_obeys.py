@@ -27,6 +27,7 @@ from lab.pytest_plugin import MakeProbe
 from lab.tools import ToolServer
 from lab.zookeeper import ZooKeeper
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 CHROOT = "/obeys"
 SESSION = "consumer.session.timeout.ms"
@@ -96,7 +97,7 @@ def shared(zookeeper: ZooKeeper, make_probe: MakeProbe) -> Iterator[Shared]:
 Alter = Callable[[str, str, Mapping[str, str]], None]
 
 
-@pytest.fixture(params=["the Java client", "kafka-configs 4.3.1", "kafka-configs 3.9.2"])
+@pytest.fixture(params=one_of("the Java client", ["kafka-configs 4.3.1", "kafka-configs 3.9.2"]))
 def alter(request: pytest.FixtureRequest, shared: Shared) -> Alter:
     """Set keys of a resource through kconf."""
     if request.param == "the Java client":

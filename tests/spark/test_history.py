@@ -20,6 +20,7 @@ from kconf.spark.transforms import lines
 from kconf.spark.transforms.history import intervals, journal_events
 from tests.spark.journals import Journal, journals
 from tests.spark.oracle import Line, as_of, comparable, fold, lines_of, state
+from tests.support.targets import one_of
 
 
 def rows(table: DataFrame) -> list[dict[str, Any]]:
@@ -37,9 +38,10 @@ def write(directory: Path, name: str, given: Iterable[Line]) -> None:
     (directory / f"{name}.jsonl").write_text("".join(f"{each}\n" for each in lines_of(given)))
 
 
-def test_hundreds_of_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", one_of(60, [300]))
+def test_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path, count: int) -> None:
     """One job: each journal is a cluster of its own."""
-    everything = [line for journal in journals(300, 40) for line in journal.lines]
+    everything = [line for journal in journals(count, 40) for line in journal.lines]
 
     made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
 

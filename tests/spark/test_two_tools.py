@@ -21,10 +21,11 @@ from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs
 from tests.spark.two_tools import Account, Cluster, Shape, clusters
+from tests.support.targets import one_of
 
 Row = dict[str, Any]
 SEED = 17
-COUNT, STEPS, BATCHES = 40, 24, 3
+STEPS, BATCHES = 24, 3
 
 
 def rows(table: Any) -> list[Row]:
@@ -82,10 +83,11 @@ def told(cluster: Cluster) -> str:
     )
 
 
+@pytest.mark.parametrize("count", one_of(8, [40]))
 def test_random_histories_leave_every_override_open_once_and_name_every_foreign_change(
-    lake: Lake, tmp_path: Path
+    lake: Lake, tmp_path: Path, count: int
 ) -> None:
-    made = clusters(COUNT, STEPS, SEED)
+    made = clusters(count, STEPS, SEED)
     journal, looks = tmp_path / "arch[1]", tmp_path / "looks"
     brought = bronze.Read()
     for batch in deliveries(made, journal, looks, Random(SEED)):

@@ -27,7 +27,7 @@ from tests.support.admin import BROKER, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 PASSED = {"/config/changes": 1_000_000}
 DOCUMENT = {
     "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
