@@ -90,18 +90,18 @@ def test_what_is_missing_is_told_in_one_sentence(
     assert not list(tmp_path.glob("lake/*/*"))
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_what_cannot_be_read_leaves_the_tables_as_they_were(pipeline: Pipeline, tmp_path: Path, known: bool) -> None:
+@pytest.mark.parametrize("what", ["archive", "snapshot"])
+def test_what_cannot_be_read_leaves_the_tables_as_they_were(pipeline: Pipeline, tmp_path: Path, what: str) -> None:
     """A directory that is not there, and a cluster that does not answer."""
     archive(tmp_path / "archive")
     cluster = f"127.0.0.1:{free_port()}"
-    asked, missing = (["--snapshot", cluster], cluster) if known else (["--archive", "nowhere"], "no directory")
+    asked = ["--archive", tmp_path / "archive", "--snapshot", cluster] if what == "snapshot" else ["--archive", "none"]
 
-    done = pipeline("run", "--archive", tmp_path / "archive", *asked, "--lake", tmp_path / "lake")
+    done = pipeline("run", *asked, "--lake", tmp_path / "lake")
 
     assert (done.status, done.out) == (1, "")
     assert "Traceback" not in done.err
-    assert missing in done.err.splitlines()[-1]
+    assert (cluster if what == "snapshot" else "There is no directory") in done.err.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()
 
 
