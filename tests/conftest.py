@@ -7,6 +7,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.targets", "tests.support.workers"]
 
@@ -14,6 +15,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: w
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: what tests start would not stop at a hangup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # how long an example takes depends on the machine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,13 +12,14 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.common.target import add_controllers, with_controllers
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
 from kconf.version import __version__
 
 if TYPE_CHECKING:
-    from kconf.server.server import Server
+    from kconf.server.server import Server, UpstreamSettings
 
 _EXAMPLES = """\
 examples:
@@ -58,6 +59,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default=SERVER_SETTINGS["--store"].key.default,
         help="where state and journal are kept (default: %(default)s)",
     )
+    add(
+        "--upstream",
+        metavar="CONTEXT|HOST:PORT",
+        help="be a gateway to this Kafka cluster: its state is served, changes go to it; --store has the journal alone",
+    )
+    add("--upstream-properties", metavar="FILE", help="Java properties of an admin client for it: TLS, SASL")
+    add_controllers(command)
     add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
     add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
     add(
@@ -125,6 +133,7 @@ async def _serve(options: argparse.Namespace) -> None:
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
     static = with_listeners(static, options.listen, listeners)
+    upstream = None if options.upstream is None else _upstream(options)
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),
@@ -132,6 +141,7 @@ async def _serve(options: argparse.Namespace) -> None:
         listeners=listeners,
         read_only=options.read_only,
         recover=options.recover,
+        upstream=upstream,
     )
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -165,6 +175,26 @@ async def _serve(options: argparse.Namespace) -> None:
         await stopped.wait()
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
+
+
+def _upstream(options: argparse.Namespace) -> UpstreamSettings:
+    """The cluster behind a gateway: a context, or an address."""
+    from kconf.client.contexts.context import Context
+    from kconf.client.contexts.load import load_contexts
+    from kconf.operations.target import Target
+    from kconf.server.server import UpstreamSettings
+
+    name = options.upstream
+    contexts = load_contexts()
+    context = Context("", name) if ":" in name and name not in contexts.contexts else contexts.named(name)
+    target = with_controllers(Target(context, options.upstream_properties), options)
+    if not target.has_controllers:
+        raise ConfigurationError(
+            f"--upstream {name}: give --controllers HOST:PORT,…, or a context that has controllers: the gateway follows"
+            " the cluster by its metadata log"
+        )
+    with target.open() as brokers, target.open_controllers() as controllers:
+        return UpstreamSettings(brokers.settings, controllers.settings)
 
 
 async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:

@@ -11,7 +11,7 @@ from kconf.engine.declarative.diff import same
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import encode_id
-from kconf.operations.history.topic_lives import same_topic
+from kconf.operations.history.topic_incarnations import same_topic
 from kconf.operations.state import ConfigName, set_values
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.history.live_values import LiveValues, same_value
-from kconf.operations.history.topic_lives import Life, TopicLives
+from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations
 
 if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
@@ -87,7 +87,7 @@ class PastValue(NamedTuple):
 
 
 class Record:
-    """The done entries of a history by key and, for topics, by life; and the live values to compare with."""
+    """The done entries of a history by key and, for topics, by incarnation; and the live values to compare with."""
 
     def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:
         self.live = live
@@ -100,46 +100,46 @@ class Record:
                 done.setdefault(each.change.resource, []).append(each)
             else:
                 self._begun.setdefault((each.change.resource, each.change.key), []).append(each)
-        self._lives: dict[Resource, list[Life]] = {}
-        self._entries: dict[ConfigName, list[tuple[Life, HistoryEntry]]] = {}
+        self._incarnations: dict[Resource, list[Incarnation]] = {}
+        self._entries: dict[ConfigName, list[tuple[Incarnation, HistoryEntry]]] = {}
         for resource, some in done.items():
             parts = self._split(resource, some)
-            for life, each in parts:
-                self._entries.setdefault((resource, each.change.key), []).append((life, each))
+            for incarnation, each in parts:
+                self._entries.setdefault((resource, each.change.key), []).append((incarnation, each))
 
-    def _split(self, resource: Resource, entries: list[HistoryEntry]) -> list[tuple[Life, HistoryEntry]]:
+    def _split(self, resource: Resource, entries: list[HistoryEntry]) -> list[tuple[Incarnation, HistoryEntry]]:
         if resource.type is ResourceType.TOPIC:
-            found = TopicLives(entries)
-            self._lives[resource] = found.lives
+            found = TopicIncarnations(entries)
+            self._incarnations[resource] = found.incarnations
             return found.parts
-        life = Life()
-        self._lives[resource] = [life]
-        return [(life, each) for each in entries]
+        incarnation = Incarnation()
+        self._incarnations[resource] = [incarnation]
+        return [(incarnation, each) for each in entries]
 
     def names(self) -> list[ConfigName]:
         """Everything that the record or the cluster has."""
         return sorted({*self._entries, *self.live.values})
 
-    def lives(self, resource: Resource) -> list[Life]:
-        return self._lives.setdefault(resource, [Life()])
+    def incarnations(self, resource: Resource) -> list[Incarnation]:
+        return self._incarnations.setdefault(resource, [Incarnation()])
 
-    def life_at(self, resource: Resource, moment: Moment) -> Life:
-        found, *later = self.lives(resource)
+    def incarnation_at(self, resource: Resource, moment: Moment) -> Incarnation:
+        found, *later = self.incarnations(resource)
         for each in later:
             if each.begin is not None and moment.includes(each.begin):
                 found = each
         return found
 
-    def entries(self, name: ConfigName, life: Life) -> list[HistoryEntry]:
-        return [each for its, each in self._entries.get(name, ()) if its is life]
+    def entries(self, name: ConfigName, incarnation: Incarnation) -> list[HistoryEntry]:
+        return [each for its, each in self._entries.get(name, ()) if its is incarnation]
 
     def is_recreated(self, resource: Resource) -> bool:
         """Whether the live topic is not the last one that the record has."""
-        life, live = self.lives(resource)[-1], self.live.topic_id(resource)
+        incarnation, live = self.incarnations(resource)[-1], self.live.topic_id(resource)
         if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
             return False
-        return (life.exists is False and life.begin is not None) or (
-            live is not None and life.topic_id is not None and live != life.topic_id
+        return (incarnation.exists is False and incarnation.begin is not None) or (
+            live is not None and incarnation.topic_id is not None and live != incarnation.topic_id
         )
 
     # -- now ---------------------------------------------------------------------------------------------------------
@@ -147,13 +147,13 @@ class Record:
     def attribute(self, name: ConfigName) -> Attribution:
         """Who made the live value, or removed it."""
         resource, _ = name
-        life = self.lives(resource)[-1]
-        entries = self.entries(name, life)
-        last = entries[-1] if entries else life.created
+        incarnation = self.incarnations(resource)[-1]
+        entries = self.entries(name, incarnation)
+        last = entries[-1] if entries else incarnation.created
         if not self.live.is_listed(resource):
-            return self._not_listed(resource, life)
+            return self._not_listed(resource, incarnation)
         if self.is_recreated(resource):
-            return self._recreated(name, life)
+            return self._recreated(name, incarnation)
         if last is None:
             return Attribution(Fit.UNRECORDED)
         return self._compare(name, last, last.change.after if entries else None)
@@ -183,24 +183,24 @@ class Record:
             return Attribution(Fit.UNKNOWN_OUTCOME, last)
         return Attribution(Fit.SEEN, last, last.not_before)
 
-    def _not_listed(self, resource: Resource, life: Life) -> Attribution:
-        if life.exists is False or life.last is None:
-            return Attribution(Fit.MATCHES, life.begin)
+    def _not_listed(self, resource: Resource, incarnation: Incarnation) -> Attribution:
+        if incarnation.exists is False or incarnation.last is None:
+            return Attribution(Fit.MATCHES, incarnation.begin)
         if any(each.change.after is None for each in self._begun.get((resource, ""), ())):
-            return Attribution(Fit.UNKNOWN_OUTCOME, life.last)
-        if self.live.state.started - life.last.time < MAX_LAG and life.created is not None:
-            return Attribution(Fit.NOT_YET_VISIBLE, life.last)
-        return Attribution(Fit.NOT_LISTED, life.last)
+            return Attribution(Fit.UNKNOWN_OUTCOME, incarnation.last)
+        if self.live.state.started - incarnation.last.time < MAX_LAG and incarnation.created is not None:
+            return Attribution(Fit.NOT_YET_VISIBLE, incarnation.last)
+        return Attribution(Fit.NOT_LISTED, incarnation.last)
 
-    def _recreated(self, name: ConfigName, life: Life) -> Attribution:
+    def _recreated(self, name: ConfigName, incarnation: Incarnation) -> Attribution:
         """Another topic of that name: a recorded change may be about the one or the other, unless it is older."""
         resource, key = name
-        shown = life.identified if life.exists is not False else life.begin
+        shown = incarnation.identified if incarnation.exists is not False else incarnation.begin
         begun = [each for each in self._begun.get((resource, ""), ()) if shown is None or each.time >= shown.time]
         if begun:
             return Attribution(Fit.UNKNOWN_OUTCOME, shown)
         bound = shown and shown.known_at
-        last = self.entries(name, life)[-1:]
+        last = self.entries(name, incarnation)[-1:]
         is_newer = last and bound is not None and last[0].time > bound
         is_same = last and same_value(name, last[0].change.after, self.live.values.get(name))
         unsure = key and is_newer and (is_same or last[0].change.sensitive)
@@ -208,7 +208,7 @@ class Record:
 
     def _is_lagging(self, name: ConfigName, last: HistoryEntry, seen: str | None, at: int) -> bool:
         """Whether what was seen at a time may be the value from before an entry. A new topic shows its configs."""
-        created = self.lives(name[0])[-1].created
+        created = self.incarnations(name[0])[-1].created
         if (
             last.is_snapshot
             or last.change.key != name[1]
@@ -221,18 +221,20 @@ class Record:
 
     def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
         """What the record says of a key at a moment; None: it does not reach it."""
-        life = self.life_at(name[0], moment)
-        entries = self.entries(name, life)
+        incarnation = self.incarnation_at(name[0], moment)
+        entries = self.entries(name, incarnation)
         past = [each for each in entries if moment.includes(each)]
         later = [each for each in entries if not moment.includes(each)]
-        if life.exists is False:
-            return PastValue(None, life.begin, self._gap(name, moment, life, None, life.begin, None))
-        if not past and life.created is None:
+        if incarnation.exists is False:
+            return PastValue(
+                None, incarnation.begin, self._gap(name, moment, incarnation, None, incarnation.begin, None)
+            )
+        if not past and incarnation.created is None:
             return self._seen_later(later[0], moment) if later else None
-        last = past[-1] if past else life.created
+        last = past[-1] if past else incarnation.created
         assert last is not None
         value = past[-1].change.after if past else None
-        return PastValue(value, last, self._gap(name, moment, life, value, last, later[0] if later else None))
+        return PastValue(value, last, self._gap(name, moment, incarnation, value, last, later[0] if later else None))
 
     def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
         """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
@@ -249,7 +251,7 @@ class Record:
         self,
         name: ConfigName,
         moment: Moment,
-        life: Life,
+        incarnation: Incarnation,
         value: str | None,
         last: HistoryEntry | None,
         following: HistoryEntry | None,
@@ -258,10 +260,10 @@ class Record:
         since = last.known_at if last is not None else None
         if following is not None:
             return self._gap_before(following, name, moment, value, last)
-        lives = self.lives(name[0])
-        if life is not lives[-1]:
-            after = lives[lives.index(life) + 1]
-            is_recorded = after.exists is False or (after.created is not None and life.exists is False)
+        incarnations = self.incarnations(name[0])
+        if incarnation is not incarnations[-1]:
+            after = incarnations[incarnations.index(incarnation) + 1]
+            is_recorded = after.exists is False or (after.created is not None and incarnation.exists is False)
             return None if is_recorded or after.begin is None else Gap(since, after.begin.time)
         if last is None or not self.live.is_readable(name):
             return None

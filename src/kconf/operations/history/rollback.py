@@ -15,7 +15,7 @@ from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
 from kconf.operations.history.live_values import same_value
 from kconf.operations.history.record import Moment, PastValue, Record
-from kconf.operations.history.topic_lives import facts_of
+from kconf.operations.history.topic_incarnations import facts_of
 from kconf.operations.state import ConfigName, set_values
 
 if TYPE_CHECKING:
@@ -152,17 +152,17 @@ class _RecordPlanner:
 
     def _topic_note(self, resource: Resource) -> str | None:
         record = self._record
-        life = record.life_at(resource, self._moment)
+        incarnation = record.incarnation_at(resource, self._moment)
         if not self._live.is_listed(resource):
-            if life.exists is False:
-                return None if life is record.lives(resource)[-1] else "was made and deleted since"
-            is_known = record.lives(resource)[-1].exists is False
+            if incarnation.exists is False:
+                return None if incarnation is record.incarnations(resource)[-1] else "was made and deleted since"
+            is_known = record.incarnations(resource)[-1].exists is False
             return "was deleted since; it cannot be brought back" if is_known else "is not listed; it is left alone"
         if record.is_recreated(resource):
             return "was made anew outside kconf; it is left alone"
-        if life is record.lives(resource)[-1]:
+        if incarnation is record.incarnations(resource)[-1]:
             return None
-        if life.exists is False:
+        if incarnation.exists is False:
             return "was made since; a rollback does not delete it"
         return "was made anew since; it is left alone"
 
