@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
@@ -99,6 +100,7 @@ class ServerContext:
             authorizer_of(service),
             ListenerSecurity(lambda: service.state.resolver.effective, allowed_files(service.state.resolver.static)),
             brokers=BrokerProxy(service),
+            scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
@@ -119,9 +121,11 @@ class ServerContext:
         return self.service.store.members.ids or (self.node_id,)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """One request: its version, its caller, and the address at which the caller reached the server."""
+class ApiRequest(NamedTuple):
+    """One request: its version, its caller, and the address at which the caller reached the server.
+
+    A named tuple, since one is made for every request.
+    """
 
     version: int
     caller: RequestContext
@@ -134,4 +138,4 @@ class ApiRequest:
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""
-        return replace(self, caller=replace(self.caller, reason=reason))
+        return self._replace(caller=replace(self.caller, reason=reason))
