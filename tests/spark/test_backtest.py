@@ -26,6 +26,7 @@ from tests.spark.journals import Journal, journals
 from tests.spark.judge import led
 from tests.spark.test_history import journal_of, write
 from tests.spark.test_snapshots import CLUSTER, MINUTE, START, at, config, override, snapshot, topic
+from tests.support.targets import one_of
 
 Row = dict[str, Any]
 TIMES = ("since", "until", "time")
@@ -108,10 +109,11 @@ def comparable(rows: Iterable[Row], names: Sequence[str], *, skewed: set[str]) -
     return sorted(repr(each) for each in kept)
 
 
+@pytest.mark.parametrize("count", one_of(12, [40]))
 def test_random_journals_break_what_the_policy_itself_finds_broken(
-    spark: SparkSession, tmp_path: Path, rules: Rules
+    spark: SparkSession, tmp_path: Path, rules: Rules, count: int
 ) -> None:
-    made = journals(40, 50, values=VALUES)
+    made = journals(count, 50, values=VALUES)
     skewed = {each.cluster for each in made if each.skewed}
     clusters = [led(each.cluster, each.lines, rules) for each in made]
     history = intervals(journal_events(journal_of(spark, tmp_path, [line for each in made for line in each.lines])))
@@ -194,6 +196,7 @@ def _tried_on_the_past(lake: Lake) -> None:
     assert {name: lake.version(table) for name, table in TABLES.items()} == before
 
 
+@pytest.mark.full
 def test_a_file_that_nobody_had_looked_at_is_assumed_and_said_to_be(lake: Lake, tmp_path: Path) -> None:
     """The journal tells of a topic before the first look at its cluster, which shows a short retention in the file."""
     journal = Journal(CLUSTER, Random(1), time=START)

@@ -32,6 +32,7 @@ from kconf.server.api import (
     describe_configs,
     describe_configs_at,
     describe_topic_partitions,
+    gateway,
     incremental_alter_configs,
     kip21,
     kip248_quotas,
@@ -76,7 +77,6 @@ DATA_PLANE: Final[dict[int, Handler]] = {
     9: group_offsets.handle_fetch,
     10: coordinators.handle,
     15: groups.handle_describe,
-    16: groups.handle_list,
     21: offsets.handle_delete,
     35: log_dirs.handle,
     41: delegation_tokens.handle,
@@ -95,6 +95,7 @@ DATA_PLANE: Final[dict[int, Handler]] = {
 HANDLERS: Final[dict[int, Handler]] = {
     **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
+    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
     17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: create_topics.handle,
@@ -143,6 +144,7 @@ class Router:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._gate = FreshnessGate(context.service)
+        self._handlers = HANDLERS if context.upstream is None else HANDLERS | gateway.HANDLERS
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
@@ -151,7 +153,7 @@ class Router:
         key = HEAD.unpack_from(frame, 0)[0]
         if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
             return self._in_slices(connection, frame)
-        if key in LISTS and self._has_much():
+        if key in LISTS and self._context.upstream is None and self._has_much():
             # Their handlers do not wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
@@ -187,7 +189,7 @@ class Router:
         self._context.quotas.record_client(connection.principal, header.client_id)
         dispatch = _Dispatch(api, header, request, self._context)
         handler = partial(
-            HANDLERS[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
+            self._handlers[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
         )
         with dispatch:
             is_open = self._gate.is_open(header)

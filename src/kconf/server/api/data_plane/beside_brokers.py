@@ -1,7 +1,8 @@
-"""APIs about messages, groups and replicas are refused when real brokers share the store with this server.
+"""APIs about messages, groups and replicas are refused by a server with real brokers beside or behind it.
 
-Alone, this server knows the answer: there are no messages and no groups. Beside brokers only they know it, and to say
-"none" would be false. The refusal is 42 for every element of the request, without effect.
+Alone, this server knows the answer: there are no messages and no groups. If brokers share its store, or it is a gateway
+in front of a cluster, only they know it, and to say "none" would be false. The refusal is 42 for every element of the
+request, without effect.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ Handler = Callable[[ServerContext, Any, ApiRequest], Any]
 
 
 def unless_beside_brokers(key: int, handler: Handler) -> Handler:
-    """The handler of an API, for a server on whose store there are no brokers."""
+    """The handler of an API, for a server without real brokers."""
 
     def handle(context: ServerContext, request: Any, call: ApiRequest) -> Any:
-        if context.service.store.members.brokers:
+        if context.service.store.members.brokers or context.upstream is not None:
             return error_response(APIS[key], request, ErrorCode.INVALID_REQUEST)
         return handler(context, request, call)
 
