@@ -39,11 +39,23 @@ from kconf.server.api import (
     list_config_changes,
     list_config_entities,
     list_config_resources,
-    list_groups,
     metadata,
     scram_credentials,
     unexpected_sasl,
 )
+from kconf.server.api.data_plane import (
+    coordinators,
+    delegation_tokens,
+    elections,
+    group_offsets,
+    groups,
+    log_dirs,
+    messages,
+    offsets,
+    reassignments,
+    transactions,
+)
+from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
@@ -57,9 +69,32 @@ log = getLogger(__name__)
 Result = Any
 """What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] = {
+DATA_PLANE: Final[dict[int, Handler]] = {
+    0: messages.handle_produce,
+    1: messages.handle_fetch,
+    2: offsets.handle_list,
+    9: group_offsets.handle_fetch,
+    10: coordinators.handle,
+    15: groups.handle_describe,
+    21: offsets.handle_delete,
+    35: log_dirs.handle,
+    41: delegation_tokens.handle,
+    42: groups.handle_delete,
+    43: elections.handle,
+    45: reassignments.handle_alter,
+    46: reassignments.handle_list,
+    47: group_offsets.handle_delete,
+    61: transactions.handle_producers,
+    65: transactions.handle_describe,
+    66: transactions.handle_list,
+    69: groups.handle_consumer_groups,
+}
+"""About messages, groups and replicas: what a cluster without messages answers."""
+
+HANDLERS: Final[dict[int, Handler]] = {
+    **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: list_groups.handle,
+    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
     17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: create_topics.handle,
@@ -91,7 +126,7 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
 
 LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
 MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
-LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
+LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
 """APIs whose smallest request may ask for everything there is."""
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
