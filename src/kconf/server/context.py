@@ -34,6 +34,7 @@ from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
+from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service, State
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -83,24 +84,32 @@ class ServerContext:
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
     counters: Counters = field(default_factory=Counters)
     scheduler: SliceScheduler = field(default_factory=SliceScheduler)
+    upstream: UpstreamClient | None = None  # of a gateway
 
     @classmethod
-    def over(cls, service: Service, clock: Callable[[], float], policies: PolicyManager | None = None) -> ServerContext:
+    def over(
+        cls,
+        service: Service,
+        clock: Callable[[], float],
+        policies: PolicyManager | None = None,
+        upstream: UpstreamClient | None = None,
+    ) -> ServerContext:
         """Everything that a server has beside its service; it follows the service's commits."""
         return cls(
             service,
             service.node_id,
             service.store.cluster_id,
-            service.state.resolver.value("broker.rack"),
+            service.settings.value("broker.rack"),
             LogLevels(),
             ChangeFeed(service),
             AuditLog(service, clock),
             QuotaManager.over(service, clock),
             policies or PolicyManager(),
             authorizer_of(service),
-            ListenerSecurity(lambda: service.state.resolver.effective, allowed_files(service.state.resolver.static)),
-            brokers=BrokerProxy(service),
+            ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
+            brokers=BrokerProxy(service, upstream),
             scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
+            upstream=upstream,
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
@@ -110,7 +119,7 @@ class ServerContext:
             self.service.stored_resolver(state),
             check,
             self.brokers.resolvers(state),
-            alters_authentication=alters_authentication(self.authorizer, principal, state.resolver.static),
+            alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
         )
 
     def cluster(self, state: State) -> ClusterDefaults:

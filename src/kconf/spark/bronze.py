@@ -1,4 +1,4 @@
-"""Reading: new files of the archive and of snapshots, and looks at live clusters, once each.
+"""Reading: new files of the archive and of snapshots, and snapshots of live clusters, once each.
 
 The ledger says which files are new (files.py). Of what they bring, only lines that are not in the journal yet are
 added: the journal's commits say how far it goes per cluster (`marks`), and what lies behind that is looked up.
@@ -19,7 +19,7 @@ from kconf.lake.location import LakeError
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import files
 from kconf.spark.delta_tables import Lake, first_line
-from kconf.spark.looking import take_looks
+from kconf.spark.snapshot_intake import take_snapshots
 from kconf.spark.transforms import lines, snapshot_lines
 from kconf.spark.transforms.history import ORDER, order
 
@@ -63,7 +63,7 @@ def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
         read = snapshot_lines.read(files.text_of(lake, wanted)).persist(StorageLevel.DISK_ONLY)
         try:
             brought.quarantined += _put_aside(lake, snapshot_lines.quarantine(read).withColumn("round", F.lit(number)))
-            taken = take_looks(lake, snapshot_lines.taken(read), number)
+            taken = take_snapshots(lake, snapshot_lines.taken(read), number)
         finally:
             read.unpersist()
         brought.facts += taken.facts
@@ -76,8 +76,8 @@ def _wanted(found: Sequence[files.Listed], brought: Read) -> list[files.Listed]:
     return [each for each in found if each.fault is None]
 
 
-def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
-    """Look at a live cluster now."""
+def read_cluster(lake: Lake, options: dict[str, str], number: int, brought: Read) -> None:
+    """Take a snapshot of a live cluster now."""
     from kconf.spark.source import KconfSource, reason
 
     lake.spark.dataSource.register(KconfSource)
@@ -85,7 +85,7 @@ def look(lake: Lake, options: dict[str, str], number: int, brought: Read) -> Non
     seen = seen.withColumn("file", F.lit(options.get("context") or options.get("bootstrap.servers")))
     seen = seen.persist(StorageLevel.DISK_ONLY)
     try:
-        brought.facts += take_looks(lake, seen, number).facts
+        brought.facts += take_snapshots(lake, seen, number).facts
     except PySparkException as error:
         raise LakeError(reason(error) or f"The cluster cannot be read: {first_line(error)}") from None
     finally:

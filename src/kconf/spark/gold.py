@@ -86,7 +86,7 @@ class Gold:
 
     def prepare(self) -> None:
         """Make what several tables need, before several threads ask for it."""
-        _ = self.current, self.looked, self.looks, self.clusters, self.keys, self.inherited, self.usage
+        _ = self.current, self.observed, self.snapshots, self.clusters, self.keys, self.inherited, self.usage
         self.clusters.count()
         self.inherited.count()
 
@@ -117,19 +117,19 @@ class Gold:
         return self._keep(self.history.where("open"))
 
     @cached_property
-    def looked(self) -> DataFrame:
-        """What the last look at each cluster showed."""
+    def observed(self) -> DataFrame:
+        """What the last snapshot of each cluster showed."""
         return self._keep(snapshots.latest(self.lake.read(SNAPSHOT)))
 
     @cached_property
-    def looks(self) -> DataFrame:
-        """The last look at each cluster: when it began and when it ended."""
-        last = self.looked.where("kind = 'snapshot'")
+    def snapshots(self) -> DataFrame:
+        """The last snapshot of each cluster: when it began and when it ended."""
+        last = self.observed.where("kind = 'snapshot'")
         return last.select("cluster", F.timestamp_millis(F.col("value").cast("bigint")).alias("began"), "taken")
 
     @cached_property
     def clusters(self) -> DataFrame:
-        return self._keep(self.current.select("cluster").union(self.looked.select("cluster")).distinct())
+        return self._keep(self.current.select("cluster").union(self.observed.select("cluster")).distinct())
 
     @cached_property
     def keys(self) -> DataFrame:
@@ -138,7 +138,7 @@ class Gold:
     @cached_property
     def inherited(self) -> DataFrame:
         levels = effective.levels(self.current, self.lake.read(SNAPSHOT))
-        brokers = effective.brokers(self.current, self.looked)
+        brokers = effective.brokers(self.current, self.observed)
         return self._keep(effective.inherited(self.clusters, levels, brokers, self.keys))
 
     @cached_property
@@ -159,8 +159,8 @@ class Gold:
     # -- tables ------------------------------------------------------------------------------------------------------
 
     def topics(self) -> DataFrame:
-        looks = self.looks.select("cluster", F.col("taken").alias("previous"))
-        return topics(self.history, looks, self.inputs.owner_map)
+        snapshots = self.snapshots.select("cluster", F.col("taken").alias("previous"))
+        return topics(self.history, snapshots, self.inputs.owner_map)
 
     def effective(self) -> DataFrame:
         return effective.effective(self.current, self.inherited)
@@ -182,11 +182,11 @@ class Gold:
         journal = self.lake.read(JOURNAL)
         note = self.lake.note(HISTORY)
         numbered = list(note.get("began", {}))
-        looks = self.looks.where(F.col("cluster").isin(numbered)) if numbered else self.looks.limit(0)
+        snapshots = self.snapshots.where(F.col("cluster").isin(numbered)) if numbered else self.snapshots.limit(0)
         parts = [
             integrity.holes(journal),
             integrity.slipped(self.history.where("until_epoch > 0")),
-            integrity.differences(self.history, self.looked, looks, self.keys),
+            integrity.differences(self.history, self.observed, snapshots, self.keys),
         ]
         if note.get("recorded"):
             events = all_events(self.lake, note).where(F.col("cluster").isin(note["recorded"]) & (F.col("epoch") == 0))

@@ -1,13 +1,14 @@
 """Keeping the history: what is new in bronze is folded in by one commit, and everything can be built anew.
 
 The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
-(`clocks`) and the time of the first line that a server numbered (`began`; later looks at such a cluster are no events,
-the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built anew.
-`built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built anew.
+(`clocks`) and the time of the first line that a server numbered (`began`; later snapshots of such a cluster are no
+events, the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built
+anew. `built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built
+anew.
 
-Where clients record changes and looks are taken too (`recorded` and `looked` have such clusters), a look says something
-of keys that it shows as before: see transforms/looks.py. Resources of those clusters are built anew whenever something
-new may concern them.
+Where clients record changes and snapshots are taken too (the commit notes `recorded` and `looked` list such clusters),
+a snapshot says something of keys that it shows as before: see transforms/observations.py. Resources of those clusters
+are built anew whenever something new may concern them.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from kconf.spark.transforms.history import (
     order,
     snapshot_events,
 )
-from kconf.spark.transforms.looks import look_events
+from kconf.spark.transforms.observations import observation_events
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, whether a `look` or a change that a client `recorded` is among them, and the
-`count` of lines and facts: a look that shows nothing new has none."""
+`round`, when a server's journal `began`, whether a `snapshot` or a change that a client `recorded` is among them, and
+the `count` of lines and facts: a snapshot that shows nothing new has none."""
 
 _FEW: Final = 20_000  # events
 _FOLD: Final = 2
@@ -72,14 +73,14 @@ def update(lake: Lake) -> bool:
     again = _concerned(lake, journal, snapshot, told, both)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
-    looked = any(row["look"] for cluster, row in told.items() if cluster not in both)
-    events = _events(journal, snapshot, began) if looked else journal_events(journal)
+    observed = any(row["snapshot"] for cluster, row in told.items() if cluster not in both)
+    events = _events(journal, snapshot, began) if observed else journal_events(journal)
     new = events.persist(StorageLevel.DISK_ONLY)
     try:
         late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both})
         if late is None and again is None:
             with _sized(lake.spark, sum(row["count"] for row in told.values())):
-                lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
+                lake.replace(HISTORY, "open", _fold(lake, new, observed), note)
         else:
             anew = [each for each in (late, again) if each is not None]
             _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note)
@@ -115,26 +116,28 @@ def rebuild(lake: Lake) -> bool:
     if not told:
         return False
     note = _note(told, {"built": lake.version(HISTORY)})
-    looked = any(row["look"] for row in told.values())
+    observed = any(row["snapshot"] for row in told.values())
     events = all_events(lake, note)
-    lake.overwrite(HISTORY, folded(events) if looked else intervals(events), note=note)
+    lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
 
 
 def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What rows of bronze tell of themselves."""
-    looks = snapshot.select(
+    snapshots = snapshot.select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
         F.lit(0).alias("line"),
         F.col("taken").alias("time"),
         "round",
-        F.lit(True).alias("look"),
+        F.lit(True).alias("snapshot"),
         (F.col("kind") == "snapshot").alias("bare"),
     )
-    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"), F.lit(False).alias("bare"))
-    return lines.unionByName(looks)
+    lines = journal.select(
+        "cluster", *ORDER, "time", "round", F.lit(False).alias("snapshot"), F.lit(False).alias("bare")
+    )
+    return lines.unionByName(snapshots)
 
 
 def _told(lines: DataFrame) -> Told:
@@ -149,8 +152,8 @@ def _told(lines: DataFrame) -> Told:
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "look")),
-        F.max((F.col("epoch") == 0) & ~F.col("look")).alias("recorded"),
+        *(F.max(name).alias(name) for name in ("round", "snapshot")),
+        F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
     epochs: dict[str, list[Row]] = {}
@@ -168,7 +171,7 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "earliest": min(row["earliest"] for row in epochs),
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "look", "recorded")},
+        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded")},
         "count": sum(row["count"] for row in epochs),
     }
 
@@ -180,7 +183,7 @@ def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
 
 
 def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool:
-    """Whether a journal came to light of a cluster whose looks were taken for events."""
+    """Whether a journal came to light of a cluster whose snapshots were taken for events."""
     new = [c for c, row in told.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)]
     if not new:
         return False
@@ -189,7 +192,7 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
 
 
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
-    """What bronze tells, as events. What a look showed after a server's journal began is none."""
+    """What bronze tells, as events. What a snapshot showed after a server's journal began is none."""
     return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
 
 
@@ -200,36 +203,36 @@ def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
         return journal_events(journal)
     if not set(note["recorded"]) & set(note["looked"]):
         return _events(journal, snapshot, note["began"])
-    return journal_events(journal).unionByName(look_events(_telling(snapshot, note["began"]), journal))
+    return journal_events(journal).unionByName(observation_events(_telling(snapshot, note["began"]), journal))
 
 
 def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     starts = [{"cluster": cluster, "began": time} for cluster, time in began.items()]
     numbered = local(snapshot.sparkSession, starts, "cluster string, began bigint")
-    looks = snapshot.join(F.broadcast(numbered), "cluster", "left")
-    return looks.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
+    snapshots = snapshot.join(F.broadcast(numbered), "cluster", "left")
+    return snapshots.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
 
 
 def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
     """The resources, of clusters with two records, that something new may concern; None: there is none.
 
-    A look may settle what was recorded of any resource.
+    A snapshot may settle what was recorded of any resource.
     """
     if not both:
         return None
-    looked = [each for each in both if told[each]["look"]]
+    observed = [each for each in both if told[each]["snapshot"]]
     shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
     changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
-    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(looked) & (F.col("epoch") == 0)).select(*RESOURCE)
+    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(observed) & (F.col("epoch") == 0)).select(*RESOURCE)
     return shown.union(changed).union(recorded).distinct()
 
 
-def _fold(lake: Lake, new: DataFrame, looked: bool) -> DataFrame:
+def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
     """What takes the place of all open rows: those that nothing touches as they are, and what becomes of the others."""
     there = lake.read(HISTORY).where("open")
     touched = F.broadcast(new.select(*RESOURCE).distinct())
     untouched = there.join(touched, list(RESOURCE), "left_anti")
-    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, looked), HISTORY))
+    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, observed), HISTORY))
 
 
 def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]) -> None:
@@ -243,7 +246,7 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]
         in_time = new.join(late, resource, "left_anti")
         if not in_time.isEmpty():
             touched = F.broadcast(in_time.select(*resource).distinct())
-            rows = rows.unionByName(_touched(there.where("open"), in_time, touched, looked=True))
+            rows = rows.unionByName(_touched(there.where("open"), in_time, touched, observed=True))
             rest = there.where("open").join(touched, resource, "left_semi")
         with _kept(fit(rows, HISTORY)) as rows:
             told = rows.where("open").select(*KEY)
@@ -275,10 +278,10 @@ def check_open(rows: DataFrame) -> None:
         )
 
 
-def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, looked: bool) -> DataFrame:
+def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: bool) -> DataFrame:
     """Open rows are the events that began them: with the new events they make the rows of these resources."""
     fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
-    return folded(fresh) if looked else intervals(fresh)
+    return folded(fresh) if observed else intervals(fresh)
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
@@ -306,7 +309,7 @@ def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
     known = {
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
-        for name, word in (("recorded", "recorded"), ("looked", "look"))
+        for name, word in (("recorded", "recorded"), ("looked", "snapshot"))
     }
     began = _merged(state.get("began", {}), told)
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}

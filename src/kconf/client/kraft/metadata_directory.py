@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kconf.client.kraft.follower import LogChanges, LogGap
-from kconf.client.kraft.image import MetadataImage, difference
+from kconf.client.kraft.image import MetadataImage
+from kconf.client.kraft.image_difference import difference
 from kconf.client.kraft.snapshot import read_snapshot
 from kconf.errors import ConfigurationError, RemoteProtocolError
 from kconf.protocol.records.batches import read_batches

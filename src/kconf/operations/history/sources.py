@@ -99,13 +99,13 @@ class JournalStart(NamedTuple):
 
 
 def read_history(
-    target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None, since: int = 0
+    target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None
 ) -> RecordedHistory:
-    """The changes of what the scopes cover, since a time (milliseconds), from one source or the first there is."""
+    """The changes of what the scopes cover, from one source or the first there is."""
     cluster = admin.describe_cluster().cluster_id or ""
     found = _first(target, admin, cluster, scopes) if which is None else _read(which, target, admin, cluster, scopes)
     if found is not None:
-        entries = [each for each in found.entries if each.time >= since and is_covered(each, scopes)]
+        entries = [each for each in found.entries if is_covered(each, scopes)]
         return found._replace(entries=entries)
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
@@ -306,7 +306,7 @@ def _snapshot_starts(tables: LakeTables, cluster: str) -> dict[int, int]:
 
 def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(*(row[name] for name in CALLER_NAMES))
-    change = _interval(row, row["before"], row["value"], row["op"] or "set")
+    change = _interval(row, row["before"], _set_value(row), row["op"] or "set")
     time, previous = _milliseconds(row["since"]), row["not_before"]
     seen = row["seen_at"] and _milliseconds(row["seen_at"])
     return HistoryEntry(
@@ -323,10 +323,15 @@ def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
 
 def _ended(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(row["until_principal"], reason=row["until_reason"])
-    change = _interval(row, row["value"], None, "delete")
+    change = _interval(row, _set_value(row), None, "delete")
     place = row["until_revision"] or 0, row["until_line"] or 0
     time = _milliseconds(row["until"])
     return HistoryEntry(time, *place, change, caller, row["until_origin"], read_since=starts.get(time))
+
+
+def _set_value(row: dict[str, Any]) -> str | None:
+    """The value of an interval. That of a secret which only snapshots show is null in the lake, and empty here."""
+    return "" if row["value"] is None and row["sensitive"] else row["value"]
 
 
 def _interval(row: dict[str, Any], before: str | None, after: str | None, op: str) -> Change:

@@ -31,6 +31,7 @@ from kconf.server.api import (
     describe_configs,
     describe_configs_at,
     describe_topic_partitions,
+    gateway,
     incremental_alter_configs,
     kip21,
     kip248_quotas,
@@ -38,11 +39,23 @@ from kconf.server.api import (
     list_config_changes,
     list_config_entities,
     list_config_resources,
-    list_groups,
     metadata,
     scram_credentials,
     unexpected_sasl,
 )
+from kconf.server.api.data_plane import (
+    coordinators,
+    delegation_tokens,
+    elections,
+    group_offsets,
+    groups,
+    log_dirs,
+    messages,
+    offsets,
+    reassignments,
+    transactions,
+)
+from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
@@ -56,9 +69,32 @@ log = getLogger(__name__)
 Result = Any
 """What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] = {
+DATA_PLANE: Final[dict[int, Handler]] = {
+    0: messages.handle_produce,
+    1: messages.handle_fetch,
+    2: offsets.handle_list,
+    9: group_offsets.handle_fetch,
+    10: coordinators.handle,
+    15: groups.handle_describe,
+    21: offsets.handle_delete,
+    35: log_dirs.handle,
+    41: delegation_tokens.handle,
+    42: groups.handle_delete,
+    43: elections.handle,
+    45: reassignments.handle_alter,
+    46: reassignments.handle_list,
+    47: group_offsets.handle_delete,
+    61: transactions.handle_producers,
+    65: transactions.handle_describe,
+    66: transactions.handle_list,
+    69: groups.handle_consumer_groups,
+}
+"""About messages, groups and replicas: what a cluster without messages answers."""
+
+HANDLERS: Final[dict[int, Handler]] = {
+    **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: list_groups.handle,
+    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
     17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: create_topics.handle,
@@ -90,7 +126,7 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
 
 LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
 MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
-LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
+LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
 """APIs whose smallest request may ask for everything there is."""
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
@@ -107,6 +143,7 @@ class Router:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._gate = FreshnessGate(context.service)
+        self._handlers = HANDLERS if context.upstream is None else HANDLERS | gateway.HANDLERS
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
@@ -115,7 +152,7 @@ class Router:
         key = HEAD.unpack_from(frame, 0)[0]
         if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
             return self._in_slices(connection, frame)
-        if key in LISTS and self._has_much():
+        if key in LISTS and self._context.upstream is None and self._has_much():
             # Their handlers do not wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
@@ -150,11 +187,12 @@ class Router:
         context.quotas.record_client(connection.principal, header.client_id)
         call = _api_request(connection, api, header, len(frame) - end)
         dispatch = _Dispatch(api, header, request, context)
+        handler = self._handlers[key]
         try:
             if self._gate.is_open(header):
-                result = HANDLERS[key](context, request, call)
+                result = handler(context, request, call)
             else:
-                result = self._gate.answer(api, header, request, lambda: HANDLERS[key](context, request, call))
+                result = self._gate.answer(api, header, request, lambda: handler(context, request, call))
             if type(result) is CoroutineType:
                 return dispatch.later(result)
             return dispatch.respond(result)

@@ -63,14 +63,14 @@ def slipped(history: DataFrame) -> DataFrame:
     )
 
 
-def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: DataFrame) -> DataFrame:
-    """Where the journal, folded up to the last look at a cluster, and that look do not agree.
+def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, keys: DataFrame) -> DataFrame:
+    """Where the journal, folded up to the last snapshot of a cluster, and that snapshot do not agree.
 
-    `looks` are the clusters to compare: (cluster, began, taken). What changed during the look is left out: nobody can
-    say whether it was seen.
+    `snapshots` are the clusters to compare: (cluster, began, taken). What changed during the snapshot is left out:
+    nobody can say whether it was seen.
     """
     at = history.where("kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl')").join(
-        F.broadcast(looks), "cluster"
+        F.broadcast(snapshots), "cluster"
     )
     moved = F.col("since").between(F.col("began"), F.col("taken")) | F.col("until").between(
         F.col("began"), F.col("taken")
@@ -85,7 +85,9 @@ def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: D
     told = told.withColumn("value", F.when(~F.col("sensitive"), text))
     own = (F.col("kind") == "config") & F.col("source").isin(*_OWN) | F.col("kind").isin("quota", "scram")
     everywhere = (F.col("source") == "DYNAMIC_DEFAULT_BROKER_CONFIG") & (F.col("resource_name") != "")
-    seen = looked.where(own & ~F.coalesce(everywhere, F.lit(False))).join(F.broadcast(looks), "cluster", "left_semi")
+    seen = observed.where(own & ~F.coalesce(everywhere, F.lit(False))).join(
+        F.broadcast(snapshots), "cluster", "left_semi"
+    )
     seen = seen.select(*_KEY, F.when(~F.col("sensitive"), F.col("value")).alias("value"), "sensitive")
     same = [F.col(f"j.{name}") == F.col(f"s.{name}") for name in _KEY]
     both = told.alias("j").join(seen.alias("s"), same, "full")
@@ -97,6 +99,6 @@ def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: D
         *(F.coalesce(f"j.{name}", f"s.{name}").alias(name) for name in _KEY),
         *(shown[0].alias("expected"), shown[1].alias("found")),
     )
-    return rows.join(F.broadcast(looks.select("cluster", F.col("taken").alias("time"))), "cluster").withColumn(
+    return rows.join(F.broadcast(snapshots.select("cluster", F.col("taken").alias("time"))), "cluster").withColumn(
         "kind", F.lit("differs")
     )
