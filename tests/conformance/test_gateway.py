@@ -15,7 +15,16 @@ import pytest
 
 from kconf.client.admin import AdminClient
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.errors import InvalidConfig, InvalidUpdateVersion, JournalTrimmed, PolicyViolation, TopicExists
+from kconf.client.auth.sasl import Plain
+from kconf.errors import (
+    InvalidConfig,
+    InvalidUpdateVersion,
+    JournalTrimmed,
+    PolicyViolation,
+    TopicExists,
+    TopicNotAuthorized,
+)
+from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
@@ -24,7 +33,7 @@ from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism, UserScramCredentialUpsertion
 from lab.broker import KafkaBroker
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name
+from tests.cli.commands.stories import a_name, until
 
 KEY = "retention.ms"
 
@@ -34,10 +43,14 @@ def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
 
 
 @contextmanager
-def gateway(kafka: KafkaBroker, store: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def gateway(
+    kafka: KafkaBroker, store: Path, *options: str, listen: bool = True
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A real process, and the address that it listens on."""
     upstream = ["--upstream", kafka.bootstrap, "--controllers", kafka.address("CONTROLLER")]
-    command = [sys.executable, "-m", "kconf", "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}"]
+    command = [sys.executable, "-m", "kconf", "serve", "--store", f"sqlite:///{store}"]
+    if listen:
+        command += ["--listen", "127.0.0.1:0"]
     process = subprocess.Popen(
         [*command, *upstream, "--log-level", "WARN", *options],
         stdout=subprocess.PIPE,
@@ -264,3 +277,49 @@ def _journal(admin: SyncAdminClient, names: list[str]) -> list[Line]:
         if page.next_after >= page.current:
             return found
         after = page.next_after
+
+
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
+    """The gateway's own account may do everything; its users may do what the cluster's ACLs say."""
+    rights = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    resource = Resource.topic("orders")
+    alice = Plain("alice", "alice-secret")
+    users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";'
+    own = {
+        **rights,
+        "allow.everyone.if.no.acl.found": "false",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": users,
+    }
+    options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+    with KafkaBroker(properties=rights) as kafka, SyncAdminClient(kafka.bootstrap) as direct:
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        command = [sys.executable, "-m", "kconf", "serve", "--upstream", kafka.bootstrap]
+        place = ["--controllers", kafka.address("CONTROLLER"), "--store", f"sqlite:///{tmp_path / 'no.db'}"]
+        refused = subprocess.run([*command, *place], capture_output=True, text=True, check=False, timeout=120)
+        assert refused.returncode == 1, refused.stderr
+        assert "super.users" in refused.stderr
+        listen = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0")
+        with (
+            gateway(kafka, tmp_path / "gw.db", *listen, *options, listen=False) as (address, _),
+            SyncAdminClient(address, sasl=alice) as admin,
+        ):
+            with pytest.raises(TopicNotAuthorized):
+                admin.incremental_alter_configs({resource: setting(1)})[resource]
+            allowed = AclBinding(
+                AclType.TOPIC,
+                "orders",
+                "User:alice",
+                Operation.ALTER_CONFIGS,
+                Permission.ALLOW,
+                PatternType.LITERAL,
+                "*",
+            )
+            direct.create_acls([allowed]).raise_for_failures()
+            until(lambda: admin.incremental_alter_configs({resource: setting(1)}).failures, {})
+            direct.delete_acls([AclFilter(principal="User:alice")]).raise_for_failures()
+            until(lambda: bool(admin.incremental_alter_configs({resource: setting(2)}).failures), True)
+            assert direct.describe_configs([resource])[resource][KEY].value == "1"

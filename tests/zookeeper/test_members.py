@@ -7,7 +7,7 @@ from tests.support.admin import BROKER, BROKER_LOGGER, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 
 
 def brokers(admin: Admin) -> dict[int, int]:

@@ -21,7 +21,7 @@ from tests.feed.reading import changes, set_key, until
 from tests.support.admin import BROKER, SET, TOPIC, Admin, codes
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 DOCUMENT = {
     "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
     "endpoints": ["PLAINTEXT://127.0.0.1:1"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,9 +25,9 @@ from kconf.server.context import ServerContext
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
-from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
+from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
 from kconf.server.network.connection_registry import ConnectionRegistry
-from kconf.server.network.listener import Listener
+from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
@@ -34,6 +35,7 @@ from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
+from kconf.util.memory import collect_fully
 from kconf.util.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
@@ -92,6 +94,7 @@ class Server:
         self.archiver: Archiver | None = None
         self.settings = settings
         self.listeners: list[Listener] = []
+        self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
 
@@ -127,6 +130,7 @@ class Server:
         if self.archiver is not None:
             self.archiver.start()
         self._start(housekeep(service), "housekeeping")
+        self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
         if self._retention is not None:
             self._start(trim(self._retention, service, self.archiver), "journal retention")
         return self
@@ -167,6 +171,10 @@ class Server:
             self.archiver.flush_soon()
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
+        for endpoint in self.settings.endpoints:
+            self._sockets[endpoint] = await bind(endpoint)
+        bound = {each: bound_address(each, sockets) for each, sockets in self._sockets.items()}
+        service.replace_static(with_listeners(self.settings.static, bound))
         now = asyncio.get_running_loop().time
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
@@ -177,14 +185,14 @@ class Server:
             with self._recovery_explained(service):
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
-            await listener.open()
+            listener.open()
         await service.in_store(lambda store: store.join(self._member()))
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
         tls = self.context.security.open(endpoint)
         authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now)
-        return Listener(endpoint, authenticator, handler, self.registry, tls)
+        return Listener(endpoint, self._sockets[endpoint], authenticator, handler, self.registry, tls)
 
     @contextmanager
     def _recovery_explained(self, service: Service) -> Iterator[None]:
@@ -216,3 +224,6 @@ class Server:
     def _close_listeners(self) -> None:
         for listener in self.listeners:
             listener.close()
+        for sockets in self._sockets.values():
+            for each in sockets:
+                each.close()

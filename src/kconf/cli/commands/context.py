@@ -10,7 +10,7 @@ from kconf.cli.common.command import command
 from kconf.cli.common.help import add_verb
 from kconf.cli.common.target import add_output, add_target, on_each, targets
 from kconf.cli.output.result import CommandResult, ResultColumn, sentence
-from kconf.client.contexts.context import Context
+from kconf.client.contexts.context import DEFAULT_BOOTSTRAP, Context
 from kconf.client.contexts.load import load_contexts
 from kconf.errors import ConfigurationError
 
@@ -136,7 +136,9 @@ def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
     result.add(context=options.name, file=found.path)
     result.notes.append(f"{options.name} is no longer in {found.path}")
     if options.name == found.current:
-        result.notes.append("it was the current context; kconf context use NAME chooses another")
+        is_last = len(found.contexts) == 1
+        then = f"without one, commands use {DEFAULT_BOOTSTRAP}" if is_last else "kconf context use NAME chooses another"
+        result.notes.append(f"it was the current context; {then}")
 
 
 def show_context(options: argparse.Namespace, result: CommandResult) -> None:

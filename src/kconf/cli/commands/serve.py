@@ -125,7 +125,7 @@ def _take_all_files() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.listener_config import read_listeners, with_listeners
+    from kconf.server.listener_config import read_listeners
     from kconf.server.server import Server, ServerSettings
     from kconf.server.static_config import load_static, node_id
     from kconf.util.memory import settle
@@ -133,7 +133,6 @@ async def _serve(options: argparse.Namespace) -> None:
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
-    static = with_listeners(static, options.listen, listeners)
     upstream = None if options.upstream is None else _upstream(options)
     if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
         raise ConfigurationError(

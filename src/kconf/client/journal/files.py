@@ -24,6 +24,8 @@ from kconf.client.journal.base import RefusedChange
 from kconf.errors import StoreMismatch, StoreUnavailable
 from kconf.model.journal import AuditEntry, Change, RequestContext, Revision, redact_change
 from kconf.model.lines.journal import FORMAT, attempt_line, change_lines, to_json
+from kconf.model.resource import ResourceType
+from kconf.model.scram import shown_iterations
 from kconf.util.atomic_files import PartialFile, cluster_directory, create, private_directory
 
 EPOCH: Final = 0  # these changes have no server
@@ -100,7 +102,7 @@ class ClientJournal:
         **facts: int | None,
     ) -> list[dict[str, Any]]:
         """`facts` are fields that a line has only if they are known."""
-        changes = [redact_change(each, self._key()) for each in changes]
+        changes = [_redacted(each, self._key()) for each in changes]
         revision = Revision(number, number // 1000, caller, changes, ORIGIN, number)
         more: dict[str, Any] = {"os_user": self._user, "outcome": outcome}
         more |= {name: value for name, value in facts.items() if value is not None}
@@ -142,6 +144,20 @@ class ClientJournal:
                 return file.publish(name)
         except OSError as error:
             raise StoreUnavailable(f"the journal in {directory} cannot be written: {error.strerror}") from None
+
+
+def _redacted(change: Change, key: bytes) -> Change:
+    """Without secrets. Of a credential the iterations stay, since the cluster shows them too."""
+    redacted = redact_change(change, key)
+    if change.resource.type is not ResourceType.SCRAM or not change.sensitive:
+        return redacted
+    before, after = _with_iterations(redacted.before, change.before), _with_iterations(redacted.after, change.after)
+    return redacted._replace(before=before, after=after)
+
+
+def _with_iterations(text: str | None, credential: str | None) -> str | None:
+    iterations = shown_iterations(credential)
+    return text if iterations is None else f"iterations={iterations} {text}"
 
 
 class JournalContents(NamedTuple):

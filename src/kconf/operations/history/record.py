@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.live_values import LiveValues, same_value
+from kconf.operations.history.live_values import LiveValues, other_credential, same_value
 from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Fit(StrEnum):
     NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
     UNKNOWN_OUTCOME = "unknown_outcome"  # a change that was begun may have set it
     NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
-    UNREADABLE = "unreadable"  # a secret, which cannot be compared
+    UNREADABLE = "unreadable"  # a secret: the last recorded change set it, unless it was changed outside since
     UNRECORDED = "unrecorded"  # the record has nothing about it
 
 
@@ -102,8 +102,9 @@ class Record:
                 self._begun.setdefault((each.change.resource, each.change.key), []).append(each)
         self._incarnations: dict[Resource, list[Incarnation]] = {}
         self._entries: dict[ConfigName, list[tuple[Incarnation, HistoryEntry]]] = {}
+        self._parts: dict[Resource, list[tuple[Incarnation, HistoryEntry]]] = {}
         for resource, some in done.items():
-            parts = self._split(resource, some)
+            parts = self._parts[resource] = self._split(resource, some)
             for incarnation, each in parts:
                 self._entries.setdefault((resource, each.change.key), []).append((incarnation, each))
 
@@ -119,6 +120,10 @@ class Record:
     def names(self) -> list[ConfigName]:
         """Everything that the record or the cluster has."""
         return sorted({*self._entries, *self.live.values})
+
+    def unlisted_topics(self) -> list[Resource]:
+        """Topics that the record has and the cluster does not list."""
+        return [each for each in self._parts if not self.live.is_listed(each)]
 
     def incarnations(self, resource: Resource) -> list[Incarnation]:
         return self._incarnations.setdefault(resource, [Incarnation()])
@@ -159,20 +164,15 @@ class Record:
         return self._compare(name, last, last.change.after if entries else None)
 
     def _compare(self, name: ConfigName, last: HistoryEntry, recorded: str | None) -> Attribution:
-        value, is_set = self.live.values.get(name), name in self.live.values
         is_secret = last.change.sensitive or self.live.is_secret(name)
-        if is_secret and is_set and recorded is not None:
-            return Attribution(Fit.UNREADABLE, last)
-        if not is_secret and same_value(name, value, recorded):
-            return self._same(name, last)
-        if not is_set and recorded is None:
-            return Attribution(Fit.MATCHES, last)
-        if any(
-            each.time >= last.time and ((is_set and is_secret) or same_value(name, each.change.after, value))
-            for each in self._begun.get(name, ())
-        ):
+        is_hidden = is_secret and name in self.live.values
+        begun = [each for each in self._begun.get(name, ()) if each.time >= last.time]
+        may_be_begun = any(self.live.may_be(name, each.change.after, is_secret=is_secret) for each in begun)
+        if self.live.may_be(name, recorded, is_secret=is_secret) and not (is_hidden and may_be_begun):
+            return Attribution(Fit.UNREADABLE, last) if is_hidden and not last.is_snapshot else self._same(name, last)
+        if may_be_begun:
             return Attribution(Fit.UNKNOWN_OUTCOME, last)
-        if self._is_lagging(name, last, value, self.live.state.started):
+        if self._is_lagging(name, last, is_secret=is_secret):
             return Attribution(Fit.NOT_YET_VISIBLE, last)
         return Attribution(Fit.CHANGED_OUTSIDE, last, last.known_at)
 
@@ -206,8 +206,8 @@ class Record:
         unsure = key and is_newer and (is_same or last[0].change.sensitive)
         return Attribution(Fit.RECREATED_OUTSIDE, shown, None if unsure else bound)
 
-    def _is_lagging(self, name: ConfigName, last: HistoryEntry, seen: str | None, at: int) -> bool:
-        """Whether what was seen at a time may be the value from before an entry. A new topic shows its configs."""
+    def _is_lagging(self, name: ConfigName, last: HistoryEntry, *, is_secret: bool) -> bool:
+        """Whether the live value may be that from before an entry. A new topic shows its configs."""
         created = self.incarnations(name[0])[-1].created
         if (
             last.is_snapshot
@@ -215,7 +215,8 @@ class Record:
             or (created is not None and created.revision == last.revision)
         ):
             return False
-        return at - last.time < MAX_LAG and same_value(name, seen, last.change.before)
+        is_recent = self.live.state.started - last.time < MAX_LAG
+        return is_recent and self.live.may_be(name, last.change.before, is_secret=is_secret)
 
     # -- then --------------------------------------------------------------------------------------------------------
 
@@ -235,6 +236,15 @@ class Record:
         assert last is not None
         value = past[-1].change.after if past else None
         return PastValue(value, last, self._gap(name, moment, incarnation, value, last, later[0] if later else None))
+
+    def existence_at(self, topic: Resource, moment: Moment) -> PastValue | None:
+        """That a topic was there, of which only changes of its configs are recorded; None: that is unknown."""
+        incarnation = self.incarnation_at(topic, moment)
+        entries = [each for its, each in self._parts.get(topic, ()) if its is incarnation]
+        past = [each for each in entries if moment.includes(each)]
+        if not entries or incarnation.exists is False:
+            return None
+        return PastValue("{}", past[-1]) if past else PastValue("{}", seen_at=entries[0].time)
 
     def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
         """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
@@ -278,6 +288,8 @@ class Record:
             begin = max((each for each in (since, following.not_before) if each is not None), default=None)
             return Gap(begin, following.time) if moment.is_after(following.not_before) else None
         before = following.change.before
-        if following.change.sensitive or same_value(name, before, value):
+        if following.change.sensitive and not other_credential(name, before, value):
+            return None
+        if same_value(name, before, value):
             return None
         return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be told apart

@@ -100,13 +100,13 @@ class JournalStart(NamedTuple):
 
 
 def read_history(
-    target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None, since: int = 0
+    target: Target, admin: SyncAdminClient, scopes: Sequence[Scope], *, which: str | None = None
 ) -> RecordedHistory:
-    """The changes of what the scopes cover, since a time (milliseconds), from one source or the first there is."""
+    """The changes of what the scopes cover, from one source or the first there is."""
     cluster = admin.describe_cluster().cluster_id or ""
     found = _first(target, admin, cluster, scopes) if which is None else _read(which, target, admin, cluster, scopes)
     if found is not None:
-        entries = [each for each in found.entries if each.time >= since and is_covered(each, scopes)]
+        entries = [each for each in found.entries if is_covered(each, scopes)]
         return found._replace(entries=entries)
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
@@ -309,7 +309,7 @@ def _snapshot_starts(tables: LakeTables, cluster: str) -> dict[int, int]:
 
 def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(*(row[name] for name in CALLER_NAMES))
-    change = _interval(row, row["before"], row["value"], row["op"] or "set")
+    change = _interval(row, row["before"], _set_value(row), row["op"] or "set")
     time, previous, is_from_log = _milliseconds(row["since"]), row["not_before"], bool(row["epoch"])
     return HistoryEntry(
         time,
@@ -326,7 +326,7 @@ def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
 
 def _ended(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(row["until_principal"], reason=row["until_reason"])
-    change = _interval(row, row["value"], None, "delete")
+    change = _interval(row, _set_value(row), None, "delete")
     place = row["until_revision"] or 0, row["until_line"] or 0
     time = _milliseconds(row["until"])
     entry = HistoryEntry(time, *place, change, caller, row["until_origin"], is_from_log=bool(row["until_epoch"]))
@@ -341,6 +341,11 @@ def _started(time: datetime | None, starts: Mapping[int, int], *, is_from_log: b
         return None
     finished = _milliseconds(time)
     return finished if is_from_log else starts.get(finished)
+
+
+def _set_value(row: dict[str, Any]) -> str | None:
+    """The value of an interval. That of a secret which only snapshots show is null in the lake, and empty here."""
+    return "" if row["value"] is None and row["sensitive"] else row["value"]
 
 
 def _interval(row: dict[str, Any], before: str | None, after: str | None, op: str) -> Change:

@@ -51,7 +51,7 @@ def read(lines: DataFrame) -> DataFrame:
     return read.drop("_corrupt", "format", "os_user", "outcome")
 
 
-_SEALED = r"^hmac:|^(iterations=[0-9]+ )?log:[0-9]+$"
+_SEALED = r"^(iterations=[0-9]+ )?(hmac:[0-9a-f]{64}|log:[0-9]+)$"
 """A keyed hash, or the offset in a metadata log at which a secret was set."""
 
 
