@@ -1,4 +1,4 @@
-"""All keys of one release together: what the engine is told may be set."""
+"""All keys of one release: the configs that can be set."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class TopicDescription(NamedTuple):
 
 
 class TopicDetails(NamedTuple):
-    """What a broker says of a topic that it has created."""
+    """A broker's description of a topic that it created."""
 
     num_partitions: int
     replication_factor: int

@@ -209,8 +209,8 @@ class Server:
                 raise
             where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
-                f"{error}; this may come from the dynamic configs of {where}: `kconf serve --recover` ignores and "
-                "lists them, `kconf store unset` removes one"
+                f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
+                "them, `kconf store unset` removes one"
             ) from None
 
     def _start(self, work: Coroutine[None, None, None], name: str) -> None:

@@ -1,4 +1,4 @@
-"""`kconf check`: whether a cluster is as its metadata log says, and its brokers are alike."""
+"""`kconf check`: compare a cluster with its metadata log, and its brokers with each other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ examples:
   kconf check -C prod
   kconf check -b localhost:9092 --controllers localhost:9093 --output json
 
-It looks for ghost configs (values of a deleted topic that Kafka brings back after a restart; only the metadata log
-shows that they are none), for brokers whose values differ, and for keys that nobody knows. Each finding comes with
-its cure. Nothing is changed.
+Finds ghost configs (configs of a deleted topic that Kafka restores after a restart; only the metadata log shows that
+they should not exist), brokers whose values differ, and unknown keys. Each finding comes with a fix. Nothing is
+changed.
 """
 _FOUND: Final = 3
 
@@ -24,8 +24,8 @@ _FOUND: Final = 3
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "check",
-        help="ghost configs, uneven brokers, unknown keys",
-        description="Compare a cluster with its own metadata log, and its brokers with each other.",
+        help="find ghost configs, differing brokers, unknown keys",
+        description="Compare a cluster with its metadata log, and its brokers with each other.",
         epilog=EXAMPLES,
     )
     add_target(parser)
@@ -46,8 +46,8 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
     result.notes += [*found.notes, *found.unread]
     if found.unread:
         result.status = FAILED
-        result.notes.append("what could not be read was not checked")
+        result.notes.append("some things could not be read and were not checked")
     elif found.findings:
         result.status = _FOUND
     else:
-        result.notes.append("nothing was found")
+        result.notes.append("no problems found")

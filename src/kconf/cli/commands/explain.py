@@ -41,22 +41,22 @@ _MOST_NEAR: Final = 5
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "explain",
-        help="what a key is: type, default, range, synonyms",
-        description="Tell what a key is, wherever it may be set. No cluster is asked.",
+        help="show a key's type, default, range and synonyms",
+        description="Show the documentation of a key: type, default, range, synonyms. Does not contact a cluster.",
         epilog=EXAMPLES,
     )
     parser.add_argument("keys", metavar="KEY", nargs="*", help="a key, or TYPE:KEY for one type of resource only")
     parser.add_argument(
         "--server", action="store_true", help="list the settings of kconf serve that Kafka does not have"
     )
-    parser.add_argument("--risks", action="store_true", help="list what --allow-risk and policies call the risks")
+    parser.add_argument("--risks", action="store_true", help="list the risk names used by --allow-risk and policies")
     add_output(parser)
     parser.set_defaults(run=command("explain", explain), rest="keys")
 
 
 def explain(options: argparse.Namespace, result: CommandResult) -> None:
     if sum((options.server, options.risks, bool(options.keys))) != 1:
-        raise ConfigurationError("name a key, or give --server or --risks")
+        raise ConfigurationError("pass a key, --server or --risks")
     if options.risks:
         _explain_risks(result)
         return
@@ -79,14 +79,14 @@ def _explain_risks(result: CommandResult) -> None:
 def _found(word: str) -> dict[str, ConfigKey]:
     kind, colon, name = word.rpartition(":")
     if colon and kind not in (*_KINDS, _SERVER):
-        raise ConfigurationError(f"{kind!r} is no type of resource; they are {', '.join(_KINDS)}, {_SERVER}")
+        raise ConfigurationError(f"{kind!r} is not a resource type; use one of {', '.join(_KINDS)}, {_SERVER}")
     kinds = [kind] if colon else [*_KINDS, _SERVER]
     found = {each: known_key(_KINDS[each], name) for each in kinds if each != _SERVER}
     if _SERVER in kinds and name in SERVER_SETTINGS:
         found[_SERVER] = SERVER_SETTINGS[name].key
     known = {each: key for each, key in found.items() if key is not None}
     if not known:
-        raise ConfigurationError(f"{name} is no key that kconf knows{_near(name, kinds)}")
+        raise ConfigurationError(f"unknown key {name}{_near(name, kinds)}")
     return known
 
 
@@ -95,7 +95,7 @@ def _near(name: str, kinds: list[str]) -> str:
 
     names = {each for kind in kinds for each in (keys_for(_KINDS[kind]) if kind in _KINDS else SERVER_SETTINGS)}
     near = get_close_matches(name, names, _MOST_NEAR) or sorted(each for each in names if name in each)[:_MOST_NEAR]
-    return f"; near it are {', '.join(near)}" if near else ""
+    return f"; similar keys: {', '.join(near)}" if near else ""
 
 
 def _fields(name: str, kind: str, key: ConfigKey) -> dict[str, Any]:
@@ -135,17 +135,17 @@ def _yes(item: Item) -> str:
 
 _COLUMNS: Final = (
     ResultColumn("key"),
-    ResultColumn("resource_type", "OF A"),
-    ResultColumn("text"),
+    ResultColumn("resource_type", "RESOURCE TYPE"),
+    ResultColumn("text", "DESCRIPTION"),
     ResultColumn("type"),
     ResultColumn("unit"),
     ResultColumn("default", show=_default),
-    ResultColumn("range", "MUST BE"),
+    ResultColumn("range", "VALID VALUES"),
     ResultColumn("at_least"),
     ResultColumn("at_most"),
     ResultColumn("update"),
     ResultColumn("set_by"),
-    ResultColumn("synonyms", "FALLS BACK ON"),
+    ResultColumn("synonyms", "INHERITS FROM"),
     ResultColumn("importance"),
     ResultColumn("sensitive", show=_yes),
     ResultColumn("until", "UP TO KAFKA"),

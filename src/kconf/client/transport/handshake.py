@@ -96,7 +96,7 @@ def handshake(
     _, body = read_response(api, version, frame)
     node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
     if not controllers and _is_controller(node):
-        raise MismatchedEndpointType(f"{address} is the port of a KRaft controller; name a listener of the brokers")
+        raise MismatchedEndpointType(f"{address} is a KRaft controller; use a broker listener")
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
     return NodeSession(node, lifetime)
 
@@ -149,7 +149,7 @@ def _choose_mechanism(client_id: str, node: NodeVersions, mechanism: str) -> Gen
     frame = yield request(api, 1, 1, client_id, SaslHandshakeRequest(mechanism))
     _, body = read_response(api, 1, frame)
     if body.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-        offers = f"it offers {', '.join(body.mechanisms)}" if body.mechanisms else "it offers none"
-        raise UnsupportedSaslMechanism(f"{node.name} does not take {mechanism}; {offers}")
+        offers = f"it supports {', '.join(body.mechanisms)}" if body.mechanisms else "it supports none"
+        raise UnsupportedSaslMechanism(f"{node.name} does not support {mechanism}; {offers}")
     if body.error_code:
         raise AuthenticationFailed(f"{node.name} accepts no login here ({body.error_code}): is it a SASL listener?")

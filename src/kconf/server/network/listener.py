@@ -63,8 +63,8 @@ class Listener:
             self._acceptor.start(each)
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
-                "listener %s can be reached from other machines and does not encrypt: "
-                "anyone on the network path can read%s and change the traffic",
+                "listener %s accepts connections from other machines without encryption: anyone on the network path "
+                "can read%s and change the traffic",
                 self.endpoint,
                 " passwords" if self.endpoint.protocol.sasl else "",
             )
