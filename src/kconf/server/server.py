@@ -103,7 +103,9 @@ class Server:
         store = await _open_store(settings)
         try:
             check_gateway(settings.static, store.brokers_static)
+            static = await self._bind()
         except BaseException:
+            self._close_listeners()
             store.close()
             raise
         upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
@@ -111,7 +113,7 @@ class Server:
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
-            static=settings.static,
+            static=static,
             broker_catalog=kafka_39 if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
@@ -170,11 +172,14 @@ class Server:
         if self.archiver is not None and not self._stopping:
             self.archiver.flush_soon()
 
-    async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
+    async def _bind(self) -> Mapping[str, str]:
+        """Bind the listeners. Returns the static configuration with their addresses."""
         for endpoint in self.settings.endpoints:
             self._sockets[endpoint] = await bind(endpoint)
         bound = {each: bound_address(each, sockets) for each, sockets in self._sockets.items()}
-        service.replace_static(with_listeners(self.settings.static, bound))
+        return with_listeners(self.settings.static, bound)
+
+    async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
