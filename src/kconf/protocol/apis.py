@@ -53,7 +53,7 @@ _ROWS: Final = (
     Api(3, "Metadata", 0, 13, 9, "metadata"),
     Api(16, "ListGroups", 0, 5, 3, "list_groups"),
     Api(17, "SaslHandshake", 0, 1, NEVER, "sasl_handshake"),
-    Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "api_versions"),
+    Api(API_VERSIONS, "ApiVersions", 0, 5, 3, "api_versions"),
     Api(19, "CreateTopics", 0, 7, 5, "create_topics"),
     Api(20, "DeleteTopics", 0, 6, 4, "delete_topics"),
     Api(29, "DescribeAcls", 0, 3, 2, "describe_acls"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
 
-from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
@@ -55,6 +55,13 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
+def _catalog_of_brokers() -> Catalog:
+    """The keys of real brokers that share an ensemble with kconf: 3.9 is the last release with ZooKeeper."""
+    from kconf.configdef.releases.catalogs import catalog_of
+
+    return catalog_of("3.9")
+
+
 async def _open_store(settings: ServerSettings) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     secrets = Secrets.of(settings.static)
@@ -87,7 +94,7 @@ class Server:
             node_id=settings.node_id,
             catalog=kafka_43(),
             static=settings.static,
-            broker_catalog=kafka_39,
+            broker_catalog=_catalog_of_brokers,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )
