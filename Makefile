@@ -6,10 +6,10 @@ LISTEN ?= 127.0.0.1:9092
 STORE  ?= sqlite:///.run/kconf.db
 SHELL  := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install run check format test conformance bench docs jdk browser ready clean
+.PHONY: help install run check format test conformance conformance-full faults bench docs jdk browser ready clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kconf needs Python 3.11 or newer; this is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
@@ -72,12 +72,23 @@ browser:
 ready: jdk $(VENV)/.tools
 	-@$(BIN)/kconf pipeline prepare
 
-test: ready browser ## everything but the real Kafka
-	$(BIN)/python -m pytest $(WORKERS) --ignore=tests/conformance $(ARGS)
+# Each test is run by exactly one of these four targets: tests/support/targets.py.
+SMOKE := -m 'not full and not faults'
 
-conformance: ready ## hold kconf against the real Kafka
+test: ready browser ## every capability, without a real Kafka
+	$(BIN)/python -m pytest $(WORKERS) $(SMOKE) --ignore=tests/conformance $(ARGS)
+
+conformance: ready ## compare kconf with the real Kafka
 	$(BIN)/python -m lab.jars
-	$(BIN)/python -m pytest $(WORKERS) tests/conformance $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(SMOKE) tests/conformance $(ARGS)
+
+conformance-full: ready browser ## the large matrices: every client, listener, release, browser
+	$(BIN)/python -m lab.jars
+	$(BIN)/python -m pytest $(WORKERS) -m full $(ARGS)
+
+faults: ready ## crashes, lost connections, full disks, long fuzzing
+	$(BIN)/python -m lab.jars
+	$(BIN)/python -m pytest $(WORKERS) -m faults $(ARGS)
 
 bench: jdk $(VENV)/.tools ## kconf and the real Kafka side by side; ratios
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

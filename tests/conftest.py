@@ -7,16 +7,18 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.workers"]
+pytest_plugins = ["lab.pytest_plugin", "tests.support.sessions", "tests.support.targets", "tests.support.workers"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background: what tests start would be deaf to Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: what tests start would not stop at a hangup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # how long an example takes depends on the machine
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--fuzz-frames", type=int, default=100_000, help="mutated frames that tests/adversity/test_fuzz.py sends"
-    )
+    parser.addoption("--fuzz-frames", type=int, default=100_000, help="mutated frames that `make faults` sends")

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
@@ -29,6 +28,7 @@ from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.engine.policy.plan_check import PlanCheck, Policy
 from kconf.errors import (
     ChangeTooLarge,
+    JournalTrimmed,
     RevisionConflict,
     StoreError,
     StoreReadOnly,
@@ -36,10 +36,11 @@ from kconf.errors import (
     TooManyChanges,
 )
 from kconf.model.journal import ChangeKind, RequestContext, Revision
-from kconf.model.plan import PendingCommit, Plan
+from kconf.model.plan import PendingCommit, Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import SingleServerMixin, Store, find_conflict
+from kconf.store.base import PassedOn, SingleServerMixin, Store, find_conflict
+from kconf.util.call_thread import CallThread
 from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
 
@@ -51,6 +52,7 @@ MAX_BATCH = 512  # plans in one transaction
 _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
 _NO_OVERRIDES: Overrides = {}
+_ALL_BROKERS = Resource.brokers()
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
 MAX_CHANGES = 10_000  # of one request, as in Kafka
 
@@ -84,7 +86,8 @@ class _Job(Generic[T]):
                 raise _Outdated
             return plan
         plan = self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
-        _check_size(plan)
+        if len(plan.changes) > MAX_CHANGES:
+            _check_size(plan)
         return plan
 
 
@@ -94,7 +97,7 @@ class _Outdated(Exception):
 
 class _Planned(NamedTuple):
     job: _Job[Any]
-    outcome: Any
+    plan: Plan[Any]
     position: int | None  # in the transaction; None: there is nothing to commit
 
 
@@ -115,6 +118,7 @@ class Service:
     ) -> None:
         self.store = store
         self.node_id = node_id
+        self._own = Resource.broker(node_id)
         self.can_be_stale = not isinstance(store, SingleServerMixin)
         self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
@@ -122,6 +126,7 @@ class Service:
         self.remote_revisions = 0  # committed by other servers
         self.failed_commits = 0
         self.writable = not read_only  # according to the last commit
+        self._own_configs = self.state.resolver
         self._catalog = catalog
         self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
@@ -135,20 +140,27 @@ class Service:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "kconf-store")
+        self._thread = CallThread("kconf-store")
         self._writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Load the state, and begin to accept changes and to apply those of other servers."""
         self._loop = asyncio.get_running_loop()
         self.store.on_change(self._store_changed)
-        snapshot = await self._in_thread(self.store.load)
+        snapshot = await self._thread.run(self.store.load)
         self.state = self._after(self.state, snapshot)
         self._generation = self.store.polled_generation
-        last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
-        self._clock.latest = last[0].time if last else 0
+        with suppress(JournalTrimmed):
+            last = await self._thread.run(lambda: self.store.changes(snapshot.revision - 1, 1))
+            self._clock.latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._writer_ended)
+
+    def replace_static(self, static: Overrides) -> None:
+        """Take another static configuration, before anyone uses this one."""
+        state = self.state
+        resolver = ConfigResolver(state.resolver.catalog, static, state.resolver.everywhere, state.resolver.here)
+        self.state = State(state.snapshot, resolver)
 
     async def stop(self) -> None:
         """Accept no more changes, commit what is waiting, then close the store."""
@@ -156,8 +168,18 @@ class Service:
         self._wake.set()
         if self._writer is not None:
             await asyncio.gather(self._writer, return_exceptions=True)
-        await self._in_thread(self.store.close)
-        self._thread.shutdown()
+        await self._thread.run(self.store.close)
+        self._thread.close()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether changes wait or are being committed."""
+        return bool(self._jobs) or self._thread.is_busy
+
+    @property
+    def settings(self) -> ConfigResolver:
+        """The configs of this process. Those of the state are the same, unless it is that of another cluster."""
+        return self.state.resolver if self.store.brokers_static is None else self._own_configs
 
     @property
     def is_stale(self) -> bool:
@@ -185,8 +207,10 @@ class Service:
         if not validate_only:
             self._check_writable()
         check = None if policy is None else policy.check(context, validate_only=validate_only)
+        if check is None and validate_only:
+            return await self._dry_run(planner, NO_POLICY, context)
         if check is None:
-            return self._dry_run(planner, NO_POLICY) if validate_only else await self._enqueue(planner, context)
+            return await self._enqueue(planner, context)
         try:
             return await self._submit_checked(planner, context, check, validate_only)
         finally:
@@ -203,7 +227,7 @@ class Service:
                 planner(self.state, check.hooks())
             if not check.is_pending:
                 if validate_only:
-                    outcome = self._dry_run(planner, check.hooks())
+                    outcome = await self._dry_run(planner, check.hooks(), context)
                 else:
                     outcome = await self._enqueue(planner, context, check)
                 if not check.is_pending:
@@ -211,16 +235,19 @@ class Service:
                     return outcome
             preview = await check.resolve()
 
-    def _dry_run(self, planner: Planner[T], hooks: PolicyHooks) -> T:
+    async def _dry_run(self, planner: Planner[T], hooks: PolicyHooks, context: RequestContext) -> T:
         plan = planner(self.state, hooks)
         _check_size(plan)
-        return plan.outcome
+        if self.store.brokers_static is None or not plan.operations:
+            return plan.outcome
+        pending = PendingCommit(context, self.now(), plan.changes, plan.guards, plan.operations)
+        return self._revised(plan, await self._call_store(lambda: self.store.validate(pending)))
 
-    async def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> T:
+    def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> Awaitable[T]:
         """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
         if is_sliced():
-            return await self._enqueue_large(planner, context, check)
-        return await self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
+            return self._enqueue_large(planner, context, check)
+        return self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
 
     async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
         """As `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not involved."""
@@ -237,17 +264,19 @@ class Service:
                 continue
         raise StoreUnavailable("too many others are changing the same resources")
 
-    async def _queued(self, job: _Job[T]) -> T:
+    def _queued(self, job: _Job[T]) -> asyncio.Future[T]:
         self._check_writable()
         self._jobs.append(job)
         self._wake.set()
-        return await job.done
+        return job.done
 
     def _check_writable(self) -> None:
         if self._read_only:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
+        if self.store.brokers_static is not None and not self.store.is_reachable:
+            raise StoreUnavailable("the cluster behind this gateway does not answer, so the state may be stale")
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:
@@ -329,7 +358,7 @@ class Service:
 
     def _commit(
         self, commits: Sequence[PendingCommit]
-    ) -> tuple[Sequence[Revision | RevisionConflict], Sequence[Revision]]:
+    ) -> tuple[Sequence[Revision | RevisionConflict | PassedOn], Sequence[Revision]]:
         """In the store's thread: commit, and read what other servers committed before."""
         return self.store.commit(commits), self.store.poll_remote()
 
@@ -353,22 +382,22 @@ class Service:
             except Exception as error:  # the one of the writer: a planner's bug fails its caller, not the writer
                 self._fail([job], error)
                 continue
-            batch.append(_Planned(job, plan.outcome, len(commits) if plan.changes else None))
+            batch.append(_Planned(job, plan, len(commits) if plan.changes else None))
             if plan.changes:
-                commits.append(PendingCommit(job.context, now, plan.changes, plan.guards))
+                commits.append(PendingCommit(job.context, now, plan.changes, plan.guards, plan.operations))
             if perf_counter() > turn:
                 await asyncio.sleep(0)
                 turn = perf_counter() + _MAX_TURN
         return commits, state
 
-    def _respond(self, revisions: Sequence[Revision | RevisionConflict]) -> None:
+    def _respond(self, revisions: Sequence[Revision | RevisionConflict | PassedOn]) -> None:
         """Return the outcomes. Where another server was faster: plan again on its state.
 
         A refusal without changes may depend on an earlier plan of the batch that had a conflict, so it is planned
         again too.
         """
         conflicts = False
-        for job, outcome, position in self._batch:
+        for job, plan, position in self._batch:
             result = None if position is None else revisions[position]
             conflict = isinstance(result, RevisionConflict)
             conflicts = conflicts or conflict
@@ -376,8 +405,14 @@ class Service:
                 self._fail([job], result)
             elif conflict or (conflicts and position is None):
                 self._retry(job)
+            elif isinstance(result, PassedOn):
+                self._set_outcome(job, self._revised(plan, result.refusals))
             else:
-                self._set_outcome(job, outcome)
+                self._set_outcome(job, plan.outcome)
+
+    def _revised(self, plan: Plan[T], refusals: Refusals) -> T:
+        """The outcome of a plan that was passed on to another cluster."""
+        return plan.outcome if plan.revised is None else plan.revised(plan.outcome, refusals, self.state.snapshot)
 
     def _set_outcome(self, job: _Job[Any], outcome: Any) -> None:
         if not job.done.done():  # its caller may have been cancelled
@@ -428,10 +463,15 @@ class Service:
         everywhere: Overrides = _NO_OVERRIDES
         here: Overrides = _NO_OVERRIDES
         if not self._ignore_broker_configs:
-            everywhere = snapshot.overrides(Resource.brokers())
-            here = snapshot.overrides(Resource.broker(self.node_id))
-        if everywhere is not resolver.everywhere or here is not resolver.here or catalog is not resolver.catalog:
-            resolver = ConfigResolver(catalog, resolver.static, everywhere, here)
+            everywhere, here = snapshot.overrides(_ALL_BROKERS), snapshot.overrides(self._own)
+        static = self._own_configs.static if self.store.brokers_static is None else self.store.brokers_static
+        if (
+            everywhere is not resolver.everywhere
+            or here is not resolver.here
+            or catalog is not resolver.catalog
+            or static is not resolver.static
+        ):
+            resolver = ConfigResolver(catalog, static, everywhere, here)
         return State(snapshot, resolver)
 
     def stored_resolver(self, state: State) -> ConfigResolver:
@@ -442,8 +482,8 @@ class Service:
         return ConfigResolver(
             resolver.catalog,
             resolver.static,
-            snapshot.overrides(Resource.brokers()),
-            snapshot.overrides(Resource.broker(self.node_id)),
+            snapshot.overrides(_ALL_BROKERS),
+            snapshot.overrides(self._own),
         )
 
     def now(self) -> int:
@@ -452,20 +492,17 @@ class Service:
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
         """Call the store in its own thread, between two commits."""
-        return await self._in_thread(lambda: work(self.store))
+        return await self._thread.run(lambda: work(self.store))
 
     async def _call_store(self, work: Callable[[], T]) -> T:
         """For the writer: at the edge of the store's thread any other exception is a bug of the store, a StoreError."""
         try:
-            return await self._in_thread(work)
+            return await self._thread.run(work)
         except StoreError:
             raise
         except Exception:
             log.exception("the store failed unexpectedly")
             raise StoreUnavailable("the store failed") from None
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def _check_size(plan: Plan[Any]) -> None:

@@ -57,7 +57,7 @@ class Line:
                 frames.append(self.receive())
         return frames
 
-    def is_closed(self, *, within: float = 5.0) -> bool:
+    def is_closed(self, *, within: float = 60.0) -> bool:
         """Whether the server closes the line, without another word, in this time."""
         self.socket.settimeout(within)
         try:

@@ -14,6 +14,7 @@ from tests.support.admin import SET, TOPIC, Admin
 from tests.support.process import KconfProcess
 
 ORDERS = (TOPIC, "orders")
+LONG = ",".join(f"{number}:1" for number in range(4_500))
 
 
 def many(admin: Admin, count: int = 40) -> None:
@@ -32,8 +33,8 @@ def test_a_disk_that_takes_no_more_is_an_alarm_and_passes(tmp_path: Path) -> Non
         admin.create("orders")
         until(lambda: len(names(tmp_path)) == 1)
         _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (2000, hard))
-        many(admin, 100)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (20_000, hard))  # far more than the log has
+        assert admin.alter(ORDERS, ("leader.replication.throttled.replicas", SET, LONG)).error_code == 0
         until(lambda: in_alarm(server))
 
         assert "cannot write" in health(server)["archive"]
@@ -46,8 +47,8 @@ def test_a_disk_that_takes_no_more_is_an_alarm_and_passes(tmp_path: Path) -> Non
 
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (hard, hard))
         until(lambda: not in_alarm(server))
-        until(lambda: len(archived(tmp_path)) == 141)
-        assert [each.number for each in archived(tmp_path)] == list(range(1, 142))
+        until(lambda: len(archived(tmp_path)) == 42)
+        assert [each.number for each in archived(tmp_path)] == list(range(1, 43))
         assert list(tmp_path.glob("*/.segment*")) == []
         log = server.log()
     assert log.count("nothing is archived: cannot write") == 1

@@ -322,7 +322,7 @@ def _replace(admin: SyncAdminClient, acls: list[AclBinding]) -> None:
     _wait(lambda: sorted(admin.describe_acls()) == sorted(acls))
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def _wait(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

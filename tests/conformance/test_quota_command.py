@@ -9,6 +9,7 @@ import pytest
 
 from lab.broker import KafkaBroker
 from tests.cli.quota_story import STORIES, Quotas, ten_thousand, until
+from tests.support.targets import one_of
 from tests.unit.client.certificates import Certificates
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -37,7 +38,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quotas]:
         yield Quotas("-b", broker.address("SASL"), "--command-config", str(client))
 
 
-@pytest.fixture(params=["kafka_431", "kafka_392", "secured"])
+@pytest.fixture(params=one_of("kafka_431", ["kafka_392", "secured"]))
 def quotas(request: pytest.FixtureRequest) -> Quotas:
     if request.param == "secured":
         found: Quotas = request.getfixturevalue("secured")

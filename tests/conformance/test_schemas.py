@@ -173,17 +173,14 @@ def test_the_fields_are_kafkas(api: Api, side: str, version: int) -> None:
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)
 @pytest.mark.parametrize("side", SIDES)
 def test_key_name_and_versions_are_kafkas(api: Api, side: str) -> None:
-    """All that 4.3.1 speaks, and the older versions down to 0; of Fetch only those that name the topic by its id.
-
-    Of ApiVersions all that 4.4.0 speaks.
-    """
+    """All that 4.3.1 speaks, of ApiVersions all that 4.4.0 speaks, and the older versions down to 0."""
     schema = kafkas(NEW, api.key, side)
 
     assert schema is not None
     assert schema["name"] == f"{api.name}{side}"
     assert valid(NEXT if api.name in OF_NEXT else NEW, api, side).last == api.max
     oldest = min(valid(NEW, api, side).first, valid(OLD, api, side).first)
-    assert oldest == (api.min if api.name != "Fetch" else api.min - 13) == 0
+    assert oldest == api.min == 0
 
 
 @pytest.mark.parametrize("api", KAFKA_TOOLS, ids=lambda api: api.name)

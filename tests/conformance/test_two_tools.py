@@ -141,3 +141,33 @@ def test_a_topic_that_another_tool_created_anew_has_no_values_of_the_old_one(peo
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert plan["items"] == []
     assert f"topic:{name} was made anew outside kconf; it is left alone" in plan["notes"]
+
+
+def test_a_credential_that_another_tool_changed_has_no_author_and_its_password_is_not_restored(
+    people: TwoTools, tmp_path: Path
+) -> None:
+    user, word = f"user-{a_name()}", tmp_path / "word"
+    word.write_text("first-word\n")
+    before = now()
+    people(f"scram set --user {user} --password-file {word} --reason 'ticket 7'")
+    with people.admin() as admin:
+        until(lambda: user in admin.describe_user_scram_credentials(), True)
+        then = now()
+        secret = "SCRAM-SHA-256=[iterations=8192,password=other-word]"
+        where = ("--alter", "--entity-type", "users", "--entity-name", user, "--add-config", secret)
+        assert people.tools.kafka_configs(people.bootstrap, *where).returncode == 0
+        until(lambda: {each.iterations for each in admin.describe_user_scram_credentials([user])[user]}, {4096, 8192})
+
+    theirs, mine = people.items(f"blame user:{user}")
+    assert [(each["record"], each["reason"]) for each in (theirs, mine)] == [
+        ("changed_outside", None),
+        ("unreadable", "ticket 7"),
+    ]
+    assert "unless changed outside kconf since" in people(f"blame user:{user}").out
+    (found,) = people.items(f"diff user:{user} --from {then}", status=3)
+    assert (found["before"], found["after"]) == ("(sensitive), iterations=4096", "(sensitive), iterations=8192")
+    (refused,) = people.items(f"rollback user:{user} --to {then} --dry-run", status=1)
+    assert (refused["key"], refused["outcome"]) == ("SCRAM-SHA-256", "failed")
+    assert "it cannot be restored" in refused["message"]
+    planned = people.items(f"rollback user:{user} --to {before} --yes")
+    assert [(each["op"], each["new"], each["outcome"]) for each in planned] == [("delete", None, "done")] * 2

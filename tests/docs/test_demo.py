@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from examples.story import STORY
+from tests.support.targets import one_of
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.demo", "--listen", "127.0.0.1:0", "--store"]
@@ -101,6 +102,7 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
         assert ("What one server acknowledged the others have too" in told) == (store == "zookeeper")
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -124,24 +126,24 @@ def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(t
     assert "The server is running" in done.stdout
 
 
-@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+@pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
 def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
     with running(store, tmp_path) as (process, text):
         os.killpg(process.pid, signal.SIGINT)
 
-        assert process.wait(60) == 0
+        assert process.wait(200) == 0
     assert len(ports(text)) == (4 if store == "zookeeper" else 1)
     assert all(map(is_closed, ports(text)))
 
 
-@pytest.mark.parametrize("store", ["sqlite:///demo.db", "zookeeper"])
+@pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
     store: str, sign: signal.Signals, tmp_path: Path
 ) -> None:
     with running(store, tmp_path) as (process, text):
         process.send_signal(sign)
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
 
         assert process.returncode == 0
         assert all(map(is_closed, ports(text)))
@@ -155,7 +157,7 @@ def test_sigterm_to_make_in_the_middle_of_the_story_stops_the_server(tmp_path: P
     with started(["make", "-f", str(ROOT / "Makefile"), "run", *here], tmp_path) as process:
         (address,) = ports(said(process, until="listening on"))
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
 
         assert process.returncode != 0
         assert is_closed(address)
@@ -163,11 +165,12 @@ def test_sigterm_to_make_in_the_middle_of_the_story_stops_the_server(tmp_path: P
             os.killpg(process.pid, 0)
 
 
+@pytest.mark.full
 def test_sigterm_before_a_server_is_ready_stops_all_that_was_started(tmp_path: Path) -> None:
     with started([*COMMAND, "zookeeper", "--no-tables"], tmp_path) as process:
         (zookeeper,) = ports(said(process, until="ZooKeeper serves at"))
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
 
         assert process.returncode == 128 + signal.SIGTERM
         assert is_closed(zookeeper)
@@ -176,9 +179,10 @@ def test_sigterm_before_a_server_is_ready_stops_all_that_was_started(tmp_path: P
 def test_a_server_does_not_outlive_a_demo_that_is_killed(tmp_path: Path) -> None:
     with running("sqlite:///demo.db", tmp_path) as (process, text):
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
 
-        assert all(map(is_closed, ports(text)))
+        (address,) = ports(text)
+        assert is_closed(address)
 
 
 def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
@@ -197,6 +201,7 @@ def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
             assert done.returncode == 0, (line, done.stdout, done.stderr)
 
 
+@pytest.mark.full
 def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -> None:
     with running("zookeeper", tmp_path):
         second = demo("zookeeper", tmp_path, "--no-tables")
@@ -242,6 +247,7 @@ def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
     assert [line for line in listed.splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.full
 def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
     done = demo(zookeeper_url, tmp_path, "--no-tables")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin
+from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin, Place
 from tests.support.process import KconfProcess
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +22,7 @@ rules:
   - {id: group, selector: group, key: consumer.session.timeout.ms, condition: {max: 48s}}
   - {id: metrics, selector: client-metrics, key: interval.ms, condition: {min: 10s}}
 """
+PLACES: list[Place] = [(TOPIC, "long"), (TOPIC, "plain"), (BROKER, "1"), (BROKER, ""), (GROUP, "slow")]
 
 
 def kconf(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -64,7 +65,8 @@ def test_check_lists_every_mistake_with_line_and_column(rules: Path) -> None:
     assert done.stderr.splitlines()[0] == (
         f"{rules}:2:35: there is no topic key 'retention.mss'; did you mean retention.ms?"
     )
-    assert all(line.startswith(f"{rules}:3:") for line in done.stderr.splitlines()[1:])
+    places = [line.removeprefix(f"{rules}:").partition(": ")[0] for line in done.stderr.splitlines()]
+    assert places == ["2:35", "3:5", "3:5", "3:5", "3:10"]
 
 
 @pytest.mark.parametrize("verb", ["check", "test"])
@@ -93,16 +95,60 @@ def test_test_tells_what_the_rules_would_refuse_today(server: KconfProcess, rule
     ]
 
 
-def test_test_changes_nothing_and_agrees_with_the_server(server: KconfProcess, rules: Path) -> None:
-    """What `test` finds is what a server with these rules refuses."""
-    rules.write_text("rules: [{id: keep, selector: topic:plain, key: retention.ms, condition: {max: 1d}}]\n")
+Wish = tuple[Place, str, str]
+WISHES: list[Wish] = [
+    ((TOPIC, "long"), "retention.ms", "-1"),
+    ((TOPIC, "plain"), "retention.ms", "86400000"),
+    ((BROKER, ""), "log.cleaner.backoff.ms", "60001"),
+    ((BROKER, "1"), "log.cleaner.backoff.ms", "60000"),
+    ((GROUP, "slow"), "consumer.session.timeout.ms", "50000"),
+    ((GROUP, "fast"), "consumer.session.timeout.ms", "46000"),
+    ((CLIENT_METRICS, "often"), "interval.ms", "9000"),
+    ((CLIENT_METRICS, "seldom"), "interval.ms", "10000"),
+]
 
-    done = kconf("test", rules, "-b", server.bootstrap)
 
-    assert (done.returncode, done.stderr) == (0, "4 resources judged by 1 rule: 0 errors, 0 warnings\n")
+def test_test_finds_what_a_server_with_these_rules_refuses(rules: Path) -> None:
+    """The same values on two servers: one takes them all, one has the rules."""
+    rules.write_text(RULES)
+    short = {"log.retention.ms": "3600000"}
+    with (
+        KconfProcess(properties=short) as plain,
+        KconfProcess(properties={**short, "policy.file": str(rules)}) as ruled,
+    ):
+        with Admin(plain.bootstrap) as admin, Admin(ruled.bootstrap) as judged:
+            for each in (admin, judged):
+                each.create("long", "plain")
+            assert [admin.alter(place, (key, SET, value)).error_code for place, key, value in WISHES] == [0] * 8
+            refused = [wish for wish in WISHES if _is_refused(judged, wish)]
+
+        done = kconf("test", rules, "-b", plain.bootstrap)
+
+    assert len(refused) == 4
+    assert sorted(line.split(": ")[0] for line in findings(done)) == sorted(_name(place) for place, _, _ in refused)
+
+
+def _is_refused(admin: Admin, wish: Wish) -> bool:
+    place, key, value = wish
+    code = admin.alter(place, (key, SET, value)).error_code
+    assert code in (0, 44), wish
+    return bool(code == 44)
+
+
+def _name(place: Place) -> str:
+    kinds = {TOPIC: "topic", BROKER: "broker", GROUP: "group", CLIENT_METRICS: "client-metrics"}
+    return "brokers" if place == (BROKER, "") else f"{kinds[place[0]]}:{place[1]}"
+
+
+def test_test_changes_nothing(server: KconfProcess, rules: Path) -> None:
+    rules.write_text("rules: [{id: keep, selector: topic:plain, key: retention.ms, condition: {max: 1s}}]\n")
     with Admin(server.bootstrap) as admin:
-        assert admin.overrides("plain") == {}
-        assert [each.error_code for each in admin.describe((TOPIC, "plain"))] == [0]
+        before = repr(admin.describe(*PLACES))
+
+        done = kconf("test", rules, "-b", server.bootstrap)
+
+        assert (done.returncode, done.stderr) == (1, "4 resources judged by 1 rule: 1 error, 0 warnings\n")
+        assert repr(admin.describe(*PLACES)) == before
 
 
 def test_warnings_alone_are_no_failure(server: KconfProcess, rules: Path) -> None:

@@ -15,19 +15,37 @@ from tests.support.admin import APPEND, BROKER, CLIENT_METRICS, GROUP, SET, TOPI
 from tests.support.process import KconfProcess
 
 HARMLESS: dict[str, dict[str, object]] = {
+    "Produce": {"topic_data": (), "acks": 1},
+    "Fetch": {},
+    "ListOffsets": {"replica_id": -1},
     "Metadata": {"topics": ()},
+    "OffsetFetch": {"group_id": "g"},
+    "FindCoordinator": {"key": "g"},
+    "DescribeGroups": {"groups": ("g",)},
     "ListGroups": {},
     "ApiVersions": {"client_software_name": "wire", "client_software_version": "1"},
     "CreateTopics": {"topics": ()},
     "DeleteTopics": {},
+    "DeleteRecords": {"topics": (), "timeout_ms": 1000},
     "DescribeAcls": {"resource_type_filter": 1, "resource_name_filter": None},
     "CreateAcls": {"creations": ()},
     "DeleteAcls": {"filters": ()},
     "DescribeConfigs": {"resources": ()},
     "AlterConfigs": {"resources": ()},
+    "DescribeLogDirs": {"topics": None},
     "CreatePartitions": {"topics": ()},
+    "DescribeDelegationToken": {"owners": None},
+    "DeleteGroups": {"groups_names": ("g",)},
+    "ElectLeaders": {"topic_partitions": None},
     "IncrementalAlterConfigs": {"resources": ()},
+    "AlterPartitionReassignments": {},
+    "ListPartitionReassignments": {},
+    "OffsetDelete": {"group_id": "g", "topics": ()},
     "DescribeCluster": {"include_cluster_authorized_operations": False},
+    "DescribeProducers": {"topics": ()},
+    "DescribeTransactions": {"transactional_ids": ("t",)},
+    "ListTransactions": {"state_filters": (), "producer_id_filters": ()},
+    "ConsumerGroupDescribe": {"group_ids": ("g",), "include_authorized_operations": False},
     "ListConfigResources": {},
     "DescribeTopicPartitions": {"topics": ()},
 }
@@ -63,7 +81,7 @@ def test_api_versions_of_the_future_is_answered_in_version_0(admin: Admin) -> No
     assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 4)]
 
 
-@pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 3), (9999, 0)])
+@pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 14), (8, 2), (9999, 0)])
 def test_what_is_not_served_closes_the_connection(admin: Admin, key: int, version: int) -> None:
     with pytest.raises(ConnectionError):
         admin.say(key, version)

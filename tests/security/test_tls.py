@@ -452,7 +452,7 @@ def _trusts(server: KconfProcess, certificates: Certificates) -> bool:
     return bool(_serial_now(server, certificates))
 
 
-def _until(condition: object, seconds: float = 5.0) -> None:
+def _until(condition: object, seconds: float = 60.0) -> None:
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():

@@ -107,6 +107,7 @@ def later_run(world: World) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if not line.endswith("…")]
 
 
+@pytest.mark.full
 def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_rebuild(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -212,6 +213,7 @@ def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None
     assert world.run().number is None
 
 
+@pytest.mark.full
 def test_a_column_of_another_type_is_refused_until_a_rebuild(world: World) -> None:
     """Where one table does not fit, no other is changed either."""
     typed = (each._replace(type="string") if each.name == "request_id" else each for each in JOURNAL.columns)

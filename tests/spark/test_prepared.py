@@ -104,6 +104,7 @@ def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
     return [line for line in ours.splitlines() if " org.apache.spark." in line and "Lambda" not in line]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["quick", "full"])
 def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
     """Made by a JVM that collects garbage one way, used by one that does it another way."""
@@ -114,6 +115,7 @@ def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_p
     assert len(taken) > len(said) * 0.9
 
 
+@pytest.mark.full
 def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
     """Without a look at all of it, the JVM would crash."""
     with damaged(archive(cache), tmp_path / "whole"):
@@ -123,6 +125,7 @@ def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
     assert not [line for line in said if FROM_ARCHIVE in line]
 
 
+@pytest.mark.full
 def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jar"
     jars = os.pathsep.join(map(str, sorted((cache / "kconf" / "ivy" / "jars").glob("io.delta_*.jar"))))
@@ -134,6 +137,7 @@ def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) ->
     assert not [line for line in said if FROM_ARCHIVE in line]
 
 
+@pytest.mark.full
 def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_file(ivy: Path, tmp_path: Path) -> None:
     """As in many containers. Java's `user.home` is the one of the password file."""
     cache = tmp_path / ".cache" / "kconf"
@@ -148,6 +152,7 @@ def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_fil
     assert Path(archived).parent == cache
 
 
+@pytest.mark.full
 def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     file = archive(cache)
     made = file.stat()

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kconf.lake.schemas import TABLES
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
@@ -123,6 +125,7 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
+@pytest.mark.full
 def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     same = [topic("orders", "A"), override("orders", "retention.ms", "1")]

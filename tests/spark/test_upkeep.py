@@ -168,6 +168,7 @@ def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str)
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.full
 def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp_path: Path) -> None:
     """The first is stopped in its work, so that it has the lake for as long as the second tries."""
     before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
@@ -201,6 +202,7 @@ def kconf(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 
+@pytest.mark.full
 def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
     """Else classes that real runs load would be missing in the archive of them."""
     warmup.rehearse(tmp_path, spark, lambda _: None)

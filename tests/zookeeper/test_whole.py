@@ -24,7 +24,7 @@ from tests.support.admin import BROKER, DELETE, SET, TOPIC, Admin, codes, new_to
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 
 
 def test_a_request_larger_than_zookeeper_takes_is_cut_between_its_topics(serve: Serve) -> None:

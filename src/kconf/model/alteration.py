@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
+from uuid import UUID
 
+from kconf.model.acl import AclBinding
+from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
+from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 
 class OpType(IntEnum):
@@ -49,3 +54,45 @@ class NewTopic(NamedTuple):
     replication_factor: int = -1
     assignment: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Sequence[tuple[str, str | None]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """A topic that is to have `count` partitions; `assignment` has the brokers of each new one, if they are given."""
+
+    name: str
+    count: int
+    assignment: Sequence[Sequence[int]] | None = None
+
+
+class DeletedTopic(NamedTuple):
+    """A topic that is to be deleted."""
+
+    name: str
+    id: UUID
+
+
+class NewAcl(NamedTuple):
+    """An ACL to be created."""
+
+    binding: AclBinding
+
+
+class DeletedAcl(NamedTuple):
+    """An ACL to be deleted."""
+
+    binding: AclBinding
+
+
+RequestedChange = (
+    ResourceAlterations
+    | NewTopic
+    | NewPartitions
+    | DeletedTopic
+    | ClientQuotaAlteration
+    | UserScramCredentialUpsertion
+    | UserScramCredentialDeletion
+    | NewAcl
+    | DeletedAcl
+)
+"""A requested change of one resource."""

@@ -184,3 +184,13 @@ class View(Mapping[str, Entry]):
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+def static_overrides(view: View) -> dict[str, str]:
+    """A broker's static configs; of a password the value is missing, but not that it is set."""
+    return {
+        synonym.name: synonym.value or ""
+        for entry in view.entries
+        for synonym in entry.synonyms
+        if synonym.source == Source.STATIC and synonym.name == entry.name
+    }

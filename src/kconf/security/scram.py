@@ -6,6 +6,7 @@ is random. Errors are `ScramError`s, which never contain a secret; a server shou
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from hashlib import new as new_hash
@@ -22,6 +23,7 @@ _MOST_ITERATIONS: Final = 1_000_000  # that a client performs for a server that 
 
 _HASHES: Final = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 _GS2: Final = "n,,"
+_ITERATIONS: Final = re.compile(r"(?:^|,)iterations=(\d+)")
 
 
 class ScramError(KconfError):
@@ -53,6 +55,14 @@ def from_text(text: str) -> Credential:
         raise ScramError("a stored credential does not have the four parts that it should")
     salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
     return Credential(salt, stored, server, int(parts["iterations"]))
+
+
+def iterations_of(text: str) -> int:
+    """The iterations of a stored credential. Of one that was read from a metadata log, nothing else is known."""
+    found = _ITERATIONS.search(text)
+    if found is None:
+        raise ScramError("a stored credential does not tell its iterations")
+    return int(found[1])
 
 
 class ScramClient:

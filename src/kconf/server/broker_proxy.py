@@ -1,4 +1,4 @@
-"""The real brokers on the same ZooKeeper, for which this server answers.
+"""The real brokers for which this server answers: those on the same ZooKeeper, or those behind a gateway.
 
 Their dynamic configs are in the store. Their static configs and the levels of their loggers are not: the server asks
 the brokers over their plaintext listener. A broker that cannot be reached is described without its static configs, and
@@ -16,12 +16,13 @@ from kconf.engine.configs.alter import java_int
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.errors import BrokerNotAvailable, KconfError
 from kconf.model.alteration import AlterConfigOp
-from kconf.model.entry import Source, View
+from kconf.model.entry import View, static_overrides
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
 from kconf.model.resource import Overrides, Resource
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
+    from kconf.server.upstream_client import UpstreamClient
     from kconf.service import Service, State
 
 log = getLogger(__name__)
@@ -32,8 +33,8 @@ _TIMEOUT: Final = 5.0  # seconds for a response of a broker
 class BrokerProxy:
     """Empty without a service, and where there are no brokers."""
 
-    def __init__(self, service: Service | None = None) -> None:
-        self._service = service
+    def __init__(self, service: Service | None = None, upstream: UpstreamClient | None = None) -> None:
+        self._service, self._upstream = service, upstream
         self._static: dict[int, tuple[ClusterMember, Overrides]] = {}
         self._resolvers: dict[int, ConfigResolver] = {}
 
@@ -84,7 +85,7 @@ class BrokerProxy:
         except KconfError as error:
             log.warning("cannot read the static configuration of broker %d: %s", broker.id, error)
             return
-        self._static[broker.id] = (broker, _static_configs(view))
+        self._static[broker.id] = (broker, static_overrides(view))
 
     async def describe_loggers(self, number: int) -> View:
         async with self._client(self.members.brokers[number]) as client:
@@ -100,18 +101,10 @@ class BrokerProxy:
     def _client(self, broker: ClusterMember) -> AdminClient:
         from kconf.client.admin import AdminClient
 
+        if self._upstream is not None:
+            return self._upstream.for_broker(broker)
         if broker.plaintext is None:
             raise BrokerNotAvailable(f"broker {broker.id} has no listener without a login")
         host, port = broker.plaintext
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return AdminClient(address, timeout=_TIMEOUT, connect_attempts=1)
-
-
-def _static_configs(view: View) -> Overrides:
-    """A broker's static configs; of a password the value is missing, but not that it is set."""
-    return {
-        synonym.name: synonym.value or ""
-        for entry in view.entries
-        for synonym in entry.synonyms
-        if synonym.source == Source.STATIC and synonym.name == entry.name
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
@@ -33,6 +34,7 @@ from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
+from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service, State
 from kconf.util.slice_scheduler import SliceScheduler
 
@@ -82,23 +84,32 @@ class ServerContext:
     brokers: BrokerProxy = field(default_factory=BrokerProxy)
     counters: Counters = field(default_factory=Counters)
     scheduler: SliceScheduler = field(default_factory=SliceScheduler)
+    upstream: UpstreamClient | None = None  # of a gateway
 
     @classmethod
-    def over(cls, service: Service, clock: Callable[[], float], policies: PolicyManager | None = None) -> ServerContext:
+    def over(
+        cls,
+        service: Service,
+        clock: Callable[[], float],
+        policies: PolicyManager | None = None,
+        upstream: UpstreamClient | None = None,
+    ) -> ServerContext:
         """Everything that a server has beside its service; it follows the service's commits."""
         return cls(
             service,
             service.node_id,
             service.store.cluster_id,
-            service.state.resolver.value("broker.rack"),
+            service.settings.value("broker.rack"),
             LogLevels(),
             ChangeFeed(service),
             AuditLog(service, clock),
             QuotaManager.over(service, clock),
             policies or PolicyManager(),
             authorizer_of(service),
-            ListenerSecurity(lambda: service.state.resolver.effective, allowed_files(service.state.resolver.static)),
-            brokers=BrokerProxy(service),
+            ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
+            brokers=BrokerProxy(service, upstream),
+            scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
+            upstream=upstream,
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
@@ -108,7 +119,7 @@ class ServerContext:
             self.service.stored_resolver(state),
             check,
             self.brokers.resolvers(state),
-            alters_authentication=alters_authentication(self.authorizer, principal, state.resolver.static),
+            alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
         )
 
     def cluster(self, state: State) -> ClusterDefaults:
@@ -119,9 +130,11 @@ class ServerContext:
         return self.service.store.members.ids or (self.node_id,)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """One request: its version, its caller, and the address at which the caller reached the server."""
+class ApiRequest(NamedTuple):
+    """One request: its version, its caller, and the address at which the caller reached the server.
+
+    A named tuple, since one is made for every request.
+    """
 
     version: int
     caller: RequestContext
@@ -134,4 +147,4 @@ class ApiRequest:
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""
-        return replace(self, caller=replace(self.caller, reason=reason))
+        return self._replace(caller=replace(self.caller, reason=reason))

@@ -9,7 +9,7 @@ are skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kconf.errors import ConfigurationError
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+_EVERYWHERE = ("", "0.0.0.0", "::")
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)://(?P<address>.*)")
 
 
@@ -121,7 +122,7 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
     if given or not static.get("listeners", "").strip():
         found = [_from_command(each, protocols) for each in given or (DEFAULT_ADDRESS,)]
     else:
-        skipped = {each.upper() for each in _items(static.get("controller.listener.names"))}
+        skipped = _controllers(static)
         pairs = [_named(item) for item in _items(static["listeners"])]
         found = [
             EndPoint(name, _protocol(name, protocols), parse_address(text, everywhere=""))
@@ -139,11 +140,34 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
     return tuple(each if each.name in bare else replace(each, advertised=advertised.get(each.name)) for each in found)
 
 
-def with_listeners(static: Mapping[str, str], given: Sequence[str], listeners: Iterable[EndPoint]) -> dict[str, str]:
-    """The static configuration with the listeners of the command line, so that a describe shows them."""
-    if not any("://" in each for each in given):
+def with_listeners(static: Mapping[str, str], bound: Mapping[EndPoint, SocketAddress]) -> dict[str, str]:
+    """The static configuration with the addresses that were bound, so that a describe shows them.
+
+    What the file says is kept where it is what was bound. A listener on every interface advertises the address at which
+    a client reached it, which no setting can say.
+    """
+    opened = {each.name: address for each, address in bound.items()}
+    pairs = dict(_named(item) for item in _items(static.get("listeners")))
+    skipped = _controllers(static)
+    of_file = {name: parse_address(text, everywhere="") for name, text in pairs.items() if name not in skipped}
+    if of_file == opened:
         return dict(static)
-    return {**static, "listeners": ",".join(map(str, listeners))}
+    controllers = {name: text for name, text in pairs.items() if name in skipped}
+    advertised = {each.name: each.advertised or address for each, address in bound.items()}
+    known = {name: address for name, address in advertised.items() if address.host not in _EVERYWHERE}
+    found = {**static, "listeners": _joined({**opened, **controllers}), "advertised.listeners": _joined(known)}
+    if not known:
+        del found["advertised.listeners"]
+    return found
+
+
+def _joined(addresses: Mapping[str, object]) -> str:
+    return ",".join(f"{name}://{address}" for name, address in addresses.items())
+
+
+def _controllers(static: Mapping[str, str]) -> set[str]:
+    """The names of listeners that are a controller's."""
+    return {each.upper() for each in _items(static.get("controller.listener.names"))}
 
 
 def _from_command(text: str, protocols: Mapping[str, str]) -> EndPoint:
@@ -183,7 +207,7 @@ def _protocol(name: str, protocols: Mapping[str, str]) -> SecurityProtocol:
 def _advertised(text: str | None) -> dict[str, SocketAddress]:
     found = {name: parse_address(address) for name, address in map(_named, _items(text))}
     for name, address in found.items():
-        if address.host in ("0.0.0.0", "::"):
+        if address.host in _EVERYWHERE:
             raise ConfigurationError(f"advertised.listeners: nobody can connect to {address} of {name}")
     return found
 

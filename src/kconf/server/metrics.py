@@ -78,6 +78,12 @@ class ServerCollector(Collector):
         yield CounterMetricFamily(
             "kconf_followed_revisions", "Revisions of other servers, or from outside.", context.service.remote_revisions
         )
+        if context.upstream is not None:
+            yield CounterMetricFamily(
+                "kconf_outside_revisions",
+                "Changes of the cluster that did not come through this gateway.",
+                getattr(store, "outside", 0),
+            )
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
         )

@@ -24,6 +24,9 @@ _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.t
 """KIP-133's spelling of the key, and the same slip for the other one: a policy that is ignored allows everything."""
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
 _STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
+_AUTHORIZER: Final = "authorizer.class.name"
+_AUTHORIZER_SETTINGS: Final = (_AUTHORIZER, "super.users", "allow.everyone.if.no.acl.found")
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -86,3 +89,22 @@ def check_static(static: Mapping[str, str]) -> None:
                 validate(key, text)
             except InvalidConfig as error:
                 raise ConfigurationError(f"server.properties: {error}") from None
+
+
+def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None) -> None:
+    """Refuse a gateway that would lend its rights to everybody, or lets nobody in. `brokers` None: it is no gateway."""
+    if brokers is None:
+        return
+    if brokers.get(_AUTHORIZER, "").strip():
+        missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
+        if missing:
+            raise ConfigurationError(
+                "the cluster has an authorizer, and its log does not tell all of its settings: give the gateway the"
+                f" brokers' {', '.join(missing)} (--config or --override), or everybody would have the gateway's rights"
+            )
+    for name, value in own.items():
+        if name.endswith(_MECHANISMS) and "SCRAM" in value:
+            raise ConfigurationError(
+                f"{name}={value}: a gateway cannot log users in by SCRAM, since it reads the log of the cluster without"
+                " their keys; use PLAIN or TLS client certificates"
+            )

@@ -47,11 +47,13 @@ _MADE = (HISTORY, *GOLD)
 
 @dataclass(frozen=True)
 class Sources:
-    """What a run reads: directories of archives and snapshots, and live clusters by the options of their source."""
+    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
+    their source."""
 
     archives: Sequence[str] = ()
     snapshots: Sequence[str] = ()
     clusters: Sequence[dict[str, str]] = ()
+    metadata_logs: Sequence[str] = ()
 
 
 @dataclass
@@ -110,10 +112,13 @@ def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
     brought = bronze.Read()
     for options in sources.clusters:
         say(f"looking at {options.get('context') or options.get('bootstrap.servers')} …")
-        bronze.look(lake, options, number, brought)
+        bronze.read_cluster(lake, options, number, brought)
     for uri in sources.archives:
         say(f"reading {uri} …")
         bronze.read_archive(lake, uri, number, brought)
+    for directory in sources.metadata_logs:
+        say(f"reading {directory} …")
+        bronze.read_metadata_log(lake, directory, number, brought)
     for uri in sources.snapshots:
         say(f"reading {uri} …")
         bronze.read_snapshots(lake, uri, number, brought)
@@ -179,7 +184,7 @@ def vacuum(lake: Lake, hours: int, say: Say) -> None:
 def _settled(lake: Lake) -> Iterator[None]:
     """A lake that is as its last run left it, for work on its files; the versions they come to are those of a run too.
 
-    Look-ups read the versions that the last run names. Where a run has died since, theirs are not the newest: their
+    Lookups read the versions that the last run names. Where a run has died since, theirs are not the newest: their
     files would be taken for old ones, and what the dead run wrote for finished.
     """
     started = datetime.now(UTC)

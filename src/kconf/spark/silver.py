@@ -1,13 +1,15 @@
 """Keeping the history: what is new in bronze is folded in by one commit, and everything can be built anew.
 
 The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
-(`clocks`) and the time of the first line that a server numbered (`began`; later looks at such a cluster are no events,
-the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built anew.
-`built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built anew.
+(`clocks`) and the time of the first line that a server numbered (`began`; later snapshots of such a cluster are no
+events, the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built
+anew. `built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built
+anew.
 
-Where clients record changes and looks are taken too (`recorded` and `looked` have such clusters), a look says something
-of keys that it shows as before: see transforms/looks.py. Resources of those clusters are built anew whenever something
-new may concern them.
+Where clients record changes and snapshots are taken too (the commit notes `recorded` and `looked` list such clusters),
+a snapshot says something of keys that it shows as before: see transforms/observations.py. Where a metadata log is
+`followed`, its lines are matched with what clients recorded: see transforms/followed.py. Resources of those clusters
+are built anew whenever something new may concern them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from pyspark.sql import functions as F
 
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.spark import files
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.transforms import followed
 from kconf.spark.transforms.history import (
     KEY,
     ORDER,
@@ -35,15 +39,16 @@ from kconf.spark.transforms.history import (
     order,
     snapshot_events,
 )
-from kconf.spark.transforms.looks import look_events
+from kconf.spark.transforms.observations import observation_events
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, whether a `look` or a change that a client `recorded` is among them, and the
-`count` of lines and facts: a look that shows nothing new has none."""
+`round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed` one is
+among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that shows
+nothing new has none."""
 
 _FEW: Final = 20_000  # events
-_FOLD: Final = 2
+_FOLD: Final = 3
 """How events are folded, as a number: a history that another version folded is built anew."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
@@ -63,23 +68,25 @@ def update(lake: Lake) -> bool:
     told = _told(_lines(journal, snapshot).coalesce(1))  # in one place: there is nothing to shuffle
     if not told:
         return False
-    if _would_have_been_told(lake, state, told):
+    if _would_have_been_told(lake, state, told) or _is_cut(state, told):
         return rebuild(lake)
     began, note = _merged(state["began"], told), _note(told, state)
-    both = [each for each in told if each in note["recorded"] and each in note["looked"]]
+    if set(note["followed"]) - set(state["followed"]):
+        return rebuild(lake)  # what clients recorded may be in the log
+    both = [each for each in told if each in _two_records(note)]
     if not both and not any(row["count"] for row in told.values()):
         return False
     again = _concerned(lake, journal, snapshot, told, both)
     if both:
         journal, snapshot = (each.where(~F.col("cluster").isin(both)) for each in (journal, snapshot))
-    looked = any(row["look"] for cluster, row in told.items() if cluster not in both)
-    events = _events(journal, snapshot, began) if looked else journal_events(journal)
+    observed = any(row["snapshot"] for cluster, row in told.items() if cluster not in both)
+    events = _events(journal, snapshot, began) if observed else journal_events(journal)
     new = events.persist(StorageLevel.DISK_ONLY)
     try:
         late = _late(new, state, {cluster: row for cluster, row in told.items() if cluster not in both})
         if late is None and again is None:
             with _sized(lake.spark, sum(row["count"] for row in told.values())):
-                lake.replace(HISTORY, "open", _fold(lake, new, looked), note)
+                lake.replace(HISTORY, "open", _fold(lake, new, observed), note)
         else:
             anew = [each for each in (late, again) if each is not None]
             _fold_late(lake, new, reduce(DataFrame.union, anew).distinct(), note)
@@ -115,26 +122,29 @@ def rebuild(lake: Lake) -> bool:
     if not told:
         return False
     note = _note(told, {"built": lake.version(HISTORY)})
-    looked = any(row["look"] for row in told.values())
+    observed = any(row["snapshot"] or row["followed"] for row in told.values())
     events = all_events(lake, note)
-    lake.overwrite(HISTORY, folded(events) if looked else intervals(events), note=note)
+    lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
 
 
 def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What rows of bronze tell of themselves."""
-    looks = snapshot.select(
+    snapshots = snapshot.select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
         F.unix_micros("taken").alias("revision"),
         F.lit(0).alias("line"),
         F.col("taken").alias("time"),
         "round",
-        F.lit(True).alias("look"),
+        F.lit(True).alias("snapshot"),
         (F.col("kind") == "snapshot").alias("bare"),
+        F.lit(False).alias("followed"),
     )
-    lines = journal.select("cluster", *ORDER, "time", "round", F.lit(False).alias("look"), F.lit(False).alias("bare"))
-    return lines.unionByName(looks)
+    no = F.lit(False)
+    is_followed = F.col("origin").isin(*followed.FOLLOWED).alias("followed")
+    lines = journal.select("cluster", *ORDER, "time", "round", no.alias("snapshot"), no.alias("bare"), is_followed)
+    return lines.unionByName(snapshots)
 
 
 def _told(lines: DataFrame) -> Told:
@@ -149,8 +159,8 @@ def _told(lines: DataFrame) -> Told:
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "look")),
-        F.max((F.col("epoch") == 0) & ~F.col("look")).alias("recorded"),
+        *(F.max(name).alias(name) for name in ("round", "snapshot", "followed")),
+        F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
     epochs: dict[str, list[Row]] = {}
@@ -168,7 +178,8 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "earliest": min(row["earliest"] for row in epochs),
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "look", "recorded")},
+        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded", "followed")},
+        "begins": [(row["epoch"], row["first_revision"]) for row in epochs if row["followed"]],
         "count": sum(row["count"] for row in epochs),
     }
 
@@ -180,7 +191,7 @@ def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
 
 
 def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool:
-    """Whether a journal came to light of a cluster whose looks were taken for events."""
+    """Whether a journal came to light of a cluster whose snapshots were taken for events."""
     new = [c for c, row in told.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)]
     if not new:
         return False
@@ -188,48 +199,70 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
     return not rows.isEmpty()
 
 
+def _two_records(note: dict[str, Any]) -> set[str]:
+    """The clusters of which two records are made one."""
+    return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
+
+
+def _is_cut(state: dict[str, Any], told: Told) -> bool:
+    """Whether lines of a followed log show that a later leader cut off some that were read before."""
+    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in told}
+    return any(
+        epoch > mark[0] and begin <= mark[1]
+        for cluster, mark in known.items()
+        for epoch, begin in told[cluster]["begins"]
+    )
+
+
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
-    """What bronze tells, as events. What a look showed after a server's journal began is none."""
+    """What bronze tells, as events. What a snapshot showed after a server's journal began is none."""
     return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
 
 
 def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
     """All that bronze tells, as events."""
-    journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
+    journal, snapshot = whole_journal(lake, note), lake.read(SNAPSHOT)
     if not note["looked"]:
         return journal_events(journal)
     if not set(note["recorded"]) & set(note["looked"]):
         return _events(journal, snapshot, note["began"])
-    return journal_events(journal).unionByName(look_events(_telling(snapshot, note["began"]), journal))
+    return journal_events(journal).unionByName(observation_events(_telling(snapshot, note["began"]), journal))
+
+
+def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
+    """The journal, in which each change of a followed cluster is once."""
+    journal = lake.read(JOURNAL)
+    return followed.record(journal, files.ranges(lake), note["followed"]) if note.get("followed") else journal
 
 
 def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     starts = [{"cluster": cluster, "began": time} for cluster, time in began.items()]
     numbered = local(snapshot.sparkSession, starts, "cluster string, began bigint")
-    looks = snapshot.join(F.broadcast(numbered), "cluster", "left")
-    return looks.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
+    snapshots = snapshot.join(F.broadcast(numbered), "cluster", "left")
+    return snapshots.where(F.col("began").isNull() | (F.unix_millis("taken") < F.col("began"))).drop("began")
 
 
 def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
     """The resources, of clusters with two records, that something new may concern; None: there is none.
 
-    A look may settle what was recorded of any resource.
+    A snapshot, and a followed log that goes on, may settle what was recorded of any resource.
     """
     if not both:
         return None
-    looked = [each for each in both if told[each]["look"]]
+    observed = [each for each in both if told[each]["snapshot"] or told[each]["followed"]]
     shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
     changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
-    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(looked) & (F.col("epoch") == 0)).select(*RESOURCE)
+    by_callers = F.col("cluster").isin(observed) & ~F.col("origin").isin(*followed.FOLLOWED)
+    recorded = lake.read(JOURNAL).where(by_callers).select(*RESOURCE)
     return shown.union(changed).union(recorded).distinct()
 
 
-def _fold(lake: Lake, new: DataFrame, looked: bool) -> DataFrame:
+def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
     """What takes the place of all open rows: those that nothing touches as they are, and what becomes of the others."""
     there = lake.read(HISTORY).where("open")
     touched = F.broadcast(new.select(*RESOURCE).distinct())
     untouched = there.join(touched, list(RESOURCE), "left_anti")
-    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, looked), HISTORY))
+    return fit(untouched, HISTORY).unionByName(fit(_touched(there, new, touched, observed), HISTORY))
 
 
 def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]) -> None:
@@ -243,7 +276,7 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]
         in_time = new.join(late, resource, "left_anti")
         if not in_time.isEmpty():
             touched = F.broadcast(in_time.select(*resource).distinct())
-            rows = rows.unionByName(_touched(there.where("open"), in_time, touched, looked=True))
+            rows = rows.unionByName(_touched(there.where("open"), in_time, touched, observed=True))
             rest = there.where("open").join(touched, resource, "left_semi")
         with _kept(fit(rows, HISTORY)) as rows:
             told = rows.where("open").select(*KEY)
@@ -275,10 +308,10 @@ def check_open(rows: DataFrame) -> None:
         )
 
 
-def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, looked: bool) -> DataFrame:
+def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: bool) -> DataFrame:
     """Open rows are the events that began them: with the new events they make the rows of these resources."""
     fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
-    return folded(fresh) if looked else intervals(fresh)
+    return folded(fresh) if observed else intervals(fresh)
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
@@ -306,7 +339,7 @@ def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
     known = {
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
-        for name, word in (("recorded", "recorded"), ("looked", "look"))
+        for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     began = _merged(state.get("began", {}), told)
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}

@@ -142,7 +142,7 @@ class KconfReader(DataSourceReader):
         return [ClusterPartition(door) for door in doors] if len(doors) > 1 else self._parts_of(doors[0])
 
     def _parts_of(self, door: SourceOptions) -> list[ClusterPartition]:
-        """All rows of a look bear its time."""
+        """All rows of a snapshot bear its time."""
         now = int(time() * 1000)
         with door.open() as admin:
             cluster = admin.describe_cluster()
@@ -171,7 +171,7 @@ class KconfReader(DataSourceReader):
             return
         try:
             batches = [batch for part in self._parts_of(partition.door) for batch in self._read(part)]
-        except (KafkaError, ConfigurationError) as error:  # one that is away does not spoil the look at the others
+        except (KafkaError, ConfigurationError) as error:  # one that is away does not spoil the snapshot of the others
             batches = [_batch({}, [_missing(f"the cluster of the context {partition.door.context}", error)])]
         yield from batches
 

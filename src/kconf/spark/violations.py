@@ -3,8 +3,8 @@
 The commits of the table say what it was made from: the round of the history and which building of it, and a fingerprint
 of rules, owners, keys, the table's columns and kconf's version. Where another than the round is not the same, all of
 the past is judged. Else a resource is judged again when new rows of bronze are about it, and a whole cluster when one
-of them is about a broker, since all may inherit from it, or is older than a look at its brokers: that look stands
-elsewhere in the order then.
+of them is about a broker, since all may inherit from it, or is older than a snapshot of its brokers: that snapshot
+stands elsewhere in the order then.
 """
 
 from __future__ import annotations
@@ -85,20 +85,21 @@ def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
     snapshot = lake.read(SNAPSHOT)
     fresh = F.col("round") > since
     lines = lake.read(JOURNAL).where(fresh).select(*RESOURCE, "time")
-    looks = snapshot.where(fresh & (F.col("kind") != "snapshot")).select(*RESOURCE, F.col("taken").alias("time"))
+    snapshots = snapshot.where(fresh & (F.col("kind") != "snapshot")).select(*RESOURCE, F.col("taken").alias("time"))
     kinds = {"broker", *(kind.word for rule in inputs.rules.rules for kind in rule.types)}
-    news = lines.unionByName(looks).unionByName(_settled(lake, snapshot.where(fresh)))
+    news = lines.unionByName(snapshots).unionByName(_settled(lake, snapshot.where(fresh)))
     named = news.where(F.col("resource_type").isin(*kinds)).select(*RESOURCE).distinct().localCheckpoint()
-    brokers = snapshot.where("resource_type = 'broker'").groupBy("cluster").agg(F.max("taken").alias("looked"))
+    brokers = snapshot.where("resource_type = 'broker'").groupBy("cluster").agg(F.max("taken").alias("observed"))
     first = news.groupBy("cluster").agg(F.min("time").alias("first"))
     clusters = named.where("resource_type = 'broker'").select("cluster").distinct()
-    clusters = clusters.union(first.join(brokers, "cluster").where("first <= looked").select("cluster")).distinct()
+    clusters = clusters.union(first.join(brokers, "cluster").where("first <= observed").select("cluster")).distinct()
     whole = [row["cluster"] for row in clusters.collect()]
     return Part(named, whole) if whole or not named.isEmpty() else None
 
 
 def _settled(lake: Lake, fresh: DataFrame) -> DataFrame:
-    """The resources of which clients recorded changes in clusters that new looks are of: see transforms/looks.py."""
-    looked = fresh.where("kind = 'snapshot'").select("cluster").distinct()
-    recorded = lake.read(JOURNAL).where("epoch = 0").join(F.broadcast(looked), "cluster", "left_semi")
+    """The resources of which clients recorded changes in clusters that new snapshots are of: see
+    transforms/observations.py."""
+    observed = fresh.where("kind = 'snapshot'").select("cluster").distinct()
+    recorded = lake.read(JOURNAL).where("epoch = 0").join(F.broadcast(observed), "cluster", "left_semi")
     return recorded.select(*RESOURCE, F.lit(None).cast("timestamp").alias("time")).distinct()

@@ -86,8 +86,8 @@ def rehearse(there: Path, spark: SparkSession, say: Say) -> None:
     (there / "rules.yaml").write_text(_RULES)
     (there / "declared.yaml").write_text(_DECLARED)
     _write(there / "archive" / "1.jsonl", [*_changes(), attempt_line(_CLUSTER, 1, _attempt())])
-    _write(there / "looks" / "1.jsonl", _look())
-    sources = Sources([str(there / "archive")], [str(there / "looks")])
+    _write(there / "snapshots" / "1.jsonl", _snapshot())
+    sources = Sources([str(there / "archive")], [str(there / "snapshots")])
     say("a small run, to see which classes it takes …")
     run(Lake(str(there / "lake"), spark), sources, Inputs([there / "declared.yaml"], there / "rules.yaml"), _silent)
 
@@ -118,7 +118,7 @@ def _attempt() -> AuditEntry:
     return AuditEntry(1000, _WHO, 1, Resource.topic("one"), ["retention.ms"], code=40, dry_run=False, number=1)
 
 
-def _look() -> list[Mapping[str, Any]]:
+def _snapshot() -> list[Mapping[str, Any]]:
     """A file of `kconf snapshot` about another cluster."""
     broker = {"kind": "config", "resource_type": "broker", "resource_name": "1", "key": "num.io.threads"}
     return [

@@ -15,13 +15,22 @@ from typing import NamedTuple, Protocol
 from kconf.errors import RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
-from kconf.model.plan import PendingCommit
-from kconf.model.resource import Resource
+from kconf.model.plan import PendingCommit, Refusals
+from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import Secrets
 
 MAX_ATTEMPTS = 100_000  # that a store retains
 MAX_RESOURCES_PER_QUERY = 10_000
+
+
+class PassedOn(NamedTuple):
+    """A pending commit that went to another cluster: `poll_remote` has the revisions that it led to.
+
+    Nothing was changed for the resources of `refusals`.
+    """
+
+    refusals: Refusals
 
 
 class JournalReader(Protocol):
@@ -79,12 +88,13 @@ class Store(Protocol):
         """The state at the last committed revision."""
         ...
 
-    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         """Make a whole batch durable at once, one revision per pending commit, in order.
 
         A pending commit whose guard does not hold (the resource changed after the guard's revision, earlier commits of
         the batch included) is left out and its result is a RevisionConflict; the others are not affected. One without
-        changes takes no revision number; its result is the revision that it follows, without changes.
+        changes takes no revision number; its result is the revision that it follows, without changes. A store that
+        passes commits on to another cluster returns PassedOn for those that it has an answer to.
         Raises StoreUnavailable if nothing could be written.
         """
         ...
@@ -128,6 +138,15 @@ class Store(Protocol):
     @property
     def members(self) -> ClusterMembers:
         """The registered servers and brokers, as last read. Safe to call from any thread."""
+        ...
+
+    @property
+    def brokers_static(self) -> Overrides | None:
+        """The static configs of the brokers whose state this is; None: they are those of this server."""
+        ...
+
+    def validate(self, pending: PendingCommit) -> Refusals:
+        """What another cluster would refuse of it; nothing is changed. Empty for a store that decides by itself."""
         ...
 
     @property
@@ -194,7 +213,16 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-class SingleServerMixin:
+class OwnStateMixin:
+    """The parts of the contract that are trivial for a store that has the state itself."""
+
+    brokers_static: Overrides | None = None
+
+    def validate(self, pending: PendingCommit) -> Refusals:
+        return {}
+
+
+class SingleServerMixin(OwnStateMixin):
     """The parts of the contract that are trivial for a store with a single server."""
 
     faults = 0

@@ -137,7 +137,7 @@ def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractCo
 
 def _names_a_cluster(options: argparse.Namespace) -> bool:
     named = options.bootstrap_server, options.context, os.environ.get("KCONF_CONTEXT")
-    return any(named) or load_contexts().current is not None
+    return any(named) or bool(load_contexts().contexts)
 
 
 @contextmanager

@@ -12,13 +12,14 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kconf.cli.common.target import add_controllers, with_controllers
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
 from kconf.version import __version__
 
 if TYPE_CHECKING:
-    from kconf.server.server import Server
+    from kconf.server.server import Server, UpstreamSettings
 
 _EXAMPLES = """\
 examples:
@@ -28,6 +29,7 @@ examples:
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
   kconf serve --config server.properties --recover   without the dynamic broker configs, which are listed
+  kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
 
 Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
 SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
@@ -58,6 +60,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default=SERVER_SETTINGS["--store"].key.default,
         help="where state and journal are kept (default: %(default)s)",
     )
+    add(
+        "--upstream",
+        metavar="CONTEXT|HOST:PORT",
+        help="be a gateway to this Kafka cluster: its state is served, changes go to it; --store has the journal alone",
+    )
+    add("--upstream-properties", metavar="FILE", help="Java properties of an admin client for it: TLS, SASL")
+    add_controllers(command)
     add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
     add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
     add(
@@ -116,7 +125,7 @@ def _take_all_files() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.listener_config import read_listeners, with_listeners
+    from kconf.server.listener_config import read_listeners
     from kconf.server.server import Server, ServerSettings
     from kconf.server.static_config import load_static, node_id
     from kconf.util.memory import settle
@@ -124,7 +133,12 @@ async def _serve(options: argparse.Namespace) -> None:
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
-    static = with_listeners(static, options.listen, listeners)
+    upstream = None if options.upstream is None else _upstream(options)
+    if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
+        raise ConfigurationError(
+            "--upstream takes no --recover, --read-only or --archive: the state is the cluster's, and `kconf follow`"
+            " archives its changes"
+        )
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),
@@ -132,6 +146,7 @@ async def _serve(options: argparse.Namespace) -> None:
         listeners=listeners,
         read_only=options.read_only,
         recover=options.recover,
+        upstream=upstream,
     )
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -165,6 +180,26 @@ async def _serve(options: argparse.Namespace) -> None:
         await stopped.wait()
         logging.getLogger("kconf").info("stopping")
     print("kconf stopped", flush=True)
+
+
+def _upstream(options: argparse.Namespace) -> UpstreamSettings:
+    """The cluster behind a gateway: a context, or an address."""
+    from kconf.client.contexts.context import Context
+    from kconf.client.contexts.load import load_contexts
+    from kconf.operations.target import Target
+    from kconf.server.server import UpstreamSettings
+
+    name = options.upstream
+    contexts = load_contexts()
+    context = Context("", name) if ":" in name and name not in contexts.contexts else contexts.named(name)
+    target = with_controllers(Target(context, options.upstream_properties), options)
+    if not target.has_controllers:
+        raise ConfigurationError(
+            f"--upstream {name}: give --controllers HOST:PORT,…, or a context that has controllers: the gateway follows"
+            " the cluster by its metadata log"
+        )
+    with target.open() as brokers, target.open_controllers() as controllers:
+        return UpstreamSettings(brokers.settings, controllers.settings)
 
 
 async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:

@@ -135,7 +135,7 @@ def _contexts(options: argparse.Namespace) -> list[Context]:
     contexts = load_contexts()
     if named:
         return contexts.matching(named)
-    return [contexts.named(contexts.current) if contexts.current else Context()]
+    return [contexts.chosen()]
 
 
 def _seconds(text: str) -> float:

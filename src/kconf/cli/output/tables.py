@@ -19,14 +19,19 @@ _MANY = 5  # columns, from which on a last one of sentences may stand below its 
 _LEAST = 8  # characters that a column keeps, however narrow the terminal
 _TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stand together
 _LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"\s*\S+\s*")
+_WORD = re.compile(r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+)\s*")  # a date and its time are one word
 _PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
 _ITEM = re.compile(r"[^,]+,?\s*|,\s*")  # of a list: it goes on below behind a comma before it does within a name
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[int] = ()) -> None:
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    whole: Collection[int] = (),
+    unbroken: Collection[int] = (),
+) -> None:
     colour = has_colour()
-    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole)
+    lines = table(headings, rows, width=terminal_width(), colour=colour, whole=whole, unbroken=unbroken)
     if colour:
         write_controls("".join(f"{each}\n" for each in lines), sys.stdout)
         return
@@ -61,11 +66,12 @@ def table(
     width: int | None = None,
     colour: bool = False,
     whole: Collection[int] = (),
+    unbroken: Collection[int] = (),
 ) -> list[str]:
     """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row.
 
     The cells of the columns `whole` are never broken: other columns stand below the rows for their sake, or there is a
-    line for each cell.
+    line for each cell. Those of the columns `unbroken` stand below the rows before they are broken.
     """
     cells = [[visible(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
@@ -74,9 +80,10 @@ def table(
     if width is not None:
         kept = kept[:-1] if _wants_its_own_lines(columns, widths, width) else kept
         fitted = _fitted([columns[each] for each in kept], [widths[each] for each in kept], width)
-        if any(fitted[kept.index(each)] < widths[each] for each in whole):
-            kept = _kept_beside(columns, widths, width, whole)
-            fitted = _fitted([columns[each] for each in kept], [widths[each] for each in kept], width, _at(kept, whole))
+        firm = {*whole, *unbroken}
+        if any(fitted[kept.index(each)] < widths[each] for each in firm if each in kept):
+            kept = _kept_beside(columns, widths, width, whole, firm)
+            fitted = _fitted([columns[each] for each in kept], [widths[each] for each in kept], width, _at(kept, firm))
         if sum(fitted) + len(_GAP) * (len(kept) - 1) > width and whole:
             return _pairs(headings, cells, width, whole)
         widths = fitted
@@ -107,11 +114,14 @@ def _at(kept: Sequence[int], whole: Collection[int]) -> list[int]:
 
 
 def _kept_beside(
-    columns: Sequence[Sequence[str]], widths: Sequence[int], width: int, whole: Collection[int]
+    columns: Sequence[Sequence[str]], widths: Sequence[int], width: int, whole: Collection[int], firm: Collection[int]
 ) -> list[int]:
-    """The columns that stay beside each other; the last ones that are not `whole` stand below their rows."""
+    """The columns that stay beside each other; the last ones that are not `whole` stand below their rows.
+
+    The cells of the `firm` ones are not broken if they stay.
+    """
     least = [
-        widths[number] if number in whole else max(text_width(column[0]), *map(_longest_part, column))
+        widths[number] if number in firm else max(text_width(column[0]), *map(_longest_part, column))
         for number, column in enumerate(columns)
     ]
     kept = list(range(len(columns)))
@@ -130,8 +140,12 @@ def _kept_beside(
 
 def _longest_part(cell: str) -> int:
     """How wide a column must be at least: a word of a sentence stays whole, a name goes on behind a dot."""
-    parts = cell.split() if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
+    parts = _words(cell) if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
     return max(map(text_width, parts), default=0)
+
+
+def _words(cell: str) -> list[str]:
+    return [each.strip() for each in _WORD.findall(cell)]
 
 
 def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -198,7 +212,7 @@ def _least_of_sentences(column: Sequence[str], width: int) -> int:
     heading, *cells = column
     if not any(" " in cell and _LETTER.search(cell) for cell in cells):
         return width
-    return max(text_width(heading), *(text_width(word) for cell in cells for word in cell.split()))
+    return max(text_width(heading), *(text_width(word) for cell in cells for word in _words(cell)))
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:

@@ -60,6 +60,15 @@ class Contexts(NamedTuple):
             raise ConfigurationError(f"there is no context {name!r}{hint}")
         return found
 
+    def chosen(self) -> Context:
+        """The current context. Only a user without contexts gets the default address: it may be another cluster."""
+        if self.current is not None:
+            return self.named(self.current)
+        if self.contexts:
+            names = ", ".join(self.contexts)
+            raise ConfigurationError(f"no context is chosen; -C NAME or kconf context use NAME chooses one of {names}")
+        return Context()
+
     def matching(self, pattern: str) -> list[Context]:
         """The context of that name, or those whose names match a glob, in their order."""
         if pattern in self.contexts or not is_glob(pattern):

@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from kconf.client.calls.base import CallResult
 from kconf.client.kraft.calls import FetchedLog, FetchLog, FetchSnapshot, SnapshotPage, SnapshotPosition
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.client.kraft.image import MetadataImage, difference
+from kconf.client.kraft.image import MetadataImage
+from kconf.client.kraft.image_difference import difference
 from kconf.client.kraft.snapshot import PartialSnapshot, read_snapshot
 from kconf.client.settings import Address
 from kconf.client.transport.requests import Backoff, NodeRequest, Reply

@@ -8,20 +8,19 @@ whether it is set to the same value again. So a change has no secret that could 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from kconf.client.kraft.access_records import acl_binding, acl_of, acl_value, scram_credential
 from kconf.configdef.lookup import known_key
-from kconf.engine.access.acls import key_of, pattern_of
 from kconf.engine.declarative.diff import quota_value
-from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
+from kconf.model.acl import AclBinding
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, ResourceType, Topic
-from kconf.model.scram import Mechanism
 from kconf.model.snapshot import topic_to_json
 from kconf.protocol.records import metadata as records
 from kconf.protocol.records.batches import RecordBatch
@@ -34,7 +33,6 @@ _CONFIG_TYPES: Final = {
     int(each): each
     for each in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP)
 }
-_MECHANISMS: Final = {int(each): each for each in Mechanism}
 
 
 class _Position(NamedTuple):
@@ -70,6 +68,8 @@ class MetadataImage:
         self._changes: list[tuple[_Position, Change]] = []
         self._changed_topics: dict[bytes, _Position] = {}
         self._reports = True
+        self.reports_rewrites = False
+        """Whether a record that sets a value to what it was is a change too; that of a broker always is."""
 
     @property
     def in_transaction(self) -> bool:
@@ -96,12 +96,20 @@ class MetadataImage:
             state.replicas = list(topic.replicas)
             image.topics[topic.name] = topic
         image.configs = configs
-        image.acls = {key: _binding(*values) for key, values in acls.items()}
+        image.acls = {key: acl_binding(*values) for key, values in acls.items()}
         image._digests = dict.fromkeys(sensitive)
         return image
 
     def overrides(self, resource: Resource) -> Overrides:
         return self.configs.get(resource, NO_OVERRIDES)
+
+    def is_sensitive(self, resource: Resource, key: str) -> bool:
+        """Whether the value of a key that is set is not kept."""
+        return (resource, key) in self._digests
+
+    def digest(self, resource: Resource, key: str) -> bytes | None:
+        """Of a sensitive value, to compare with another image of this process; None: not known."""
+        return self._digests.get((resource, key))
 
     def apply(self, batch: RecordBatch, *, report: bool = True) -> list[Revision]:
         """What a batch changes: a revision for each record that changes something, with its offset as its number.
@@ -235,44 +243,27 @@ class MetadataImage:
         value = None if record.remove else quota_value(record.key, record.value)
         self._set(at, entity.resource, record.key, value)
 
-    def _scram(self, record: records.UserScramCredentialRecord, at: _Position) -> None:
-        secret = b"".join((record.salt, record.stored_key, record.server_key))
-        self._set_scram(record, at, f"{record.iterations}:{secret.hex()}", f"iterations={record.iterations} ")
-
-    def _remove_scram(self, record: records.RemoveUserScramCredentialRecord, at: _Position) -> None:
-        self._set_scram(record, at, None)
-
-    def _set_scram(self, record: Any, at: _Position, value: str | None, shown: str = "") -> None:
-        mechanism = _MECHANISMS.get(record.mechanism)
-        if mechanism is None:
+    def _scram(self, record: Any, at: _Position) -> None:
+        found = scram_credential(record)
+        if found is None:
             self.skipped[f"SCRAM mechanism {record.mechanism}"] += 1
             return
-        resource = Resource(ResourceType.SCRAM, record.name)
-        self._set(at, resource, mechanism.word, value, is_sensitive=True, shown=shown)
+        self._set(at, found.resource, found.key, found.value, is_sensitive=True, shown=found.shown)
 
     def _acl(self, record: records.AccessControlEntryRecord, at: _Position) -> None:
         try:
-            binding = _binding(
-                record.resource_type,
-                record.resource_name,
-                record.principal,
-                record.operation,
-                record.permission_type,
-                record.pattern_type,
-                record.host,
-            )
+            binding = self.acls[record.id] = acl_of(record)
         except ValueError:
             self.skipped["ACL with unknown numbers"] += 1
             return
-        self.acls[record.id] = binding
-        self._set(at, pattern_of(binding).resource, key_of(binding), "")
+        self._set(at, *acl_value(binding, is_set=True)[:3])
 
     def _remove_acl(self, record: records.RemoveAccessControlEntryRecord, at: _Position) -> None:
         binding = self.acls.pop(record.id, None)
         if binding is None:
             self.skipped["removal of an unknown ACL"] += 1
             return
-        self._set(at, pattern_of(binding).resource, key_of(binding), None)
+        self._set(at, *acl_value(binding, is_set=False)[:3])
 
     def _set(
         self,
@@ -300,7 +291,7 @@ class MetadataImage:
                 del self.configs[resource]
         else:
             self.configs.setdefault(resource, {})[key] = after
-        if self._reports and (op != "rewrite" or resource.type is ResourceType.BROKER):
+        if self._reports and (op != "rewrite" or self.reports_rewrites or resource.type is ResourceType.BROKER):
             self._add(at, ChangeKind.CONFIG, resource, key, before, after, op, is_sensitive)
 
     def _hide(
@@ -356,54 +347,10 @@ _HANDLERS: Final[dict[type, _Handler]] = {
     records.ConfigRecord: MetadataImage._config,
     records.ClientQuotaRecord: MetadataImage._quota,
     records.UserScramCredentialRecord: MetadataImage._scram,
-    records.RemoveUserScramCredentialRecord: MetadataImage._remove_scram,
+    records.RemoveUserScramCredentialRecord: MetadataImage._scram,
     records.AccessControlEntryRecord: MetadataImage._acl,
     records.RemoveAccessControlEntryRecord: MetadataImage._remove_acl,
     records.BeginTransactionRecord: MetadataImage._begin,
     records.EndTransactionRecord: MetadataImage._end,
     records.AbortTransactionRecord: MetadataImage._abort,
 }
-
-
-def _binding(
-    resource_type: int, name: str, principal: str, operation: int, permission: int, pattern: int, host: str
-) -> AclBinding:
-    return AclBinding(
-        AclType(resource_type),
-        name,
-        principal,
-        Operation(operation),
-        Permission(permission),
-        PatternType(pattern),
-        host,
-    )
-
-
-def difference(old: MetadataImage, new: MetadataImage) -> Iterator[Change]:
-    """What changed from one image to another, without its order: topics first, then values."""
-    for name in sorted({*old.topics, *new.topics}):
-        one, other = old.topics.get(name), new.topics.get(name)
-        if one != other:
-            before, after = (None if each is None else topic_to_json(each) for each in (one, other))
-            op = "create" if one is None else "delete" if other is None else "reassign"
-            yield Change(ChangeKind.TOPIC, Resource.topic(name), "", before, after, op)
-    for resource in sorted({*old.configs, *new.configs}):
-        values, others = old.overrides(resource), new.overrides(resource)
-        for key in sorted({*values, *others}):
-            change = _value_difference(old, new, resource, key)
-            if change is not None:
-                yield change
-
-
-def _value_difference(old: MetadataImage, new: MetadataImage, resource: Resource, key: str) -> Change | None:
-    before, after = old.overrides(resource).get(key), new.overrides(resource).get(key)
-    name = (resource, key)
-    is_sensitive = name in old._digests or name in new._digests
-    if is_sensitive and before is not None and after is not None:
-        known = old._digests.get(name)
-        if known is None or known == new._digests.get(name):  # the same, or unknown since the values are not kept
-            new.configs[resource][key] = before
-            return None
-    if before == after:
-        return None
-    return Change(ChangeKind.CONFIG, resource, key, before, after, "delete" if after is None else "set", is_sensitive)

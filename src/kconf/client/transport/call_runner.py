@@ -59,6 +59,7 @@ class _CallRunner(Generic[K, V, T]):
         self.attempts = 0
         self.throttle = 0.0
         self.may_be_done = False  # a request was sent and not answered: it may have been carried out
+        self.out_of_time = False
 
     def run(self) -> CallSteps[T]:
         if self.call.route == EVERY:
@@ -204,6 +205,7 @@ class _CallRunner(Generic[K, V, T]):
         if not reached and self.attempts % len(bootstrap):
             delay = 0.0  # try the next bootstrap address at once
         if self.clock() + delay >= self.deadline:
+            self.out_of_time = True
             return False
         yield Backoff(delay)
         return True
@@ -222,7 +224,8 @@ class _CallRunner(Generic[K, V, T]):
         error = next(iter(self.errors.values()))
         if isinstance(error, ConnectionFailed | RequestTimedOut):
             error.sent = error.sent or self.may_be_done  # also if the last attempt was not sent
-        if self.pending and self.cluster.reached and not isinstance(error, RequestTimedOut):
+        was_connected = self.cluster.reached or self.may_be_done
+        if self.out_of_time and was_connected and not isinstance(error, RequestTimedOut):
             seconds = self.clock() - self.started
             timed_out = RequestTimedOut(f"{self.call.name} did not succeed in {seconds:.0f} s; last error: {error}")
             timed_out.__cause__ = error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -24,8 +25,9 @@ from kconf.model.acl import (
     PatternType,
     Permission,
 )
+from kconf.model.alteration import DeletedAcl, NewAcl
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
 from kconf.util.bounded_cache import BoundedCache, text_size
@@ -280,6 +282,7 @@ def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[l
     """One outcome per wish, in order. One that is there already is granted and changes nothing."""
     outcomes: list[ApiError | None] = []
     made: dict[tuple[Resource, str], Change] = {}
+    granted: dict[tuple[Resource, str], NewAcl] = {}
     for wish in in_slices(wishes):
         try:
             check_binding(wish)
@@ -290,7 +293,17 @@ def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[l
         resource, key = pattern_of(wish).resource, key_of(wish)
         if key not in snapshot.overrides(resource):
             made[resource, key] = Change(ChangeKind.CONFIG, resource, key, None, "", "set")
-    return Plan(outcomes, list(made.values()), _guards(snapshot, made))
+            granted[resource, key] = NewAcl(wish)
+    return Plan(
+        outcomes, list(made.values()), _guards(snapshot, made), list(granted.values()), partial(_with_refusals, wishes)
+    )
+
+
+def _with_refusals(
+    wishes: Sequence[AclBinding], outcomes: list[ApiError | None], refusals: Refusals, _after: Snapshot
+) -> list[ApiError | None]:
+    found = zip(in_slices(wishes), outcomes, strict=True)
+    return [failure or refusals.get(pattern_of(wish).resource) for wish, failure in found]
 
 
 def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[list[list[AclBinding]]]:
@@ -298,10 +311,17 @@ def plan_delete_acls(snapshot: Snapshot, wishes: Sequence[AclFilter]) -> Plan[li
     every = list(bindings(snapshot))
     outcomes = [[binding for binding in in_slices(every) if matches(binding, wish)] for wish in in_slices(wishes)]
     gone: dict[tuple[Resource, str], Change] = {}
+    granted: dict[tuple[Resource, str], DeletedAcl] = {}
     for binding in (each for found in in_slices(outcomes) for each in in_slices(found)):
         resource, key = pattern_of(binding).resource, key_of(binding)
         gone[resource, key] = Change(ChangeKind.CONFIG, resource, key, "", None, "delete")
-    return Plan(outcomes, list(gone.values()), _guards(snapshot, gone))
+        granted[resource, key] = DeletedAcl(binding)
+    return Plan(outcomes, list(gone.values()), _guards(snapshot, gone), list(granted.values()), _still_there)
+
+
+def _still_there(outcomes: list[list[AclBinding]], refusals: Refusals, _after: Snapshot) -> list[list[AclBinding]]:
+    """What another cluster refused to delete is not reported as deleted."""
+    return [[each for each in found if pattern_of(each).resource not in refusals] for found in outcomes]
 
 
 def _guards(snapshot: Snapshot, touched: Iterable[tuple[Resource, str]]) -> dict[Resource, int]:

@@ -19,11 +19,11 @@ from kconf.errors import (
     UnsupportedSaslMechanism,
 )
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.model.snapshot import Snapshot
-from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, credential, from_text, to_text
+from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, credential, iterations_of, to_text
 from kconf.util.slices import in_slices
 
 _KNOWN = {int(each): each for each in Mechanism if each is not Mechanism.UNKNOWN}
@@ -53,6 +53,7 @@ def plan_alter_credentials(
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[UserScramCredentialDeletion | UserScramCredentialUpsertion] = []
     for user in in_slices(sorted(wishes)):
         try:
             made = _decide(snapshot, user, wishes[user])
@@ -61,8 +62,15 @@ def plan_alter_credentials(
             continue
         outcomes[user] = None
         changes += made
+        granted += wishes[user]
         guards[user_resource(user)] = snapshot.changed.get(user_resource(user), 0)
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, _with_refusals)
+
+
+def _with_refusals(
+    outcomes: dict[str, ApiError | None], refusals: Refusals, _after: Snapshot
+) -> dict[str, ApiError | None]:
+    return {user: failure or refusals.get(user_resource(user)) for user, failure in outcomes.items()}
 
 
 def _decide(
@@ -121,7 +129,7 @@ def describe_credentials(snapshot: Snapshot, users: Sequence[str] | None) -> dic
 def _infos(snapshot: Snapshot, user: str) -> list[CredentialInfo]:
     stored = snapshot.overrides(user_resource(user))
     return [
-        CredentialInfo(mechanism, from_text(stored[mechanism.word]).iterations)
+        CredentialInfo(mechanism, iterations_of(stored[mechanism.word]))
         for mechanism in _KNOWN.values()
         if mechanism.word in stored
     ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from kconf.configdef.dynamic import is_authentication_key
@@ -36,7 +37,7 @@ from kconf.errors import (
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
 from kconf.model.alteration import AlterConfigOp, OpType, ResourceAlterations
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
 from kconf.model.snapshot import Snapshot
 from kconf.util.slices import in_slices
@@ -93,6 +94,7 @@ def plan_alter(
     outcomes: Outcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[ResourceAlterations] = []
     repeated = repeated_resources(wishes)
     changed = snapshot.changed
     start = node.resolver  # what the next start would read, with the changes of this request so far
@@ -102,16 +104,34 @@ def plan_alter(
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
             made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
-            resource = _canonical(resource)  # "01" is broker 1, whose revision counts
-            if resource in (Resource.broker(node.id), Resource.brokers()):
-                start = _after(start, made, everywhere=not resource.name)
+            if resource.type == ResourceType.BROKER:
+                resource = _canonical(resource)  # "01" is broker 1, whose revision counts
+                if resource in (Resource.broker(node.id), Resource.brokers()):
+                    start = _after(start, made, everywhere=not resource.name)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
             outcomes.append(None)
-            changes += made
+            if made:
+                changes += made
+                granted.append(_set_or_deleted(resource, made) if replace else wish)
             guards[resource] = changed.get(resource, 0)
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, partial(_with_refusals, wishes))
+
+
+def _set_or_deleted(resource: Resource, changes: Sequence[Change]) -> ResourceAlterations:
+    """What AlterConfigs comes to, key by key."""
+    return ResourceAlterations(
+        resource,
+        [AlterConfigOp(OpType.DELETE if each.after is None else OpType.SET, each.key, each.after) for each in changes],
+    )
+
+
+def _with_refusals(
+    wishes: Sequence[ResourceAlterations], outcomes: Outcomes, refusals: Refusals, _after: Snapshot
+) -> Outcomes:
+    found = zip(in_slices(wishes), outcomes, strict=True)
+    return [failure or refusals.get(_canonical(wish.resource)) for wish, failure in found]
 
 
 def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
@@ -125,6 +145,8 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    if len(wishes) == 1:
+        return set()
     resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
     if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
         return set()

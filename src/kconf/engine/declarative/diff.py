@@ -31,6 +31,7 @@ class Difference(NamedTuple):
 
     `before` and `after` are what is set at the resource itself, `old` and `new` what holds there. A secret is in none
     of them: of a credential the iterations are told. `trouble` says why it cannot be done, where it cannot.
+    `old_key` and `new_key` are the keys that `old` and `new` come from, where that is another key in another unit.
     """
 
     kind: ChangeKind
@@ -47,6 +48,8 @@ class Difference(NamedTuple):
     secret: SecretSource | None = None
     pruned: bool = False
     trouble: str = ""
+    old_key: str = ""
+    new_key: str = ""
 
 
 class Differences(NamedTuple):

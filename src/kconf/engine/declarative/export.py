@@ -97,8 +97,10 @@ def _configs(
     reading: ClusterState, declared: Declared, kind: ResourceType, show: Show
 ) -> Iterator[tuple[str, YamlValue]]:
     for resource in sorted(each for each in reading.configs if each.type is kind):
-        values = dict(_values(resource, reading, declared, show)) if declared.includes(resource) else {}
-        if values:
+        if not declared.includes(resource):
+            continue
+        values = dict(_values(resource, reading, declared, show))
+        if values or kind is ResourceType.BROKER:  # so that an override which someone adds to a broker is drift
             is_default = kind is ResourceType.BROKER and not resource.name
             yield "default" if is_default else resource.name, values
 

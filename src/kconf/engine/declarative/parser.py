@@ -133,7 +133,8 @@ class _Reader(AccessReader):
                 self.report(key, f"a broker is named by its number or `default`: {name!r}")
                 continue
             resource = Resource(ResourceType.BROKER, "" if name == "default" else str(int(name)))
-            self.once(resource, key, str(resource))
+            if value.value and not value.is_null:  # an export has brokers without overrides, which another file may set
+                self.once(resource, key, str(resource))
             self.attempt(partial(self.configs, resource, value))
 
     def named(self, kind: ResourceType, node: YamlNode) -> None:

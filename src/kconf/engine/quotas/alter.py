@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from ipaddress import ip_address
 from math import isfinite
 from typing import Final
@@ -22,7 +23,7 @@ from kconf.errors import ApiError, InvalidRequest, KafkaError, NotAuthorized
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
 from kconf.model.entry import ValueType
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.quota import CLIENT_ID, IP, USER, ClientQuotaAlteration, ClientQuotaOp, QuotaEntity
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
@@ -54,6 +55,7 @@ def plan_alter_quotas(
     outcomes: QuotaOutcomes = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[ClientQuotaAlteration] = []
     named = Counter(wish.entity for wish in in_slices(wishes))
     for entity, alterations in in_slices(wishes):
         try:
@@ -67,8 +69,13 @@ def plan_alter_quotas(
         else:
             outcomes[entity] = None
             changes += made
+            granted.append(ClientQuotaAlteration(entity, alterations))
             guards[resource] = snapshot.changed.get(resource, 0)
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, _with_refusals)
+
+
+def _with_refusals(outcomes: QuotaOutcomes, refusals: Refusals, _after: Snapshot) -> QuotaOutcomes:
+    return {entity: failure or refusals.get(entity.resource) for entity, failure in outcomes.items()}
 
 
 def plan_alter_each_quota(
@@ -78,6 +85,7 @@ def plan_alter_each_quota(
     outcomes: EachQuotaOutcomes = []
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[ClientQuotaAlteration] = []
     named = Counter(wish.entity for wish in in_slices(wishes))
     for entity, alterations in in_slices(wishes):
         try:
@@ -93,8 +101,21 @@ def plan_alter_each_quota(
         of_entity, made = _each_quota(resource, snapshot.overrides(resource), alterations, keys, fractions)
         outcomes.append(of_entity)
         changes += made
+        granted.append(_of_changes(entity, made))
         guards[resource] = snapshot.changed.get(resource, 0)
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, partial(_each_with_refusals, wishes))
+
+
+def _of_changes(entity: QuotaEntity, changes: Sequence[Change]) -> ClientQuotaAlteration:
+    ops = (ClientQuotaOp(each.key, None if each.after is None else float(each.after)) for each in changes)
+    return ClientQuotaAlteration(entity, tuple(ops))
+
+
+def _each_with_refusals(
+    wishes: Sequence[ClientQuotaAlteration], outcomes: EachQuotaOutcomes, refusals: Refusals, _after: Snapshot
+) -> EachQuotaOutcomes:
+    found = zip(in_slices(wishes), outcomes, strict=True)
+    return [[each or refusals.get(wish.entity.resource) for each in failures] for wish, failures in found]
 
 
 def _each_quota(

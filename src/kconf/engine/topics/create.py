@@ -38,7 +38,7 @@ from kconf.errors import (
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
 from kconf.model.alteration import NewTopic
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import NO_OVERRIDES, Overrides, Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
@@ -72,6 +72,7 @@ def plan_create_topics(
     outcomes: dict[str, Created | ApiError] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[NewTopic] = []
     everywhere = authorize(Operation.CREATE, AclType.CLUSTER, CLUSTER_NAME)
     total = 0
     allowed: list[NewTopic] = []
@@ -96,6 +97,7 @@ def plan_create_topics(
             outcomes[new_topic.name] = error.failure()
             continue
         outcomes[new_topic.name] = made
+        granted.append(new_topic)
         resource = Resource.topic(new_topic.name)
         guards[resource] = snapshot.changed.get(resource, 0)
         changes.append(Change(ChangeKind.TOPIC, resource, "", None, topic_to_json(made.topic), "create"))
@@ -104,7 +106,19 @@ def plan_create_topics(
         ]
     for name in dict.fromkeys(new_topic.name for new_topic in in_slices(new_topics) if new_topic.name in repeated):
         outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, _as_created)
+
+
+def _as_created(
+    outcomes: dict[str, Created | ApiError], refusals: Refusals, after: Snapshot
+) -> dict[str, Created | ApiError]:
+    """What another cluster made of it: it gives topics their ids, and places them."""
+    return {
+        name: made
+        if isinstance(made, ApiError)
+        else refusals.get(Resource.topic(name)) or Created(after.topics.get(name, made.topic), made.overrides)
+        for name, made in outcomes.items()
+    }
 
 
 def _partitions(new_topic: NewTopic, cluster: ClusterDefaults) -> int:

@@ -10,8 +10,9 @@ from uuid import UUID
 from kconf.engine.topics.placement import Charge
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import CLUSTER_NAME, AclType, Authorize, Operation, allow_all
+from kconf.model.alteration import DeletedTopic
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
@@ -73,6 +74,7 @@ def plan_delete_topics(
         found.setdefault(name, []).append(wanted)
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[DeletedTopic] = []
     for name, twice in in_slices(found.items()):
         topic = snapshot.topics[name]
         if len(twice) > 1:
@@ -86,7 +88,17 @@ def plan_delete_topics(
         results.append(Deleted(name, topic.id))
         guards[topic.resource] = snapshot.changed.get(topic.resource, 0)
         changes += _changes(snapshot, topic)
-    return Plan(results, changes, guards)
+        granted.append(DeletedTopic(name, topic.id))
+    return Plan(results, changes, guards, granted, _with_refusals)
+
+
+def _with_refusals(results: list[Deleted], refusals: Refusals, _after: Snapshot) -> list[Deleted]:
+    return [
+        each
+        if each.failure is not None or each.name is None or Resource.topic(each.name) not in refusals
+        else Deleted(each.name, each.id, refusals[Resource.topic(each.name)])
+        for each in results
+    ]
 
 
 def well_formed(deletions: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:

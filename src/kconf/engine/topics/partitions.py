@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kconf.engine.policy.hooks import NO_POLICY, PolicyHooks
 from kconf.engine.topics.placement import (
@@ -26,22 +25,14 @@ from kconf.errors import (
     UnknownTopic,
 )
 from kconf.model.acl import AclType, Authorize, Operation, allow_all
+from kconf.model.alteration import NewPartitions
 from kconf.model.journal import Change, ChangeKind
-from kconf.model.plan import Plan
+from kconf.model.plan import Plan, Refusals
 from kconf.model.resource import Resource, Topic
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.util.slices import in_slices
 
 _REFUSED = TopicNotAuthorized().failure()
-
-
-@dataclass(frozen=True, slots=True)
-class NewPartitions:
-    """A topic that is to have `count` partitions; `assignment` lists the replicas of the new ones."""
-
-    name: str
-    count: int
-    assignment: Sequence[Sequence[int]] | None = None
 
 
 def plan_create_partitions(
@@ -58,6 +49,7 @@ def plan_create_partitions(
     outcomes: dict[str, ApiError | None] = {}
     changes: list[Change] = []
     guards: dict[Resource, int] = {}
+    granted: list[NewPartitions] = []
     left = MOST_PARTITIONS
     for wanted in in_slices(requested):
         if wanted.name in repeated:
@@ -77,9 +69,16 @@ def plan_create_partitions(
         left -= new.partitions - old.partitions
         guards[old.resource] = snapshot.changed.get(old.resource, 0)
         changes.append(Change(ChangeKind.TOPIC, old.resource, "", topic_to_json(old), topic_to_json(new), "grow"))
+        granted.append(wanted)
     for name in sorted(repeated):
         outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
-    return Plan(outcomes, changes, guards)
+    return Plan(outcomes, changes, guards, granted, _with_refusals)
+
+
+def _with_refusals(
+    outcomes: dict[str, ApiError | None], refusals: Refusals, _after: Snapshot
+) -> dict[str, ApiError | None]:
+    return {name: failure or refusals.get(Resource.topic(name)) for name, failure in outcomes.items()}
 
 
 def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, most: int) -> tuple[Topic, Topic]:

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.live_values import LiveValues, same_value
-from kconf.operations.history.topic_lives import Life, TopicLives
+from kconf.operations.history.live_values import LiveValues, other_credential, same_value
+from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations
 
 if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
@@ -32,7 +32,7 @@ class Fit(StrEnum):
     NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
     UNKNOWN_OUTCOME = "unknown_outcome"  # a change that was begun may have set it
     NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
-    UNREADABLE = "unreadable"  # a secret, which cannot be compared
+    UNREADABLE = "unreadable"  # a secret: the last recorded change set it, unless it was changed outside since
     UNRECORDED = "unrecorded"  # the record has nothing about it
 
 
@@ -87,7 +87,7 @@ class PastValue(NamedTuple):
 
 
 class Record:
-    """The done entries of a history by key and, for topics, by life; and the live values to compare with."""
+    """The done entries of a history by key and, for topics, by incarnation; and the live values to compare with."""
 
     def __init__(self, entries: Iterable[HistoryEntry], live: LiveValues) -> None:
         self.live = live
@@ -100,46 +100,51 @@ class Record:
                 done.setdefault(each.change.resource, []).append(each)
             else:
                 self._begun.setdefault((each.change.resource, each.change.key), []).append(each)
-        self._lives: dict[Resource, list[Life]] = {}
-        self._entries: dict[ConfigName, list[tuple[Life, HistoryEntry]]] = {}
+        self._incarnations: dict[Resource, list[Incarnation]] = {}
+        self._entries: dict[ConfigName, list[tuple[Incarnation, HistoryEntry]]] = {}
+        self._parts: dict[Resource, list[tuple[Incarnation, HistoryEntry]]] = {}
         for resource, some in done.items():
-            parts = self._split(resource, some)
-            for life, each in parts:
-                self._entries.setdefault((resource, each.change.key), []).append((life, each))
+            parts = self._parts[resource] = self._split(resource, some)
+            for incarnation, each in parts:
+                self._entries.setdefault((resource, each.change.key), []).append((incarnation, each))
 
-    def _split(self, resource: Resource, entries: list[HistoryEntry]) -> list[tuple[Life, HistoryEntry]]:
+    def _split(self, resource: Resource, entries: list[HistoryEntry]) -> list[tuple[Incarnation, HistoryEntry]]:
         if resource.type is ResourceType.TOPIC:
-            found = TopicLives(entries)
-            self._lives[resource] = found.lives
+            found = TopicIncarnations(entries)
+            self._incarnations[resource] = found.incarnations
             return found.parts
-        life = Life()
-        self._lives[resource] = [life]
-        return [(life, each) for each in entries]
+        incarnation = Incarnation()
+        self._incarnations[resource] = [incarnation]
+        return [(incarnation, each) for each in entries]
 
     def names(self) -> list[ConfigName]:
         """Everything that the record or the cluster has."""
         return sorted({*self._entries, *self.live.values})
 
-    def lives(self, resource: Resource) -> list[Life]:
-        return self._lives.setdefault(resource, [Life()])
+    def unlisted_topics(self) -> list[Resource]:
+        """Topics that the record has and the cluster does not list."""
+        return [each for each in self._parts if not self.live.is_listed(each)]
 
-    def life_at(self, resource: Resource, moment: Moment) -> Life:
-        found, *later = self.lives(resource)
+    def incarnations(self, resource: Resource) -> list[Incarnation]:
+        return self._incarnations.setdefault(resource, [Incarnation()])
+
+    def incarnation_at(self, resource: Resource, moment: Moment) -> Incarnation:
+        found, *later = self.incarnations(resource)
         for each in later:
             if each.begin is not None and moment.includes(each.begin):
                 found = each
         return found
 
-    def entries(self, name: ConfigName, life: Life) -> list[HistoryEntry]:
-        return [each for its, each in self._entries.get(name, ()) if its is life]
+    def entries(self, name: ConfigName, incarnation: Incarnation) -> list[HistoryEntry]:
+        return [each for its, each in self._entries.get(name, ()) if its is incarnation]
 
     def is_recreated(self, resource: Resource) -> bool:
         """Whether the live topic is not the last one that the record has."""
-        life, live = self.lives(resource)[-1], self.live.topic_id(resource)
+        incarnation, live = self.incarnations(resource)[-1], self.live.topic_id(resource)
         if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
             return False
-        return (life.exists is False and life.begin is not None) or (
-            live is not None and life.topic_id is not None and live != life.topic_id
+        return (incarnation.exists is False and incarnation.begin is not None) or (
+            live is not None and incarnation.topic_id is not None and live != incarnation.topic_id
         )
 
     # -- now ---------------------------------------------------------------------------------------------------------
@@ -147,32 +152,27 @@ class Record:
     def attribute(self, name: ConfigName) -> Attribution:
         """Who made the live value, or removed it."""
         resource, _ = name
-        life = self.lives(resource)[-1]
-        entries = self.entries(name, life)
-        last = entries[-1] if entries else life.created
+        incarnation = self.incarnations(resource)[-1]
+        entries = self.entries(name, incarnation)
+        last = entries[-1] if entries else incarnation.created
         if not self.live.is_listed(resource):
-            return self._not_listed(resource, life)
+            return self._not_listed(resource, incarnation)
         if self.is_recreated(resource):
-            return self._recreated(name, life)
+            return self._recreated(name, incarnation)
         if last is None:
             return Attribution(Fit.UNRECORDED)
         return self._compare(name, last, last.change.after if entries else None)
 
     def _compare(self, name: ConfigName, last: HistoryEntry, recorded: str | None) -> Attribution:
-        value, is_set = self.live.values.get(name), name in self.live.values
         is_secret = last.change.sensitive or self.live.is_secret(name)
-        if is_secret and is_set and recorded is not None:
-            return Attribution(Fit.UNREADABLE, last)
-        if not is_secret and same_value(name, value, recorded):
-            return self._same(name, last)
-        if not is_set and recorded is None:
-            return Attribution(Fit.MATCHES, last)
-        if any(
-            each.time >= last.time and ((is_set and is_secret) or same_value(name, each.change.after, value))
-            for each in self._begun.get(name, ())
-        ):
+        is_hidden = is_secret and name in self.live.values
+        begun = [each for each in self._begun.get(name, ()) if each.time >= last.time]
+        may_be_begun = any(self.live.may_be(name, each.change.after, is_secret=is_secret) for each in begun)
+        if self.live.may_be(name, recorded, is_secret=is_secret) and not (is_hidden and may_be_begun):
+            return Attribution(Fit.UNREADABLE, last) if is_hidden and not last.is_snapshot else self._same(name, last)
+        if may_be_begun:
             return Attribution(Fit.UNKNOWN_OUTCOME, last)
-        if self._is_lagging(name, last, value, self.live.state.started):
+        if self._is_lagging(name, last, is_secret=is_secret):
             return Attribution(Fit.NOT_YET_VISIBLE, last)
         return Attribution(Fit.CHANGED_OUTSIDE, last, last.known_at)
 
@@ -183,56 +183,68 @@ class Record:
             return Attribution(Fit.UNKNOWN_OUTCOME, last)
         return Attribution(Fit.SEEN, last, last.not_before)
 
-    def _not_listed(self, resource: Resource, life: Life) -> Attribution:
-        if life.exists is False or life.last is None:
-            return Attribution(Fit.MATCHES, life.begin)
+    def _not_listed(self, resource: Resource, incarnation: Incarnation) -> Attribution:
+        if incarnation.exists is False or incarnation.last is None:
+            return Attribution(Fit.MATCHES, incarnation.begin)
         if any(each.change.after is None for each in self._begun.get((resource, ""), ())):
-            return Attribution(Fit.UNKNOWN_OUTCOME, life.last)
-        if self.live.state.started - life.last.time < MAX_LAG and life.created is not None:
-            return Attribution(Fit.NOT_YET_VISIBLE, life.last)
-        return Attribution(Fit.NOT_LISTED, life.last)
+            return Attribution(Fit.UNKNOWN_OUTCOME, incarnation.last)
+        if self.live.state.started - incarnation.last.time < MAX_LAG and incarnation.created is not None:
+            return Attribution(Fit.NOT_YET_VISIBLE, incarnation.last)
+        return Attribution(Fit.NOT_LISTED, incarnation.last)
 
-    def _recreated(self, name: ConfigName, life: Life) -> Attribution:
+    def _recreated(self, name: ConfigName, incarnation: Incarnation) -> Attribution:
         """Another topic of that name: a recorded change may be about the one or the other, unless it is older."""
         resource, key = name
-        shown = life.identified if life.exists is not False else life.begin
+        shown = incarnation.identified if incarnation.exists is not False else incarnation.begin
         begun = [each for each in self._begun.get((resource, ""), ()) if shown is None or each.time >= shown.time]
         if begun:
             return Attribution(Fit.UNKNOWN_OUTCOME, shown)
         bound = shown and shown.known_at
-        last = self.entries(name, life)[-1:]
+        last = self.entries(name, incarnation)[-1:]
         is_newer = last and bound is not None and last[0].time > bound
         is_same = last and same_value(name, last[0].change.after, self.live.values.get(name))
         unsure = key and is_newer and (is_same or last[0].change.sensitive)
         return Attribution(Fit.RECREATED_OUTSIDE, shown, None if unsure else bound)
 
-    def _is_lagging(self, name: ConfigName, last: HistoryEntry, seen: str | None, at: int) -> bool:
-        """Whether what was seen at a time may be the value from before an entry. A new topic shows its configs."""
-        created = self.lives(name[0])[-1].created
+    def _is_lagging(self, name: ConfigName, last: HistoryEntry, *, is_secret: bool) -> bool:
+        """Whether the live value may be that from before an entry. A new topic shows its configs."""
+        created = self.incarnations(name[0])[-1].created
         if (
             last.is_snapshot
             or last.change.key != name[1]
             or (created is not None and created.revision == last.revision)
         ):
             return False
-        return at - last.time < MAX_LAG and same_value(name, seen, last.change.before)
+        is_recent = self.live.state.started - last.time < MAX_LAG
+        return is_recent and self.live.may_be(name, last.change.before, is_secret=is_secret)
 
     # -- then --------------------------------------------------------------------------------------------------------
 
     def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
         """What the record says of a key at a moment; None: it does not reach it."""
-        life = self.life_at(name[0], moment)
-        entries = self.entries(name, life)
+        incarnation = self.incarnation_at(name[0], moment)
+        entries = self.entries(name, incarnation)
         past = [each for each in entries if moment.includes(each)]
         later = [each for each in entries if not moment.includes(each)]
-        if life.exists is False:
-            return PastValue(None, life.begin, self._gap(name, moment, life, None, life.begin, None))
-        if not past and life.created is None:
+        if incarnation.exists is False:
+            return PastValue(
+                None, incarnation.begin, self._gap(name, moment, incarnation, None, incarnation.begin, None)
+            )
+        if not past and incarnation.created is None:
             return self._seen_later(later[0], moment) if later else None
-        last = past[-1] if past else life.created
+        last = past[-1] if past else incarnation.created
         assert last is not None
         value = past[-1].change.after if past else None
-        return PastValue(value, last, self._gap(name, moment, life, value, last, later[0] if later else None))
+        return PastValue(value, last, self._gap(name, moment, incarnation, value, last, later[0] if later else None))
+
+    def existence_at(self, topic: Resource, moment: Moment) -> PastValue | None:
+        """That a topic was there, of which only changes of its configs are recorded; None: that is unknown."""
+        incarnation = self.incarnation_at(topic, moment)
+        entries = [each for its, each in self._parts.get(topic, ()) if its is incarnation]
+        past = [each for each in entries if moment.includes(each)]
+        if not entries or incarnation.exists is False:
+            return None
+        return PastValue("{}", past[-1]) if past else PastValue("{}", seen_at=entries[0].time)
 
     def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
         """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
@@ -249,7 +261,7 @@ class Record:
         self,
         name: ConfigName,
         moment: Moment,
-        life: Life,
+        incarnation: Incarnation,
         value: str | None,
         last: HistoryEntry | None,
         following: HistoryEntry | None,
@@ -258,10 +270,10 @@ class Record:
         since = last.known_at if last is not None else None
         if following is not None:
             return self._gap_before(following, name, moment, value, last)
-        lives = self.lives(name[0])
-        if life is not lives[-1]:
-            after = lives[lives.index(life) + 1]
-            is_recorded = after.exists is False or (after.created is not None and life.exists is False)
+        incarnations = self.incarnations(name[0])
+        if incarnation is not incarnations[-1]:
+            after = incarnations[incarnations.index(incarnation) + 1]
+            is_recorded = after.exists is False or (after.created is not None and incarnation.exists is False)
             return None if is_recorded or after.begin is None else Gap(since, after.begin.time)
         if last is None or not self.live.is_readable(name):
             return None
@@ -276,6 +288,8 @@ class Record:
             begin = max((each for each in (since, following.not_before) if each is not None), default=None)
             return Gap(begin, following.time) if moment.is_after(following.not_before) else None
         before = following.change.before
-        if following.change.sensitive or same_value(name, before, value):
+        if following.change.sensitive and not other_credential(name, before, value):
+            return None
+        if same_value(name, before, value):
             return None
         return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be told apart

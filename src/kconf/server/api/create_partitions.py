@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kconf.engine.policy.hooks import PolicyHooks
-from kconf.engine.topics.partitions import NewPartitions, plan_create_partitions
+from kconf.engine.topics.partitions import plan_create_partitions
 from kconf.errors import ApiError, KafkaError, RequestTimedOut
+from kconf.model.alteration import NewPartitions
 from kconf.model.plan import Plan
 from kconf.protocol.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -29,7 +29,7 @@ class FreshnessGate:
     """Used from the event loop only."""
 
     def __init__(self, service: Service) -> None:
-        static = service.state.resolver.static
+        static = service.settings.static
         self._service = service
         self._max_wait = int_setting(static, READ_REVISION_MAX_WAIT) / 1000
         self._refuses_stale = service.can_be_stale and flag_setting(static, REFUSE_STALE_READS)

@@ -181,14 +181,15 @@ def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) 
 
 
 def topic_operations(name: str, call: ApiRequest) -> int:
-    return _bits(op for op in _TOPIC_OPERATIONS if call.authorize(Operation(op), AclType.TOPIC, name))
+    return operations(call, _TOPIC_OPERATIONS, AclType.TOPIC, name)
 
 
 def cluster_operations(call: ApiRequest) -> int:
     if not call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME):
         return 0
-    return _bits(op for op in _CLUSTER_OPERATIONS if call.authorize(Operation(op), AclType.CLUSTER, CLUSTER_NAME))
+    return operations(call, _CLUSTER_OPERATIONS, AclType.CLUSTER, CLUSTER_NAME)
 
 
-def _bits(operations: Iterable[int]) -> int:
-    return sum(1 << operation for operation in operations)
+def operations(call: ApiRequest, among: Iterable[int], kind: AclType, name: str) -> int:
+    """The operations that the caller is authorized for, as bits."""
+    return sum(1 << each for each in among if call.authorize(Operation(each), kind, name))

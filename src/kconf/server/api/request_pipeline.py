@@ -16,7 +16,7 @@ class RequestPipeline:
     """The server's `RequestHandler`."""
 
     def __init__(self, context: ServerContext) -> None:
-        self.max_request_bytes = context.service.state.resolver.number("socket.request.max.bytes")
+        self.max_request_bytes = context.service.settings.number("socket.request.max.bytes")
         self._quotas = context.quotas
         self._answer = DescribeFastPath(context.service, context.counters, Router(context).handle).handle
         self._throttled = Throttling(context.quotas, self._answer).handle

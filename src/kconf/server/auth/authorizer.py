@@ -44,7 +44,7 @@ def check_authorizer(static: Mapping[str, str]) -> None:
 
 def authorizer_of(service: Service) -> Authorizer | None:
     """The authorizer that the static configuration names; it follows the commits from now on."""
-    static = service.state.resolver.static
+    static = service.settings.static
     if not static.get(AUTHORIZER, "").strip():
         return None
     index = AclIndex(service.state.snapshot)

@@ -90,7 +90,7 @@ def read_number(key: str, text: str | None) -> int:
 
 def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
     """The SASL of a listener of a running server. Raises ConfigurationError."""
-    settings = read_sasl_settings(endpoint, service.state.resolver.effective)
+    settings = read_sasl_settings(endpoint, service.settings.effective)
     return SaslConfig(
         settings.mechanisms,
         settings.plain_users,
@@ -142,7 +142,7 @@ def principal_mapping_of(endpoint: EndPoint, service: Service) -> Callable[[byte
     """
     from kconf.security.x509_names import subject_of
 
-    rules = read_principal_rules(endpoint, service.state.resolver.effective)
+    rules = read_principal_rules(endpoint, service.settings.effective)
 
     def name(der: bytes) -> str | None:
         found = rules.apply(subject_of(der))

@@ -86,7 +86,7 @@ class ChangeFeed:
     """Readers call `after`."""
 
     def __init__(self, service: Service) -> None:
-        self._max_wait = int_setting(service.state.resolver.static, CHANGE_FEED_MAX_WAIT) / 1000  # seconds
+        self._max_wait = int_setting(service.settings.static, CHANGE_FEED_MAX_WAIT) / 1000  # seconds
         self._service = service
         self._reader: JournalReader = service.store.journal_reader()
         self._thread = ThreadPoolExecutor(1, "kconf-feed")

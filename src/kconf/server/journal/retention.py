@@ -60,7 +60,7 @@ IN_MEMORY = Retention(7 * 24 * 3600 * 1000, 100_000)
 
 async def housekeep(service: Service) -> None:
     """Let the store clean up at an interval, until cancelled."""
-    seconds = int_setting(service.state.resolver.static, NOTIFICATION_RETENTION) / 1000
+    seconds = int_setting(service.settings.static, NOTIFICATION_RETENTION) / 1000
     while True:
         await asyncio.sleep(HOUSEKEEP_INTERVAL)
         try:

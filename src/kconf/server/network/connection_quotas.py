@@ -78,7 +78,7 @@ class ConnectionQuotas:
                     each.set_result(None)
 
     def _limits(self) -> ConfigResolver:
-        resolver = self._service.state.resolver
+        resolver = self._service.settings
         if resolver is not self._resolver:
             self._read(resolver)
         return resolver

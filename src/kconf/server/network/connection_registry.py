@@ -50,7 +50,7 @@ class ConnectionRegistry:
         self.now = now
         self.paused_listeners = 0  # sockets that accept no connections now
         self._rates, self._counters = rates, counters
-        self._max_idle = service.state.resolver.number("connections.max.idle.ms") / 1000
+        self._max_idle = service.settings.number("connections.max.idle.ms") / 1000
         self._open: set[OpenConnection] = set()
         self._stopping = False
         self._failed_logins = RateLimitedLogger(log)

@@ -115,7 +115,7 @@ class QuotaManager:
     @classmethod
     def over(cls, service: Service, now: Callable[[], float]) -> QuotaManager:
         """The manager that follows the commits of a service, with the windows of its static configuration."""
-        number = service.state.resolver.number
+        number = service.settings.number
         manager = cls(
             now,
             windows=Windows(number("quota.window.num"), number("quota.window.size.seconds")),

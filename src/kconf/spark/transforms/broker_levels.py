@@ -1,10 +1,10 @@
 """What topics, groups and brokers inherited, over all of the past: the levels of the ladder that brokers carry.
 
-What is set at brokers has a history; what stands in a broker's file is seen by looks at the cluster alone. A file is
-taken to have been before the first look what it was then, and `seen` says when that was. Each change of a level that
-rules care for makes another version of what is inherited; version 0 is what was before all of them.
+What is set at brokers has a history; what stands in a broker's file is seen by snapshots of the cluster alone. A file
+is taken to have been before the first snapshot what it was then, and `seen` says when that was. Each change of a level
+that rules care for makes another version of what is inherited; version 0 is what was before all of them.
 
-A place in the order is epoch, revision and `step`: 1 for what a look showed after that revision.
+A place in the order is epoch, revision and `step`: 1 for what a snapshot showed after that revision.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def _in_files(snapshot: DataFrame, brokers: DataFrame, history: DataFrame) -> Da
     times = rows.select("cluster", F.explode(F.array("from", "next")).alias("time")).where("time IS NOT NULL")
     known = placed(times.distinct(), history)
     for name, when in (("begun", "from"), ("done", "next")):
-        at = known.select("cluster", F.col("time").alias(when), _looked().alias(name))
+        at = known.select("cluster", F.col("time").alias(when), _observed().alias(name))
         rows = rows.join(F.broadcast(at), ["cluster", when], "left")
     return rows.select(
         "cluster", "broker", F.lit(3).alias("rank"), "source", F.col("key").alias("name"), "value", "begun", "done"
     )
 
 
-def _looked() -> Column:
+def _observed() -> Column:
     nobody = F.lit(None).cast("string")
     return F.struct(
         "place", "time", nobody.alias("principal"), nobody.alias("reason"), F.lit("snapshot").alias("origin")
@@ -95,7 +95,7 @@ def _looked() -> Column:
 
 
 def placed(times: DataFrame, history: DataFrame) -> DataFrame:
-    """Where looks (`cluster`, `time`) stand in the order: after the last change that was made by then."""
+    """Where snapshots (`cluster`, `time`) stand in the order: after the last change that was made by then."""
     changes = history.select("cluster", "since", "until", place().alias("began"), place("until_").alias("ended"))
     before = [F.when(F.col(at) <= F.col("time"), F.col(what)) for at, what in (("since", "began"), ("until", "ended"))]
     last = F.greatest(*(F.max(each) for each in before)).alias("last")

@@ -31,7 +31,7 @@ _RUNG: Final = "array<struct<name:string,value:string,source:string>>"
 def levels(current: DataFrame, snapshot: DataFrame) -> DataFrame:
     """What is set at brokers: (cluster, broker, rank, source, name, value). The broker '' stands for all of them.
 
-    `current` is the state of now, `snapshot` what looks at each cluster showed: the file of a broker is only seen
+    `current` is the state of now, `snapshot` what snapshots of each cluster showed: the file of a broker is only seen
     there. That something is set above a value does not tell that it is in the file no more.
     """
     set_here = current.where("kind = 'config' AND resource_type = 'broker'").select(
@@ -51,11 +51,11 @@ def levels(current: DataFrame, snapshot: DataFrame) -> DataFrame:
     return set_here.unionByName(in_file)
 
 
-def brokers(current: DataFrame, looked: DataFrame) -> DataFrame:
+def brokers(current: DataFrame, observed: DataFrame) -> DataFrame:
     """Every broker that is known, and whether it is the one to look from."""
     named = "resource_type = 'broker' AND resource_name <> ''"
     every = (
-        looked.where(named)
+        observed.where(named)
         .select("cluster", "resource_name")
         .union(current.where(named).select("cluster", "resource_name"))
     )

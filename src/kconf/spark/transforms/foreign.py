@@ -1,8 +1,8 @@
-"""Changes that no client recorded, in clusters whose changes clients record: each change and each look is compared with
-what was known before it.
+"""Changes that no client recorded, in clusters whose changes clients record: each change and each snapshot is compared
+with what was known before it.
 
-Only what is known can be contradicted: a key is known once something was recorded of it, a look could have shown it, or
-the beginning of its topic is known. What was there before anything was recorded is nobody's change.
+Only what is known can be contradicted: a key is known once something was recorded of it, a snapshot could have shown
+it, or the beginning of its topic is known. What was there before anything was recorded is nobody's change.
 """
 
 from __future__ import annotations
@@ -12,38 +12,43 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.spark.transforms.history import KEY, ORDER, topic_lives, with_lives
+from kconf.spark.transforms.history import KEY, ORDER, topic_incarnations, with_incarnations
 from kconf.spark.transforms.snapshots import unseen_words
-from kconf.spark.transforms.topics.lives import life_of
+from kconf.spark.transforms.topics.incarnations import incarnation_of
 from kconf.spark.transforms.topics.shapes import meaning, same_shape
 
-_WAS: Final = ("is_set", "value", "sensitive", "life")
+_WAS: Final = ("is_set", "value", "sensitive", "incarnation")
 
 
 def foreign(events: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """What changes found (`slipped`) and looks showed (`differs`) other than it was known to be.
+    """What changes found (`slipped`) and snapshots showed (`differs`) other than it was known to be.
 
-    `events` are those of clusters whose changes no server numbers, looks among them.
+    `events` are those of clusters whose changes no server numbers, snapshots among them.
     """
     recorded = F.broadcast(_recorded(events))
-    placed = with_lives(events, topic_lives(events)).join(recorded, "cluster")
-    # A look is one moment: what it shows first, it does not compare with what it shows then.
-    looked = F.col("origin") == "snapshot"
-    before = F.struct("epoch", "revision", F.when(looked, -1).otherwise(F.col("line") - 1).alias("line"))
+    placed = with_incarnations(events, topic_incarnations(events)).join(recorded, "cluster")
+    # A snapshot is one moment: what it shows first, it does not compare with what it shows then.
+    observed = F.col("origin") == "snapshot"
+    before = F.struct("epoch", "revision", F.when(observed, -1).otherwise(F.col("line") - 1).alias("line"))
     placed = placed.withColumn("moment", before.cast(placed.schema["own"].dataType.simpleString()))
-    placed = placed.withColumns({"life": life_of("lives", "own"), "life_before": life_of("lives", "moment")})
+    placed = placed.withColumns(
+        {
+            "incarnation": incarnation_of("incarnations", "own"),
+            "incarnation_before": incarnation_of("incarnations", "moment"),
+        }
+    )
     ordered = Window.partitionBy(*KEY).orderBy(*ORDER)
     following = F.lead(F.struct("revision", "origin")).over(ordered)
-    same_look = (following["origin"] == "snapshot") & (following["revision"] == F.col("revision"))
-    rows = placed.withColumn("replaced", looked & F.coalesce(same_look, F.lit(False))).where("NOT replaced")
+    same_snapshot = (following["origin"] == "snapshot") & (following["revision"] == F.col("revision"))
+    rows = placed.withColumn("replaced", observed & F.coalesce(same_snapshot, F.lit(False))).where("NOT replaced")
     rows = rows.withColumn("was", F.lag(F.struct(*_WAS)).over(ordered)).where("revision >= first")
     rows = rows.join(F.broadcast(_seen(snapshot)), "cluster", "left")
     expected = F.when(_was_set(), F.col("was.value"))
     wrong = rows.where(_is_known() & ~_is_expected())
-    found = F.when(looked, F.when(F.col("is_set"), F.col("value"))).otherwise(F.col("before"))
+    found = F.when(observed, F.when(F.col("is_set"), F.col("value"))).otherwise(F.col("before"))
     hidden = F.col("sensitive") | F.coalesce("was.sensitive", F.lit(False))
     return wrong.select(
-        *(*KEY, F.when(looked, "differs").otherwise("slipped").alias("kind"), "epoch"),
+        *(*KEY, F.when(observed, "differs").otherwise("slipped").alias("kind"), "epoch"),
         *(
             F.when(hidden & each.isNotNull(), "[hidden]").otherwise(each).alias(name)
             for name, each in (("expected", expected), ("found", found))
@@ -58,32 +63,32 @@ def _recorded(events: DataFrame) -> DataFrame:
 
 
 def _seen(snapshot: DataFrame) -> DataFrame:
-    """Per cluster what looks could not see, and the first look of which that is true."""
-    looks = snapshot.where("kind = 'snapshot' AND missing IS NOT NULL")
-    by_missing = looks.groupBy("cluster", F.array_sort("missing").alias("unseen")).agg(
+    """Per cluster what snapshots could not see, and the first snapshot of which that is true."""
+    snapshots = snapshot.where("kind = 'snapshot' AND missing IS NOT NULL")
+    by_missing = snapshots.groupBy("cluster", F.array_sort("missing").alias("unseen")).agg(
         F.unix_micros(F.min("taken")).alias("taken")
     )
-    return by_missing.groupBy("cluster").agg(F.collect_list(F.struct("unseen", "taken")).alias("looks"))
+    return by_missing.groupBy("cluster").agg(F.collect_list(F.struct("unseen", "taken")).alias("snapshots"))
 
 
 def _was_set() -> Column:
-    same = (F.col("kind") == "topic") | (F.col("was.life") == F.col("life_before"))
+    same = (F.col("kind") == "topic") | (F.col("was.incarnation") == F.col("incarnation_before"))
     return F.coalesce(F.col("was.is_set") & same, F.lit(False))
 
 
 def _is_known() -> Column:
-    def could_show(look: Column) -> Column:
-        return (look["taken"] < F.col("revision")) & ~F.arrays_overlap(look["unseen"], unseen_words())
+    def could_show(snapshot: Column) -> Column:
+        return (snapshot["taken"] < F.col("revision")) & ~F.arrays_overlap(snapshot["unseen"], unseen_words())
 
-    shown = F.coalesce(F.exists("looks", could_show), F.lit(False))
-    return F.col("was").isNotNull() | (F.col("life_before") > 0) | shown
+    shown = F.coalesce(F.exists("snapshots", could_show), F.lit(False))
+    return F.col("was").isNotNull() | (F.col("incarnation_before") > 0) | shown
 
 
 def _is_expected() -> Column:
-    looked = F.col("origin") == "snapshot"
+    observed = F.col("origin") == "snapshot"
     was_set = _was_set()
-    now_set = F.when(looked, F.col("is_set")).otherwise(F.col("before").isNotNull())
-    value = F.when(looked, F.col("value")).otherwise(F.col("before"))
+    now_set = F.when(observed, F.col("is_set")).otherwise(F.col("before").isNotNull())
+    value = F.when(observed, F.col("value")).otherwise(F.col("before"))
     was = F.col("was.value")
     same = F.when(F.col("kind") == "topic", same_shape(was, value)).otherwise(meaning(was) == meaning(value))
     secret = F.col("sensitive") & F.col("was.sensitive")

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from kconf.lake.schemas import HISTORY
 from kconf.model.lines.fields import CALLER, CALLER_NAMES
-from kconf.spark.transforms.topics.lives import began_of, ended_by, id_of, life_of, lives_of
+from kconf.spark.transforms.topics.incarnations import began_of, ended_by, id_of, incarnation_of, incarnations_of
 from kconf.spark.transforms.topics.shapes import meaning, partitions_of, replication_of, same_shape, topic_id_of
 
 RESOURCE: Final = ("cluster", "resource_type", "resource_name")
@@ -37,8 +37,12 @@ _OWN_LEVEL: Final = {
 }
 
 
+_IN_LOG: Final = "log:[0-9]+$"  # stands for a secret: the offset at which it was set
+
+
 def journal_events(journal: DataFrame) -> DataFrame:
-    """Lines of the journal as events."""
+    """Lines of the journal as events. Those of a followed cluster may have `not_before`."""
+    not_before = F.col("not_before") if "not_before" in journal.columns else F.lit(None)
     return journal.select(
         *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity"),
         F.lit(None).cast("string").alias("topic_id"),
@@ -48,19 +52,19 @@ def journal_events(journal: DataFrame) -> DataFrame:
         "sensitive",
         F.col("time").alias("since"),
         "origin",
-        F.lit(None).cast("timestamp").alias("not_before"),
-        F.lit(None).cast("timestamp").alias("seen_at"),
+        not_before.cast("timestamp").alias("not_before"),
+        F.when(F.col("origin") == "snapshot", F.col("time")).alias("seen_at"),
         F.lit(None).cast("boolean").alias("returned"),
     )
 
 
 def snapshot_events(snapshot: DataFrame) -> DataFrame:
-    """What successive looks at a cluster showed, as events at the time of the look; who did it is not known."""
+    """What successive snapshots of a cluster showed, as events at the time of the snapshot; who did it is not known."""
     own = F.coalesce(*(F.when(F.col("resource_type") == kind, F.lit(level)) for kind, level in _OWN_LEVEL.items()))
     default = (F.col("resource_type") == "broker") & (F.col("resource_name") == "")
     own = F.when(default, "DYNAMIC_DEFAULT_BROKER_CONFIG").otherwise(own)
     is_set = ~F.col("gone") & ((F.col("kind") != "config") | (F.col("source") == own))
-    # At one look: what is gone comes before what is new, and a topic before its configuration.
+    # At one snapshot: what is gone comes before what is new, and a topic before its configuration.
     topic = F.col("kind") == "topic"
     place = F.when(F.col("gone"), F.when(topic, 1).otherwise(0)).otherwise(F.when(topic, 2).otherwise(3))
     return snapshot.where(F.col("kind") != "snapshot").select(
@@ -96,16 +100,16 @@ def order(*prefix: str) -> Column:
 
 
 def folded(events: DataFrame) -> DataFrame:
-    """The rows of the history that events make, of which some are what looks at a cluster showed."""
-    lives = topic_lives(events)
-    return intervals(seen_changes(events, lives), lives)
+    """The rows of the history that events make, of which some are what snapshots of a cluster showed."""
+    incarnations = topic_incarnations(events)
+    return intervals(seen_changes(events, incarnations), incarnations)
 
 
-def intervals(events: DataFrame, lives: DataFrame | None = None) -> DataFrame:
-    """The rows of the history that events make; `lives` are the topics' own, where events were left out.
+def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataFrame:
+    """The rows of the history that events make; `incarnations` are the topics' own, where events were left out.
 
-    All lines about one name come to one place: for the windows, and for the topics' lives, which are looked up there.
-    The windows' sort begins with a hash, since Spark compares by the first eight bytes where these differ.
+    All lines about one name come to one place: for the windows, and for the topics' incarnations, which are looked up
+    there. The windows' sort begins with a hash, since Spark compares by the first eight bytes where these differ.
     """
     placed = events.withColumn("spot", F.xxhash64(*_SORTED)).repartition(*_NAME)
     ordered = Window.partitionBy("spot", *_SORTED).orderBy(*ORDER)
@@ -117,7 +121,7 @@ def intervals(events: DataFrame, lives: DataFrame | None = None) -> DataFrame:
         *(F.lag(name).over(ordered).alias(f"last_{name}") for name in ORDER),
         F.lag(F.when(F.col("is_set"), F.col("before"))).over(ordered).alias("last_before"),
     ).where("is_set")
-    rows = _within_topics(rows, topic_lives(placed) if lives is None else lives)
+    rows = _within_topics(rows, topic_incarnations(placed) if incarnations is None else incarnations)
     ended = F.col("end_epoch").isNotNull()
     told = (F.col("end_origin") != "snapshot") & ~F.col("cut")
     slipped = ended & told & ~_is_found()
@@ -132,7 +136,9 @@ def intervals(events: DataFrame, lives: DataFrame | None = None) -> DataFrame:
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
         # An open interval knows it: what was before it is not among the events any more.
-        F.coalesce("returned", F.col("last_before") == F.col("value"), F.lit(False)).alias("returned"),
+        F.coalesce(
+            "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
+        ).alias("returned"),
         (~ended).alias("open"),
     )
 
@@ -140,38 +146,42 @@ def intervals(events: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 def _is_found() -> Column:
     """Whether the change that ends an interval found the value that it had.
 
-    Nobody reads a secret: a client can only tell that there was one, and a look as well.
+    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well. What stands for a secret
+    in the journal of a client and in a followed log cannot be compared.
     """
     value, found = F.col("value"), F.col("next_before")
-    secret = F.col("sensitive") & found.isNotNull() & ((F.col("end_origin") == "client") | value.isNull())
+    unreadable = (F.col("end_origin") == "client") | value.isNull() | (value.rlike(_IN_LOG) != found.rlike(_IN_LOG))
+    secret = F.col("sensitive") & found.isNotNull() & unreadable
     same = F.when(F.col("kind") == "topic", same_shape(value, found)).otherwise(meaning(value) == meaning(found))
     return found.eqNullSafe(value) | F.coalesce(secret | same, F.lit(False))
 
 
-def seen_changes(events: DataFrame, lives: DataFrame) -> DataFrame:
-    """Without what a look at the cluster showed and was known already: the event before it says the same.
+def seen_changes(events: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """Without what a snapshot of the cluster showed and was known already: the event before it says the same.
 
     Of another topic of that name nothing is known: its keys are new, also those with the same value.
     """
-    number = life_of("lives", "own")
-    placed = with_lives(events, lives).withColumn("life", number).drop("lives", "own")
-    last = F.lag(F.struct("is_set", "value", "sensitive", "life")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
-    is_topic, in_life = F.col("kind") == "topic", F.col("was.life") == F.col("life")
-    was_set = F.coalesce(F.col("was.is_set") & (is_topic | in_life), F.lit(False))
+    number = incarnation_of("incarnations", "own")
+    placed = with_incarnations(events, incarnations).withColumn("incarnation", number).drop("incarnations", "own")
+    last = F.lag(F.struct("is_set", "value", "sensitive", "incarnation")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
+    is_topic, in_incarnation = F.col("kind") == "topic", F.col("was.incarnation") == F.col("incarnation")
+    was_set = F.coalesce(F.col("was.is_set") & (is_topic | in_incarnation), F.lit(False))
     value, was = F.col("value"), F.col("was.value")
     same = F.when(is_topic, same_shape(was, value)).otherwise(meaning(was) == meaning(value))
     same = value.eqNullSafe(was) | F.coalesce(same, F.lit(False)) | (F.col("was.sensitive") & F.col("sensitive"))
-    known = (was_set & F.col("is_set") & same & in_life) | (~was_set & ~F.col("is_set"))
-    shown = F.lead(F.struct("value", "origin", "life")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
+    known = (was_set & F.col("is_set") & same & in_incarnation) | (~was_set & ~F.col("is_set"))
+    shown = F.lead(F.struct("value", "origin", "incarnation")).over(Window.partitionBy(*KEY).orderBy(*ORDER))
     kept = placed.withColumns({"was": last, "shown": shown}).where((F.col("origin") != "snapshot") | ~known)
     return kept.withColumn("value", _filled()).select(*events.columns)
 
 
 def _filled() -> Column:
-    """A topic of which a client recorded less than its shape has the rest from the look that shows it next."""
+    """A topic of which a client recorded less than its shape has the rest from the snapshot that shows it next."""
     value, shown = F.col("value"), F.col("shown.value")
     short = partitions_of(value).isNull() | replication_of(value).isNull()
-    is_shown = (F.col("shown.origin") == "snapshot") & (F.col("shown.life") == F.col("life")) & shown.isNotNull()
+    is_shown = (
+        (F.col("shown.origin") == "snapshot") & (F.col("shown.incarnation") == F.col("incarnation")) & shown.isNotNull()
+    )
     whole = F.struct(
         F.coalesce(topic_id_of(value), topic_id_of(shown)).alias("id"),
         F.coalesce(partitions_of(value), partitions_of(shown)).alias("partitions"),
@@ -181,39 +191,41 @@ def _filled() -> Column:
     return F.when(is_topic & is_shown & short, F.to_json(whole)).otherwise(value)
 
 
-def topic_lives(events: DataFrame) -> DataFrame:
-    """Per topic (`cluster`, `resource_name`), what happened to the topic itself, as `lives`."""
-    return lives_of(events.where("kind = 'topic'"), _NAME, ORDER, _ENDING)
+def topic_incarnations(events: DataFrame) -> DataFrame:
+    """Per topic (`cluster`, `resource_name`), what happened to the topic itself, as `incarnations`."""
+    return incarnations_of(events.where("kind = 'topic'"), _NAME, ORDER, _ENDING)
 
 
-def with_lives(rows: DataFrame, lives: DataFrame) -> DataFrame:
-    """Rows with their topic's `lives`, null where they are not a topic's, and their `own` place in the order.
+def with_incarnations(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """Rows with their topic's `incarnations`, null where they are not a topic's, and their `own` place in the order.
 
-    The lives are looked up in a hash table: a merge would want the rows sorted by name, and copied once more.
+    The incarnations are looked up in a hash table: a merge would want the rows sorted by name, and copied once more.
     """
     named = [F.col(f"l.{name}") == F.col(f"e.{name}") for name in _NAME]
-    looked_up = lives.hint("shuffle_hash").alias("l")
+    looked_up = incarnations.hint("shuffle_hash").alias("l")
     joined = rows.alias("e").join(looked_up, [*named, F.col("e.resource_type") == "topic"], "left")
-    return joined.select("e.*", "lives", order("e").alias("own"))
+    return joined.select("e.*", "incarnations", order("e").alias("own"))
 
 
-def _within_topics(rows: DataFrame, lives: DataFrame) -> DataFrame:
+def _within_topics(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
     """A topic's keys end with it, whether or not the journal says so; a topic made anew inherits nothing.
 
     In steps, since Spark's optimiser writes out an expression wherever its column is used.
     """
-    found = with_lives(rows, lives)
-    once = (F.size("lives") == 1) & (F.col("lives")[0]["order"] <= F.col("own"))  # most topics: no need to search
-    ends = F.when((F.col("kind") == "config") & ~once, ended_by("lives", "own"))
+    found = with_incarnations(rows, incarnations)
+    once = (F.size("incarnations") == 1) & (
+        F.col("incarnations")[0]["order"] <= F.col("own")
+    )  # most topics: no need to search
+    ends = F.when((F.col("kind") == "config") & ~once, ended_by("incarnations", "own"))
     last = F.struct(*(F.col(f"last_{name}").alias(name) for name in ORDER))
-    began = F.when(once, F.when(F.col("lives")[0]["new"], F.col("lives")[0]["order"])).otherwise(
-        began_of("lives", "own")
+    began = F.when(once, F.when(F.col("incarnations")[0]["new"], F.col("incarnations")[0]["order"])).otherwise(
+        began_of("incarnations", "own")
     )
     found = found.select(
-        *(name for name in found.columns if name not in ("lives", "own", "topic_id", "last_before")),
-        F.coalesce("topic_id", F.when(once, F.col("lives")[0]["id"]).otherwise(id_of("lives", "own"))).alias(
-            "topic_id"
-        ),
+        *(name for name in found.columns if name not in ("incarnations", "own", "topic_id", "last_before")),
+        F.coalesce(
+            "topic_id", F.when(once, F.col("incarnations")[0]["id"]).otherwise(id_of("incarnations", "own"))
+        ).alias("topic_id"),
         F.when(began.isNull() | (last >= began), F.col("last_before")).alias("last_before"),
         ends.alias("gone"),
     )

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from kconf.spark.transforms.followed import FOLLOWED, runs
 from kconf.spark.transforms.values import normalised
 
 _KEY: Final = ("cluster", "resource_type", "resource_name", "key")
@@ -55,6 +56,38 @@ def holes(journal: DataFrame) -> DataFrame:
     return gaps.unionByName(incomplete, allowMissingColumns=True)
 
 
+def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:
+    """The offsets of followed logs that no file covers, from the first one on.
+
+    Where the log was gone before it was read, a file has at least what differs after the gap (`difference`).
+    """
+    ends = ranges.where("gap").groupBy("cluster").agg(F.max("end_offset").alias("begin"))
+    parts = runs(ranges).unionByName(ends.withColumn("end", F.col("begin")))  # up to the end of the last marked gap
+    ordered = Window.partitionBy("cluster").orderBy("begin", F.desc("end"))
+    before = F.coalesce(F.max("end").over(ordered.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
+    holes = parts.withColumn("last", before).where("begin > last").select("cluster", "last", "begin").alias("h")
+    marked = ranges.where("gap").select("cluster", "first_offset", "end_offset").alias("m")
+    inside = [F.col("m.cluster") == F.col("h.cluster"), F.col("m.first_offset") <= F.col("h.last")]
+    inside.append(F.col("m.end_offset") >= F.col("h.begin"))
+    known = holes.join(F.broadcast(marked), inside, "left")
+    known = known.groupBy("h.cluster", "h.last", "h.begin").agg(F.max("m.end_offset").isNotNull().alias("is_known"))
+    followed = lines.where(F.col("origin").isin(*FOLLOWED)).select("cluster", "revision", "epoch", "time").alias("l")
+    after = [F.col("l.cluster") == F.col("k.cluster"), F.col("l.revision") >= F.col("k.begin") - 1]
+    rows = known.alias("k").join(followed, after, "left").groupBy("k.cluster", "k.last", "k.begin", "is_known")
+    first = F.min(F.struct("l.revision", "l.epoch", "l.time")).alias("first")
+    return rows.agg(first).select(
+        *("cluster", F.lit("gap").alias("kind"), F.col("first.epoch").alias("epoch")),
+        *(F.col("last").alias("first_sequence"), (F.col("begin") - 1).alias("last_sequence")),
+        *(F.when(F.col("is_known"), "difference").alias("found"), F.col("first.time").alias("time")),
+    )
+
+
+def contradicted(requests: DataFrame) -> DataFrame:
+    """Changes that a client recorded as done, and that the log does not have at that time."""
+    after = F.when(F.col("sensitive") & F.col("after").isNotNull(), "[hidden]").otherwise(F.col("after"))
+    return requests.select(F.lit("contradicted").alias("kind"), *_KEY, after.alias("expected"), "time")
+
+
 def slipped(history: DataFrame) -> DataFrame:
     """Changes that found another value than the one before them had left."""
     return history.where("slipped").select(
@@ -63,14 +96,14 @@ def slipped(history: DataFrame) -> DataFrame:
     )
 
 
-def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: DataFrame) -> DataFrame:
-    """Where the journal, folded up to the last look at a cluster, and that look do not agree.
+def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, keys: DataFrame) -> DataFrame:
+    """Where the journal, folded up to the last snapshot of a cluster, and that snapshot do not agree.
 
-    `looks` are the clusters to compare: (cluster, began, taken). What changed during the look is left out: nobody can
-    say whether it was seen.
+    `snapshots` are the clusters to compare: (cluster, began, taken). What changed during the snapshot is left out:
+    nobody can say whether it was seen.
     """
     at = history.where("kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl')").join(
-        F.broadcast(looks), "cluster"
+        F.broadcast(snapshots), "cluster"
     )
     moved = F.col("since").between(F.col("began"), F.col("taken")) | F.col("until").between(
         F.col("began"), F.col("taken")
@@ -85,7 +118,9 @@ def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: D
     told = told.withColumn("value", F.when(~F.col("sensitive"), text))
     own = (F.col("kind") == "config") & F.col("source").isin(*_OWN) | F.col("kind").isin("quota", "scram")
     everywhere = (F.col("source") == "DYNAMIC_DEFAULT_BROKER_CONFIG") & (F.col("resource_name") != "")
-    seen = looked.where(own & ~F.coalesce(everywhere, F.lit(False))).join(F.broadcast(looks), "cluster", "left_semi")
+    seen = observed.where(own & ~F.coalesce(everywhere, F.lit(False))).join(
+        F.broadcast(snapshots), "cluster", "left_semi"
+    )
     seen = seen.select(*_KEY, F.when(~F.col("sensitive"), F.col("value")).alias("value"), "sensitive")
     same = [F.col(f"j.{name}") == F.col(f"s.{name}") for name in _KEY]
     both = told.alias("j").join(seen.alias("s"), same, "full")
@@ -97,6 +132,6 @@ def differences(history: DataFrame, looked: DataFrame, looks: DataFrame, keys: D
         *(F.coalesce(f"j.{name}", f"s.{name}").alias(name) for name in _KEY),
         *(shown[0].alias("expected"), shown[1].alias("found")),
     )
-    return rows.join(F.broadcast(looks.select("cluster", F.col("taken").alias("time"))), "cluster").withColumn(
+    return rows.join(F.broadcast(snapshots.select("cluster", F.col("taken").alias("time"))), "cluster").withColumn(
         "kind", F.lit("differs")
     )

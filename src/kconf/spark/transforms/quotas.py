@@ -69,7 +69,7 @@ def _part(kind: str, short: str) -> list[Column]:
 
 
 def _levels() -> list[Column]:
-    """The eight places to look at for a user with a client id."""
+    """The eight levels to check for a user with a client id."""
     made = []
     for rank, source in enumerate(PRECEDENCE):
         parts = dict(source.entity("u", "c").parts)

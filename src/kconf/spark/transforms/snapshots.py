@@ -1,7 +1,7 @@
-"""Looks at clusters: what looks show, and what is new in each.
+"""Snapshots at clusters: what snapshots show, and what is new in each.
 
-A fact has a name (cluster, kind, resource, topic id, key) and a value. Only what differs from the look before is kept,
-since a cluster that nobody touches would fill the lake otherwise. What a look could not see is not gone.
+A fact has a name (cluster, kind, resource, topic id, key) and a value. Only what differs from the snapshot before is
+kept, since a cluster that nobody touches would fill the lake otherwise. What a snapshot could not see is not gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORDS: Final = {"quota": "quotas", "scram": "users", "acl": "acls", "group": "g
 
 
 def facts(lines: DataFrame) -> DataFrame:
-    """The lines of a look as facts, named as the journal names them."""
+    """The lines of a snapshot as facts, named as the journal names them."""
     kind = F.col("kind")
     shape = F.to_json(F.struct("id", "partitions", "replication", "internal"))
     acl = F.concat_ws(":", _number("resource_type", AclType), _number("pattern", PatternType), F.col("name"))
@@ -71,15 +71,16 @@ def _with_topic_ids(facts: DataFrame) -> DataFrame:
 
 
 def latest(snapshot: DataFrame) -> DataFrame:
-    """What the last look at each cluster showed: the last row of each fact, unless it is gone."""
+    """What the last snapshot of each cluster showed: the last row of each fact, unless it is gone."""
     last = F.max_by(F.struct("taken", "entity", *_TOLD, "gone"), "taken").alias("last")
     return snapshot.groupBy(*FACT).agg(last).where(~F.col("last.gone")).select(*FACT, "last.*").drop("gone")
 
 
 def states(snapshot: DataFrame, asked: DataFrame) -> DataFrame:
-    """What looks (`cluster`, `part`, `step`, `at`, `unseen`) showed that are known by what each adds to the one before.
+    """What snapshots (`cluster`, `part`, `step`, `at`, `unseen`) showed that are known by what each adds to the one
+    before.
 
-    What such a look could not see is not said to be as it was.
+    What such a snapshot could not see is not said to be as it was.
     """
     then = F.unix_millis("taken") <= F.col("at")
     rows = snapshot.join(asked, "cluster").where(then)
@@ -89,36 +90,36 @@ def states(snapshot: DataFrame, asked: DataFrame) -> DataFrame:
     return found.select(*FACT, "last.*", "part", "step").drop("gone")
 
 
-def news(shown: DataFrame, looks: DataFrame) -> DataFrame:
-    """The rows that looks add: what is new, or other than at the look before, and what is gone.
+def news(shown: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """The rows that snapshots add: what is new, or other than at the snapshot before, and what is gone.
 
-    `shown` has the facts of each look by its `part` and `step`, those of step 0 to compare with only; `looks` has all
-    (`cluster`, `part`, `step`, `at`, `unseen`). What a look could not see holds on.
+    `shown` has the facts of each snapshot by its `part` and `step`, those of step 0 to compare with only; `snapshots`
+    has all (`cluster`, `part`, `step`, `at`, `unseen`). What a snapshot could not see holds on.
     """
-    every = looks.groupBy("cluster", "part").agg(
+    every = snapshots.groupBy("cluster", "part").agg(
         F.array_sort(F.collect_list(F.struct("step", "at", F.coalesce("unseen", F.array()).alias("unseen")))).alias(
-            "looks"
+            "snapshots"
         )
     )
     ordered = Window.partitionBy("part", *FACT).orderBy("step")
     rows = shown.join(F.broadcast(every), ["cluster", "part"]).withColumn("next", F.lead("step").over(ordered))
 
-    def not_shown(look: Column) -> Column:
-        between = (look["step"] > F.col("step")) & (F.col("next").isNull() | (look["step"] < F.col("next")))
-        return between & ~F.arrays_overlap(look["unseen"], unseen_words())
+    def not_shown(snapshot: Column) -> Column:
+        between = (snapshot["step"] > F.col("step")) & (F.col("next").isNull() | (snapshot["step"] < F.col("next")))
+        return between & ~F.arrays_overlap(snapshot["unseen"], unseen_words())
 
-    rows = rows.withColumn("lost", F.get(F.filter("looks", not_shown), F.lit(0)))
+    rows = rows.withColumn("lost", F.get(F.filter("snapshots", not_shown), F.lit(0)))
     was = F.lag(F.struct(*_TOLD, F.col("lost").isNotNull().alias("is_lost"))).over(ordered)
     same = _all([F.col(f"was.{name}").eqNullSafe(F.col(name)) for name in _TOLD])
     other = F.col("was").isNull() | F.col("was.is_lost") | ~same
     rows = rows.withColumn("was", was).withColumn("is_new", (F.col("step") > 0) & other)
-    come = rows.where("is_new").select(*FACT, "entity", *_TOLD, F.lit(False).alias("gone"), "looks", "step")
+    come = rows.where("is_new").select(*FACT, "entity", *_TOLD, F.lit(False).alias("gone"), "snapshots", "step")
     gone = rows.where("lost IS NOT NULL").select(
-        *FACT, "entity", *_TOLD, F.lit(True).alias("gone"), "looks", F.col("lost.step").alias("step")
+        *FACT, "entity", *_TOLD, F.lit(True).alias("gone"), "snapshots", F.col("lost.step").alias("step")
     )
     both = come.unionByName(gone)
-    mine = F.get(F.filter("looks", lambda look: look["step"] == F.col("step")), F.lit(0))
-    before = F.get(F.filter("looks", lambda look: look["step"] == F.col("step") - 1), F.lit(0))
+    mine = F.get(F.filter("snapshots", lambda snapshot: snapshot["step"] == F.col("step")), F.lit(0))
+    before = F.get(F.filter("snapshots", lambda snapshot: snapshot["step"] == F.col("step") - 1), F.lit(0))
     return both.select(
         F.timestamp_millis(mine["at"]).alias("taken"),
         F.timestamp_millis(before["at"]).alias("previous"),
@@ -127,12 +128,12 @@ def news(shown: DataFrame, looks: DataFrame) -> DataFrame:
 
 
 def is_unseen() -> Column:
-    """Whether the look, which did not see what is in `unseen`, could not have shown it."""
+    """Whether the snapshot, which did not see what is in `unseen`, could not have shown it."""
     return F.arrays_overlap("unseen", unseen_words())
 
 
 def unseen_words() -> Column:
-    """The words by which a look says that it could not see a resource."""
+    """The words by which a snapshot says that it could not see a resource."""
     kind, name = F.col("resource_type"), F.col("resource_name")
     part = F.coalesce(*(F.when(kind == word, F.lit(part)) for word, part in _WORDS.items()), kind)
     one = F.when((kind == "broker") & (name == ""), "brokers").otherwise(F.concat_ws(":", kind, name))

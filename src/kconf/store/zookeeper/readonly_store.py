@@ -20,6 +20,7 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import NO_SECRETS, Secrets
+from kconf.store.base import OwnStateMixin
 from kconf.store.memory_journal import MemoryJournal
 from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.bulk_reader import BulkReader
@@ -39,7 +40,7 @@ log = getLogger(__name__)
 _WATCHED: Final = (*DIRECTORIES, paths.TOPIC_NODES, paths.DELETE_TOPICS, paths.JOURNAL)
 
 
-class ReadonlyZookeeperStore:
+class ReadonlyZookeeperStore(OwnStateMixin):
     """A store to which nothing can be committed."""
 
     keeps_fractions = False  # brokers up to 3.9 fail to read them

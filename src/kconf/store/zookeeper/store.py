@@ -22,7 +22,7 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.model.plan import PendingCommit
 from kconf.model.snapshot import Snapshot
 from kconf.security.value_cipher import NO_SECRETS, Secrets
-from kconf.store.base import InitialIdentity
+from kconf.store.base import InitialIdentity, OwnStateMixin
 from kconf.store.zookeeper import paths
 from kconf.store.zookeeper.commit_log import CommitLog
 from kconf.store.zookeeper.committer import Committer
@@ -41,7 +41,7 @@ log = getLogger(__name__)
 _PURGE_MARKS_INTERVAL: Final = 3600.0  # seconds
 
 
-class ZookeeperStore:
+class ZookeeperStore(OwnStateMixin):
     """One server's view of a shared store."""
 
     keeps_fractions = False  # brokers up to 3.9 fail to read them

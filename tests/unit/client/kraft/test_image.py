@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.client.kraft.image import MetadataImage, difference
+from kconf.client.kraft.image import MetadataImage
+from kconf.client.kraft.image_difference import difference
 from kconf.model.journal import Change, Revision
 from kconf.model.resource import Resource, ResourceType
 from kconf.protocol.records import metadata
@@ -219,8 +220,22 @@ def test_the_difference_of_two_images_names_what_changed_and_no_secret_that_nobo
     found = [(str(each.resource), each.op, each.key) for each in difference(old, new)]
 
     assert found == [
-        ("topic:b", "delete", ""),
-        ("topic:c", "create", ""),
         ("topic:a", "set", "retention.ms"),
         ("topic:b", "delete", "segment.ms"),
+        ("topic:b", "delete", ""),
+        ("topic:c", "create", ""),
+    ]
+
+
+def test_a_topic_that_was_created_anew_in_a_gap_has_only_what_was_set_on_the_new_one() -> None:
+    old, new = MetadataImage(), MetadataImage()
+    apply(old, 0, *new_topic("a", 1), topic_config("a", "retention.ms", "1"), topic_config("a", "segment.ms", "2"))
+    apply(new, 0, *new_topic("a", 2), topic_config("a", "retention.ms", "1"))
+
+    assert [(each.op, each.key, each.after is not None) for each in difference(old, new)] == [
+        ("delete", "retention.ms", False),
+        ("delete", "segment.ms", False),
+        ("delete", "", False),
+        ("create", "", True),
+        ("set", "retention.ms", True),
     ]

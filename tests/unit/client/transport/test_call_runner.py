@@ -254,6 +254,21 @@ def test_a_lost_response_is_not_forgotten_when_a_later_attempt_is_not_sent() -> 
     assert raised.value.sent, "the first request may have been carried out"
 
 
+def test_the_deadline_may_end_while_another_connection_is_opened_after_a_silence() -> None:
+    world = World(in_turn(lost, lambda request: ConnectionFailed("no response in time")))
+
+    with pytest.raises(RequestTimedOut, match=r"DescribeConfigs did not succeed in 0 s; last error: no resp") as raised:
+        world.run(DescribeConfigs([ORDERS]), timeout=0.2)
+
+    assert raised.value.sent
+
+
+def test_connections_that_are_lost_in_every_attempt_are_a_failed_connection() -> None:
+    """Before the deadline, after as many attempts as the client makes."""
+    with pytest.raises(ConnectionFailed):
+        World(lost).run(DescribeConfigs([ORDERS]))
+
+
 def test_what_was_not_sent_before_the_deadline_is_no_lost_response() -> None:
     world = World(not_sent_in_time)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kconf.engine.topics.partitions import NewPartitions, plan_create_partitions
+from kconf.engine.topics.partitions import plan_create_partitions
 from kconf.errors import ErrorCode
+from kconf.model.alteration import NewPartitions
 from tests.unit.engine.topics.topics import CLUSTER, snapshot
 
 

@@ -33,6 +33,7 @@ class Configured(AlterOnly):
 
     def configure(self, properties: dict[str, str]) -> None:
         Configured.made.append(self)
+        self.properties = properties
         if properties.get("oops"):
             raise ValueError(f"bad {properties['oops']}")
 
@@ -40,8 +41,10 @@ class Configured(AlterOnly):
 def test_one_class_for_both_is_one_instance_and_sees_the_properties() -> None:
     Configured.made.clear()
 
-    assert load_policies({ALTER_POLICY: f"{HERE}:Configured", CREATE_POLICY: f"{HERE}:Configured"}, CATALOGUE)
-    assert len(Configured.made) == 1
+    static = {ALTER_POLICY: f"{HERE}:Configured", CREATE_POLICY: f"{HERE}:Configured", "team.names": "payments"}
+    assert load_policies(static, CATALOGUE)
+    (made,) = Configured.made
+    assert made.properties["team.names"] == "payments"
 
 
 def test_a_class_may_be_in_a_file(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ examples:
 
 On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
 log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
-that nobody followed.
+that nobody followed. With -C, changes that kconf recorded in the `journal:` of that context have their authors.
 """,
     "blame": """\
 examples:
@@ -99,13 +99,16 @@ def run_history(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.history.absent import absent_notes
     from kconf.operations.history.blame import blame, unreadable
     from kconf.operations.history.wording import unreadable_note
     from kconf.operations.selection.scopes import parse_scopes
     from kconf.operations.state import read_state
 
     history = _read(options, result, "blame", 0)
-    state = read_state(target(options), parse_scopes(options.selectors, "blame"))
+    scopes = parse_scopes(options.selectors, "blame")
+    state = read_state(target(options), scopes)
+    result.notes += absent_notes(scopes, history, state).values()
     result.columns = [
         ResultColumn("resource", show=resource_cell),
         ResultColumn("key"),
@@ -127,6 +130,8 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
             origin=None if last is None else last.origin,
             **attribution_fields(each.attribution),
         )
+    if not result.items:
+        result.notes.append("nothing is set")
     unread = [each for each in state.missing if not each.is_absent]
     if unread:
         result.notes += [f"{each.what} cannot be read, so what is set there is not shown" for each in unread]
@@ -134,7 +139,9 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
     if not history.is_complete:
         result.notes += [unreadable_note(each) for each in unreadable(state, history)]
         if any(each["record"] == "unreadable" for each in result.items):
-            result.notes.append("secrets cannot be compared: shown is who set them last by the record")
+            result.notes.append(
+                "a cluster does not show secrets: WHO set one last by the record, unless another tool did since"
+            )
     elif any(each["time"] is None for each in result.items):
         result.notes.append("rows without a time have no record: they were set before the record begins, or elsewhere")
 
@@ -151,18 +158,24 @@ def _recorded_author(item: Item) -> str:
 
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
-    from kconf.operations.history.sources import read_history, read_metadata_log
+    from kconf.operations.history.absent import check_recorded
+    from kconf.operations.history.sources import read_history
     from kconf.operations.selection.scopes import parse_scopes
 
     scopes = parse_scopes(options.selectors, command)
     if getattr(options, "metadata_log", None) is not None:
-        history = read_metadata_log(options.metadata_log, scopes, since)
+        from kconf.operations.history.metadata_log import read_metadata_log
+
+        journal = None if options.context is None else target(options).context.journal
+        history = read_metadata_log(options.metadata_log, scopes, since, journal=journal)
         result.facts.update(context=None, cluster=history.cluster, source=history.source)
         result.notes += history.notes
         return history
     cluster = target(options)
     with cluster.open() as admin:
-        history = read_history(cluster, admin, scopes, which=options.source, since=since)
+        history = read_history(cluster, admin, scopes, which=options.source)
+    check_recorded(cluster, scopes, history)
+    history = history._replace(entries=[each for each in history.entries if each.time >= since])
     result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source)
     result.notes += history.notes
     return history

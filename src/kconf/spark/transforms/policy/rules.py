@@ -1,6 +1,6 @@
 """The policy's rules, judged on whole tables: engine/policy/rules.py says what each word means.
 
-A subject is a resource as it was after a change: of each key that rules look at, the value in force (`values`) and
+A subject is a resource as it was after a change: of each key that rules read, the value in force (`values`) and
 whether it is set at the resource itself (`overrides`); a topic's `partitions` and `replication`. Of the change it knows
 whether it `touched` a key, or `altered` anything at the resource; `assumed` says of which keys nobody could know the
 value at that time.
@@ -44,7 +44,7 @@ _FINDING: Final = (
 
 
 def keys_of_rules(rules: Rules) -> list[str]:
-    """Every key that some rule looks at, in order; what else is said of a topic is none."""
+    """Every key that some rule snapshots of, in order; what else is said of a topic is none."""
     return sorted({name for rule in rules.rules for name in rule.keys} - set(FACTS))
 
 

@@ -103,7 +103,7 @@ def _either(name: str) -> Column:
 
 
 def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -> DataFrame:
-    """A broker is there from the first look that shows it to the one that does not."""
+    """A broker is there from the first snapshot that shows it to the one that does not."""
     facts = snapshot.where("resource_type = 'broker' AND resource_name <> ''")
     last = facts.groupBy("cluster", F.col("resource_name").alias("broker")).agg(F.max("taken").alias("last"))
     rows = brokers.where("seen IS NOT NULL").join(last, ["cluster", "broker"])
@@ -123,7 +123,7 @@ def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -
 
 
 def _relevant(levels: DataFrame, brokers: DataFrame, keys: DataFrame, names: list[str], kinds: list[str]) -> DataFrame:
-    """The levels that what rules look at may come from."""
+    """The levels that what rules read may come from."""
     wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
     rungs = wanted.select(F.explode("rungs.name").alias("name")).distinct()
     found = levels.join(F.broadcast(rungs), "name", "left_semi")

@@ -1,4 +1,4 @@
-"""What a topic is, whoever wrote it: the journal names the replicas of each partition, a look counts them."""
+"""What a topic is, whoever wrote it: the journal names the replicas of each partition, a snapshot counts them."""
 
 from __future__ import annotations
 

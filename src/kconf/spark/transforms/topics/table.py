@@ -14,15 +14,15 @@ from kconf.spark.transforms.topics.shapes import partitions_of, replication_of
 from kconf.spark.transforms.values import matches_pattern
 
 
-def topics(history: DataFrame, looks: DataFrame, owners: Owners) -> DataFrame:
-    """`looks` has the time of the last look at each cluster (`cluster`, `previous`)."""
-    lives = history.where("kind = 'topic'")
+def topics(history: DataFrame, snapshots: DataFrame, owners: Owners) -> DataFrame:
+    """`snapshots` has the time of the last snapshot of each cluster (`cluster`, `previous`)."""
+    incarnations = history.where("kind = 'topic'")
     last = F.max_by("value", F.struct("epoch", "revision", "line"))
     shown = F.max(F.greatest("since", F.coalesce("until", "since")))
-    rows = lives.groupBy("cluster", F.col("resource_name").alias("topic"), "topic_id").agg(
+    rows = incarnations.groupBy("cluster", F.col("resource_name").alias("topic"), "topic_id").agg(
         last.alias("shape"), F.min("since").alias("first_seen"), shown.alias("shown"), F.max("open").alias("exists")
     )
-    rows = rows.join(F.broadcast(looks), "cluster", "left")
+    rows = rows.join(F.broadcast(snapshots), "cluster", "left")
     internal = F.get_json_object("shape", "$.internal").cast("boolean")
     return rows.select(
         *("cluster", "topic", "topic_id", partitions_of("shape").alias("partitions")),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, slots=True)
-class Life:
+class Incarnation:
     """A time in which a name had one topic, or none (`exists` is False; None: the record does not say).
 
     `begin` is the entry that begins it, `created` the same if that is the recorded creation of the topic. `identified`
@@ -51,42 +51,42 @@ def same_topic(one: str, other: str) -> bool:
     return all(left is None or right is None or left == right for left, right in pairs)
 
 
-class TopicLives:
-    """The lives of one name, in order; the last one is the present one, as far as the record goes."""
+class TopicIncarnations:
+    """The incarnations of one name, in order; the last one is the present one, as far as the record goes."""
 
     def __init__(self, entries: Iterable[HistoryEntry]) -> None:
-        self.lives = [Life()]
-        self.parts: list[tuple[Life, HistoryEntry]] = [(self._place(each), each) for each in entries]
+        self.incarnations = [Incarnation()]
+        self.parts: list[tuple[Incarnation, HistoryEntry]] = [(self._place(each), each) for each in entries]
 
-    def _place(self, entry: HistoryEntry) -> Life:
-        """The life that an entry belongs to."""
-        change, life = entry.change, self.lives[-1]
+    def _place(self, entry: HistoryEntry) -> Incarnation:
+        """The incarnation that an entry belongs to."""
+        change, incarnation = entry.change, self.incarnations[-1]
         if change.kind is not ChangeKind.TOPIC:
-            if life.exists is False and change.after is not None:
-                life = self._begin(entry)  # it was created again, and nobody recorded it
+            if incarnation.exists is False and change.after is not None:
+                incarnation = self._begin(entry)  # it was created again, and nobody recorded it
         elif change.after is None:
-            life.last = entry
+            incarnation.last = entry
             self._begin(entry).exists = False
-            return life
+            return incarnation
         else:
-            life = self._of_topic(entry, life)
-        life.exists = life.exists if life.exists is False else True
-        life.last = entry
-        return life
+            incarnation = self._of_topic(entry, incarnation)
+        incarnation.exists = incarnation.exists if incarnation.exists is False else True
+        incarnation.last = entry
+        return incarnation
 
-    def _of_topic(self, entry: HistoryEntry, life: Life) -> Life:
+    def _of_topic(self, entry: HistoryEntry, incarnation: Incarnation) -> Incarnation:
         before, after = facts_of(entry.change.before)["id"], facts_of(entry.change.after)["id"]
         is_creation = entry.change.before is None and not entry.is_snapshot
-        other = any(each is not None and life.topic_id not in (None, each) for each in (before, after))
-        if is_creation and life.last is None and life.begin is None:
-            life.exists = False  # there was none before
-        if is_creation or other or life.exists is False:
-            life = self._begin(entry)
-            life.created = entry if is_creation else None
+        other = any(each is not None and incarnation.topic_id not in (None, each) for each in (before, after))
+        if is_creation and incarnation.last is None and incarnation.begin is None:
+            incarnation.exists = False  # there was none before
+        if is_creation or other or incarnation.exists is False:
+            incarnation = self._begin(entry)
+            incarnation.created = entry if is_creation else None
         if after is not None:
-            life.topic_id, life.identified = after, entry
-        return life
+            incarnation.topic_id, incarnation.identified = after, entry
+        return incarnation
 
-    def _begin(self, entry: HistoryEntry) -> Life:
-        self.lives.append(Life(entry))
-        return self.lives[-1]
+    def _begin(self, entry: HistoryEntry) -> Incarnation:
+        self.incarnations.append(Incarnation(entry))
+        return self.incarnations[-1]

@@ -1,7 +1,8 @@
-"""Taking looks at clusters into bronze: only what differs from the look before is kept.
+"""Taking snapshots of clusters into bronze: only what differs from the snapshot before is kept.
 
-Looks may come late, between looks that are known: then what the look after it adds is made anew, since it is compared
-with another one. A look that is known adds nothing; one whose file was corrected takes the place of what it was.
+Snapshots may come late, between snapshots that are known: then what the snapshot after it adds is made anew, since it
+is compared with another one. A snapshot that is known adds nothing; one whose file was corrected takes the place of
+what it was.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _STEP: Final = (
 
 @dataclass
 class Taken:
-    """What looks brought: how many facts, and which files were skipped, with the reason."""
+    """What snapshots brought: how many facts, and which files were skipped, with the reason."""
 
     facts: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def take_looks(lake: Lake, seen: DataFrame, number: int) -> Taken:
-    """Add what is new in looks (lines of snapshots, with their `file`)."""
+def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
+    """Add what is new in snapshots (lines of snapshots, with their `file`)."""
     given = _given(seen)
     known = _known(lake, sorted({each["cluster"] for each in given}))
     taken = Taken()
@@ -43,7 +44,7 @@ def take_looks(lake: Lake, seen: DataFrame, number: int) -> Taken:
     if not steps:
         return taken
     plan = local(lake.spark, steps, _STEP)
-    news = _news(lake, seen, plan).unionByName(_look_rows(plan), allowMissingColumns=True)
+    news = _news(lake, seen, plan).unionByName(_snapshot_rows(plan), allowMissingColumns=True)
     news = fit(news.withColumn("round", F.lit(number)), SNAPSHOT).persist(StorageLevel.DISK_ONLY)
     try:
         again = [(each["cluster"], each["taken"]) for each in steps if _is_known(each, known) and each["step"]]
@@ -59,7 +60,7 @@ def take_looks(lake: Lake, seen: DataFrame, number: int) -> Taken:
 
 
 def _given(seen: DataFrame) -> list[Row]:
-    """The looks that came, one row per file."""
+    """The snapshots that came, one row per file."""
     heads = seen.where("kind = 'snapshot'").select("cluster", "taken", "started", "file").distinct()
     missing = seen.where("kind = 'missing' AND cluster IS NOT NULL").groupBy("cluster", "taken", "file")
     unseen = missing.agg(F.collect_set("name").alias("unseen"))
@@ -68,7 +69,7 @@ def _given(seen: DataFrame) -> list[Row]:
 
 
 def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
-    """The looks at clusters that are in the lake."""
+    """The snapshots of clusters that are in the lake."""
     if not clusters or not lake.exists(SNAPSHOT):
         return {}
     rows = lake.read(SNAPSHOT).where(F.col("cluster").isin(*clusters) & (F.col("kind") == "snapshot"))
@@ -80,8 +81,8 @@ def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
 
 
 def _steps(given: Iterable[Row], known: dict[tuple[str, int], Row], taken: Taken) -> list[Row]:
-    """The looks to go through, in parts: each begins with the look before the first one (step 0), and ends with the
-    known look after the last one, if there is any."""
+    """The snapshots to go through, in parts: each begins with the snapshot before the first one (step 0), and ends with
+    the known snapshot after the last one, if there is any."""
     chosen: dict[tuple[str, int], Row] = {}
     for row in given:
         at = row["cluster"], row["taken"]
@@ -117,7 +118,7 @@ def _is_known(step: Row, known: dict[tuple[str, int], Row]) -> bool:
 
 
 def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
-    """What each look shows otherwise than the one before it."""
+    """What each snapshot shows otherwise than the one before it."""
     steps = F.broadcast(plan)
     shown = snapshots.facts(
         seen.join(steps.where("given").select("cluster", "taken", "file"), ["cluster", "taken", "file"], "left_semi")
@@ -130,8 +131,8 @@ def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
     return snapshots.news(shown.drop("at").unionByName(then), numbered)
 
 
-def _look_rows(plan: DataFrame) -> DataFrame:
-    """One row for each look itself."""
+def _snapshot_rows(plan: DataFrame) -> DataFrame:
+    """One row for each snapshot itself."""
     return plan.where("step > 0").select(
         *("cluster", F.timestamp_millis("taken").alias("taken"), F.timestamp_millis("previous").alias("previous")),
         *(F.lit("snapshot").alias("kind"), F.lit("").alias("key"), F.col("started").alias("value")),
@@ -139,10 +140,11 @@ def _look_rows(plan: DataFrame) -> DataFrame:
     )
 
 
-def _at(looks: Iterable[tuple[str, int]]) -> str:
-    """The condition for the rows of looks."""
+def _at(snapshots: Iterable[tuple[str, int]]) -> str:
+    """The condition for the rows of snapshots."""
     each = (
-        f"(cluster = '{_escaped(cluster)}' AND taken = TIMESTAMP '{_text(taken)}')" for cluster, taken in sorted(looks)
+        f"(cluster = '{_escaped(cluster)}' AND taken = TIMESTAMP '{_text(taken)}')"
+        for cluster, taken in sorted(snapshots)
     )
     return " OR ".join(each) or "false"
 

@@ -1,0 +1,72 @@
+"""Handlers of a gateway that differ from those of a server with its own state: who leads is asked of the brokers.
+
+Everything else in these responses is that of the followed state, so that a client sees what it has created. A partition
+that the brokers do not know yet has no leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from kconf.errors import ErrorCode, KconfError, RemoteProtocolError
+from kconf.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicPartition,
+)
+from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
+from kconf.server.api import describe_topic_partitions, metadata
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.util.slices import in_slices
+
+
+async def handle_metadata(context: ServerContext, request: MetadataRequest, call: ApiRequest) -> MetadataResponse:
+    response = metadata.handle(context, request, call)
+    known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
+    upstream = context.upstream
+    assert upstream is not None
+    try:
+        found = await upstream.partitions([each.name for each in known if each.name is not None])
+    except KconfError as error:
+        raise RemoteProtocolError(f"the brokers behind this gateway do not answer: {error}") from None
+    for topic in in_slices(known):
+        of_topic = {each.partition_index: each for each in found.get(topic.name or "", ())}
+        topic.partitions = [
+            of_topic.get(each.partition_index) or _leaderless(each) for each in in_slices(topic.partitions)
+        ]
+    return response
+
+
+def _leaderless(each: MetadataPartition) -> MetadataPartition:
+    return MetadataPartition(ErrorCode.LEADER_NOT_AVAILABLE, each.partition_index, -1, -1, each.replica_nodes, (), ())
+
+
+async def handle_describe_topic_partitions(
+    context: ServerContext, request: DescribeTopicPartitionsRequest, call: ApiRequest
+) -> DescribeTopicPartitionsResponse:
+    response = describe_topic_partitions.handle(context, request, call)
+    known = [each for each in in_slices(response.topics) if each.partitions and each.name is not None]
+    names = [each.name for each in known if each.name is not None]
+    limit = sum(len(each.partitions) for each in known)
+    cursor = request.cursor if request.cursor is not None and request.cursor.topic_name in names else None
+    upstream = context.upstream
+    assert upstream is not None
+    try:
+        found = await upstream.described_partitions(names, cursor, limit)
+    except KconfError as error:
+        raise RemoteProtocolError(f"the brokers behind this gateway do not answer: {error}") from None
+    for topic in in_slices(known):
+        topic.partitions = [
+            found.get((topic.name or "", each.partition_index))
+            or TopicPartition(ErrorCode.LEADER_NOT_AVAILABLE, each.partition_index, -1, -1, each.replica_nodes)
+            for each in in_slices(topic.partitions)
+        ]
+    return response
+
+
+HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Awaitable[Any]]]] = {
+    3: handle_metadata,
+    75: handle_describe_topic_partitions,
+}
+"""In place of those of a server with its own state."""

@@ -1,0 +1,271 @@
+"""The local file of a gateway: the journal of the cluster's changes, the audit log, and the intents.
+
+An intent is written before its request is sent, and closed with its outcome: a gateway that is killed in between finds
+the open ones at its next start, and compares them with the log. The tables of the journal are those of a SQLite store
+(store/sqlite/schema.py), so that the same reader reads both; revisions have the offsets of the log as their numbers.
+
+FILE         the journal
+FILE.image   the state of the cluster at an offset, from which the log is followed after a restart
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.errors import JournalTrimmed, StoreMismatch
+from kconf.model.journal import AuditEntry, Change, Revision
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.store.base import MAX_ATTEMPTS
+from kconf.store.record_codec import read_resource, revision_record, to_json
+from kconf.store.sqlite.files import check_location, connect, path_of, store_errors
+from kconf.store.sqlite.journal_reader import SqliteJournalReader
+from kconf.store.sqlite.open_file import OpenFile
+from kconf.store.sqlite.rows import attempt_record, read_revision
+from kconf.store.sqlite.schema import FIRST, transaction
+from kconf.util.atomic_files import PartialFile, beside, create
+
+IMAGE: Final = ".image"
+_FORMAT: Final = "1"
+_ALL_INDEXED: Final = 1 << 62
+_TABLES: Final = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE journal (
+        number INTEGER PRIMARY KEY,
+        record TEXT NOT NULL,
+        time INTEGER AS (json_extract(record, '$[0]')) VIRTUAL
+    )""",
+    "CREATE INDEX by_time ON journal (time)",
+    "CREATE TABLE touched (resource TEXT, number INTEGER, PRIMARY KEY (resource, number)) WITHOUT ROWID",
+    "CREATE TABLE attempts (number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL)",
+    """CREATE TABLE intents (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL, sent_after INTEGER NOT NULL, outcome TEXT
+    )""",
+    "CREATE INDEX open_intents ON intents (id) WHERE outcome IS NULL",
+)
+_MAX_INTENTS: Final = 100_000
+_MAX_TRIMMED: Final = 10_000
+
+
+class IntentOutcome(StrEnum):
+    """What became of a request to the cluster."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    NOT_DONE = "not done"
+    SUPERSEDED = "superseded"  # done, and changed again since
+    UNKNOWN = "unknown"
+
+
+class Intent(NamedTuple):
+    """A request that was about to be sent when the log had been read up to `sent_after`."""
+
+    id: int
+    sent_after: int
+    planned: Revision  # its number means nothing
+
+
+class GatewayJournalReader(SqliteJournalReader):
+    def revision_at(self, time: int) -> int:
+        with self._read_transaction():
+            (first,) = self._db.execute(FIRST).fetchone()
+            (found,) = self._db.execute("SELECT max(number) FROM journal WHERE time <= ?", (time,)).fetchone()
+            if found is None and first is not None:
+                raise JournalTrimmed(first)
+            return max(int(found or 0), _fact(self._db, "begin"))
+
+    def _check(self, after: int) -> None:
+        """Nothing is known of what was changed before the journal begins."""
+        begin = _fact(self._db, "begin")
+        if after < begin:
+            raise JournalTrimmed(begin + 1)
+
+
+class GatewayJournal:
+    """Used from the store's thread."""
+
+    def __init__(self, url: str, cluster: str) -> None:
+        self.url = url
+        path = self._path = path_of(url)
+        with self._errors(), ExitStack() as opened:
+            check_location(path)
+            if not path.exists():
+                create(path)
+            self.file = OpenFile(path)
+            opened.callback(self.file.release)
+            db = self._db = connect(path)
+            opened.callback(db.close)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            self._prepare(cluster)
+            self.file.watch_wal()
+            self._opened = opened.pop_all()
+
+    def _prepare(self, cluster: str) -> None:
+        db = self._db
+        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            with transaction(db):
+                for statement in _TABLES:
+                    db.execute(statement)
+                facts = {"gateway": _FORMAT, "cluster": cluster, "folded": str(_ALL_INDEXED)}
+                db.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
+        facts = dict(db.execute("SELECT key, value FROM meta"))
+        if facts.get("gateway") != _FORMAT:
+            raise StoreMismatch(f"{self._path} is not the journal of a gateway: give it a file of its own")
+        if facts["cluster"] != cluster:
+            raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
+
+    @property
+    def last(self) -> int:
+        """The last revision; 0 if there is none."""
+        return int(self._db.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()[0])
+
+    @property
+    def begin(self) -> int:
+        """The revision after which the journal has everything."""
+        return _fact(self._db, "begin")
+
+    def begin_at(self, revision: int) -> None:
+        """The state of the cluster at this revision is known, and not what happened before."""
+        with self._writing():
+            self._write_begin(revision)
+
+    def _write_begin(self, revision: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('begin', ?)", (str(revision),))
+
+    def last_changes(self) -> dict[Resource, int]:
+        """The last revision of each resource that the journal knows."""
+        rows = self._db.execute("SELECT resource, max(number) FROM touched GROUP BY resource")
+        return {read_resource(json.loads(text)): number for text, number in rows}
+
+    def append(self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None) -> None:
+        """Add revisions that are not there yet, and close intents, in one transaction."""
+        with self._writing(), transaction(self._db):
+            for each in revisions:
+                record = to_json(revision_record(each.time, each.caller, each.origin, each.changes))
+                self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO touched VALUES (?, ?)",
+                    {(to_json(change.resource), each.number) for change in each.changes},
+                )
+            for id_, outcome in (outcomes or {}).items():
+                self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
+
+    def add_intents(self, batch: Sequence[PendingCommit], sent_after: int) -> list[int]:
+        """Make what is about to be sent durable; returns the ids."""
+        ids = []
+        with self._writing(), transaction(self._db):
+            for each in batch:
+                record = to_json(
+                    revision_record(each.time, each.caller, "kconf", [_hidden(one) for one in each.changes])
+                )
+                cursor = self._db.execute(
+                    "INSERT INTO intents (record, sent_after) VALUES (?, ?)", (record, sent_after)
+                )
+                ids.append(int(cursor.lastrowid or 0))
+            self._db.execute("DELETE FROM intents WHERE outcome IS NOT NULL AND id <= ?", (ids[-1] - _MAX_INTENTS,))
+        return ids
+
+    def open_intents(self) -> list[Intent]:
+        """What was sent, or about to be, when the gateway ended."""
+        rows = self._db.execute("SELECT id, sent_after, record FROM intents WHERE outcome IS NULL ORDER BY id")
+        return [Intent(id_, after, read_revision(0, record)) for id_, after, record in rows.fetchall()]
+
+    def changes(self, after: int, limit: int) -> Sequence[Revision]:
+        reader = self.reader()
+        try:
+            return reader.changes(after, limit)
+        finally:
+            reader.close()
+
+    def reader(self) -> GatewayJournalReader:
+        return GatewayJournalReader(self._path, self.file.note_damage)
+
+    def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
+        with self._writing(), transaction(self._db):
+            self._db.executemany(
+                "INSERT INTO attempts (record) VALUES (?)", [(attempt_record(each),) for each in attempts]
+            )
+            self._db.execute(
+                "DELETE FROM attempts WHERE number <= (SELECT max(number) - ? FROM attempts)", (MAX_ATTEMPTS,)
+            )
+
+    def oldest(self) -> int:
+        return int(self._db.execute(FIRST).fetchone()[0] or 1)
+
+    def trim(self, *, before_time: int | None, keep_last: int | None, up_to: int | None) -> int:
+        """As Store.trim."""
+        bounds = [0]
+        with self._writing():
+            if keep_last is not None:
+                found = self._db.execute(
+                    "SELECT number FROM journal ORDER BY number DESC LIMIT 1 OFFSET ?", (keep_last,)
+                ).fetchone()
+                bounds.append(0 if found is None else found[0])
+            if before_time is not None:
+                found = self._db.execute("SELECT max(number) FROM journal WHERE time < ?", (before_time,)).fetchone()
+                bounds.append(found[0] or 0)
+            limit = min(max(bounds), self.last - 1, self.last if up_to is None else up_to)
+            rows = self._db.execute(
+                "SELECT number FROM journal WHERE number <= ? ORDER BY number LIMIT ?", (limit, _MAX_TRIMMED)
+            ).fetchall()
+            if not rows:
+                return 0
+            with transaction(self._db):
+                last = rows[-1][0]
+                self._db.execute("DELETE FROM touched WHERE number <= ?", (last,))
+                self._db.execute("DELETE FROM journal WHERE number <= ?", (last,))
+                self._write_begin(last)
+        return len(rows)
+
+    # The image
+
+    def read_image(self, cluster: str) -> Checkpoint | None:
+        """The last image; None if there is none. One that is damaged is an error: a gap would be passed over."""
+        path = beside(self._path, IMAGE)
+        try:
+            facts = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise StoreMismatch(
+                f"{path} is damaged: remove it, and the gateway begins with what the cluster has now"
+            ) from None
+        checkpoint = Checkpoint.from_json(facts)
+        if checkpoint.cluster != cluster:
+            raise StoreMismatch(f"{path} is of cluster {checkpoint.cluster}, not of {cluster}")
+        return checkpoint
+
+    def write_image(self, checkpoint: Checkpoint) -> None:
+        with self._errors(), PartialFile(self._path.absolute().parent) as file:
+            file.write(to_json(checkpoint.to_json()).encode())
+            file.publish(beside(self._path, IMAGE).name)
+
+    def close(self) -> None:
+        with self._errors():
+            self._opened.close()
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return store_errors(self._path)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        self.file.check()
+        return self._errors()
+
+
+def _fact(db: sqlite3.Connection, key: str) -> int:
+    found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return 0 if found is None else int(found[0])
+
+
+def _hidden(change: Change) -> Change:
+    """Sensitive values are never written; that they are set is."""
+    if not change.sensitive:
+        return change
+    return change._replace(before=change.before and "", after=None if change.after is None else "")

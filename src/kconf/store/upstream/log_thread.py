@@ -1,0 +1,170 @@
+"""Follows the metadata log of the cluster in a thread of its own.
+
+Every fetch has a number. What Kafka has acknowledged is in the answer to any fetch that was sent after the
+acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from logging import getLogger
+from threading import Condition, RLock, Thread
+from typing import Final
+
+from immutables import Map
+
+from kconf.client.calls.base import CallResult
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.client.kraft.follower import LogChanges, LogFollower, LogGap, LogReset
+from kconf.client.kraft.revisions import STEP_TIMEOUT, gap_revision
+from kconf.client.settings import ClientSettings
+from kconf.client.transport.requests import Backoff
+from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
+from kconf.model.journal import Revision
+from kconf.model.resource import Overrides, Resource, ResourceType
+from kconf.model.snapshot import Snapshot
+
+log = getLogger(__name__)
+
+STALE: Final = 5.0
+"""Seconds without an answer of a controller after which the state counts as stale: an idle one answers every 0.5 s."""
+
+_START: Final = 30.0  # seconds for the first state
+_RETRY: Final = 1.0  # seconds after an error that may pass, such as a right that was taken away
+
+
+class LogThread:
+    """`revisions` waits to be taken; `on_change` is called, from this thread, when something does."""
+
+    def __init__(self, controllers: ClientSettings, cluster: str, after: Checkpoint | None) -> None:
+        self.follower = LogFollower(
+            controllers.bootstrap.addresses, after=after, cluster=cluster, attempts=controllers.retries.connect_attempts
+        )
+        self.follower.image.reports_rewrites = True
+        self.problem: StoreFailed | None = None
+        self.gaps = 0
+        self.on_change: Callable[[], None] = lambda: None
+        self._pool = SyncConnectionPool(controllers)
+        self._cluster = cluster
+        self._revisions: list[Revision] = []
+        self._changed = Condition(RLock())
+        self._sent = self._answered = 0  # numbers of fetches
+        self._answered_at = 0.0
+        self._error: KconfError | None = None
+        self._closed = False
+        self._thread = Thread(target=self._run, name="kconf-log", daemon=True)
+
+    def start(self) -> None:
+        """Return when the image is that of the committed log. Raises what prevents it."""
+        self._thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_ready() or self._error is not None, _START)
+            if self._error is not None:
+                raise self._error
+            if not self._is_ready():
+                raise StoreUnavailable("the controllers did not serve the metadata log in time")
+
+    def _is_ready(self) -> bool:
+        follower = self.follower
+        return 0 <= follower.high_watermark <= follower.applied
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a controller answered a moment ago."""
+        return self._error is None and time.monotonic() - self._answered_at < STALE
+
+    @property
+    def applied(self) -> int:
+        return self.follower.applied
+
+    def take(self) -> list[Revision]:
+        """What was committed since the last call, with records that set a value to what it was."""
+        with self._changed:
+            found, self._revisions = self._revisions, []
+            return found
+
+    def take_all(self) -> tuple[Snapshot, list[Revision]]:
+        """The whole state, without the revisions of last changes, and what can be taken up to it."""
+        with self._changed:
+            image = self.follower.image
+            configs: dict[Resource, Overrides] = {each: dict(values) for each, values in image.configs.items()}
+            snapshot = Snapshot.of(self.follower.applied - 1, Map(image.topics), Map(configs), Map())
+            return snapshot, self.take()
+
+    def wait_for(self, is_found: Callable[[Sequence[Revision]], bool], timeout: float) -> bool:
+        """Wait until the revisions that can be taken are enough, or a fetch sent from now on was answered."""
+        with self._changed:
+            bound = self._sent
+            self._changed.wait_for(lambda: is_found(self._revisions) or self._answered > bound or self._closed, timeout)
+            return is_found(self._revisions)
+
+    def checkpoint(self) -> Checkpoint:
+        """The image, while nothing is being applied to it. What it has is also in what can be taken."""
+        with self._changed:
+            return self.follower.checkpoint(self._cluster)
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(STEP_TIMEOUT)
+
+    def _run(self) -> None:
+        while not self._closed and self.problem is None:
+            try:
+                self._step()
+            except KconfError as error:
+                self._failed(error)
+        self._pool.close()
+
+    def _step(self) -> None:
+        step = self.follower.next_step()
+        if isinstance(step, Backoff):
+            time.sleep(step.seconds)
+            return
+        with self._changed:
+            self._sent += 1
+            number = self._sent
+        (reply,) = self._pool.send_batch([step], time.monotonic() + STEP_TIMEOUT)
+        with self._changed:
+            found, was_current = len(self._revisions), self.is_current
+            for event in self.follower.receive(reply):
+                if isinstance(event, LogChanges):
+                    self._revisions += event.revisions
+                elif isinstance(event, LogGap):
+                    self.gaps += 1
+                    self.follower.image.reports_rewrites = True
+                    log.warning("a part of the log was gone before it was read from=%d to=%d", event.begin, event.end)
+                    self._revisions.append(gap_revision(event))
+                elif isinstance(event, LogReset):
+                    self.problem = StoreLost("the cluster was formatted anew: give the gateway a new store")
+            if isinstance(reply, CallResult):
+                self._answered, self._answered_at, self._error = number, time.monotonic(), None
+            is_new = len(self._revisions) > found or (self.is_current and not was_current)
+            self._changed.notify_all()
+        if is_new or self.problem is not None:
+            self.on_change()
+
+    def _failed(self, error: KconfError) -> None:
+        """The state stays as it is, stale, until the log can be read again."""
+        with self._changed:
+            is_new = str(self._error) != str(error)
+            self._error = error
+            self._changed.notify_all()
+        if is_new:
+            log.error("the metadata log cannot be read: %s", error)
+        self.on_change()
+        time.sleep(_RETRY)
+
+
+def without_rewrites(revisions: Sequence[Revision]) -> list[Revision]:
+    """Without the records that set a value to what it was. Those of brokers stay: a broker reads its files again."""
+    found = []
+    for each in revisions:
+        changes = tuple(one for one in each.changes if one.op != "rewrite" or one.resource.type is ResourceType.BROKER)
+        if changes:
+            found.append(each if len(changes) == len(each.changes) else replace(each, changes=changes))
+    return found

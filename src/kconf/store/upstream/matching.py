@@ -1,0 +1,73 @@
+"""Which records of the log are those of our own requests.
+
+A record is ours if it is the one candidate for a change that the cluster acknowledged (the same resource, key and
+value) among the records read since the request was sent. If there are several, somebody else made the same change at
+the same moment, and nobody knows whose is whose.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+
+ORIGIN: Final = "kconf"
+
+_Candidate = tuple[int, int]  # the position of a revision, and of the change in it
+
+
+class ExpectedChanges:
+    """The changes that requests are to lead to. No two requests are about the same resource."""
+
+    def __init__(self, batch: Iterable[PendingCommit], refused: Collection[Resource] = ()) -> None:
+        self._expected: dict[tuple[ChangeKind, Resource, str], tuple[RequestContext, Change]] = {}
+        for pending in batch:
+            for change in pending.changes:
+                if change.resource not in refused:
+                    self._expected[change.kind, change.resource, change.key] = pending.caller, change
+
+    def are_in(self, revisions: Sequence[Revision]) -> bool:
+        """Whether each of them is there."""
+        if not self._expected:
+            return True
+        found = {
+            (change.kind, change.resource, change.key)
+            for revision in revisions
+            for change in revision.changes
+            if self._is_candidate(change)
+        }
+        return len(found) == len(self._expected)
+
+    def attribute(self, revisions: Sequence[Revision]) -> tuple[list[Revision], set[Resource]]:
+        """The revisions, ours with their author; and the resources of which every change was found."""
+        candidates: dict[tuple[ChangeKind, Resource, str], list[_Candidate]] = defaultdict(list)
+        for place, revision in enumerate(revisions):
+            for index, change in enumerate(revision.changes):
+                if self._is_candidate(change):
+                    candidates[change.kind, change.resource, change.key].append((place, index))
+        ours: dict[int, RequestContext] = {}
+        for name, found in candidates.items():
+            if len(found) == 1:
+                ours[found[0][0]] = self._expected[name][0]
+        missing = {resource for _, resource, _ in self._expected.keys() - candidates.keys()}
+        done = {resource for _, resource, _ in self._expected} - missing
+        attributed = [
+            replace(each, caller=ours[place], origin=ORIGIN) if place in ours else each
+            for place, each in enumerate(revisions)
+        ]
+        return attributed, done
+
+    def _is_candidate(self, change: Change) -> bool:
+        expected = self._expected.get((change.kind, change.resource, change.key))
+        if expected is None:
+            return False
+        if change.kind is ChangeKind.TOPIC:  # the cluster chose the id and the brokers
+            return (change.after is None) == (expected[1].after is None)
+        if change.sensitive or expected[1].sensitive:
+            return (change.after is None) == (expected[1].after is None)
+        return change.after == expected[1].after

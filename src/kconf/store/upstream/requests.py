@@ -1,0 +1,187 @@
+"""Requested changes as requests to the cluster: as few as Kafka's APIs allow, and an answer for each resource.
+
+Changes of many callers go into one request: Kafka takes a thousand resources about as fast as one. Its controller
+writes a request as a whole and bounds its records, so a request is bounded too (`MAX_RESOURCES`, `MAX_OPERATIONS`). A
+request that may have arrived is never sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.calls.acls import CreateAcls, DeleteAcls
+from kconf.client.calls.base import Call
+from kconf.client.calls.client_quotas import AlterClientQuotas
+from kconf.client.calls.configs import IncrementalAlterConfigs
+from kconf.client.calls.scram import AlterUserScramCredentials
+from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics
+from kconf.engine.access.acls import pattern_of
+from kconf.engine.access.scram_credentials import user_resource
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, RequestTimedOut, Results
+from kconf.model.acl import AclFilter
+from kconf.model.alteration import (
+    DeletedAcl,
+    DeletedTopic,
+    NewAcl,
+    NewPartitions,
+    NewTopic,
+    RequestedChange,
+    ResourceAlterations,
+)
+from kconf.model.quota import ClientQuotaAlteration
+from kconf.model.resource import Resource
+from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
+
+MAX_RESOURCES: Final = 1000
+MAX_OPERATIONS: Final = 5000
+TIMEOUT: Final = 30.0  # seconds
+
+_UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
+_AWAY: Final = "the cluster cannot be reached now: nothing was changed; try again later"
+_UNKNOWN: Final = "the cluster did not answer: whether this was changed is not known; look before you try again"
+
+T = TypeVar("T")
+
+
+class Answers(NamedTuple):
+    """What the cluster said: the resources that it refused, and those without an answer."""
+
+    refused: dict[Resource, ApiError]
+    unknown: set[Resource]
+
+    def add(self, other: Answers) -> None:
+        self.refused.update(other.refused)
+        self.unknown.update(other.unknown)
+
+
+class _Kind(NamedTuple):
+    """One kind of request: which changes go into it, how it is made, and the resource of each of its items."""
+
+    types: tuple[type, ...]
+    call: Callable[[Sequence[Any], bool], Call[Any, Any, Results[Any, Any]]]
+    resource: Callable[[Any], Resource]
+    item: Callable[[Any], Any]
+    can_validate: bool = True
+
+
+def resource_of(change: RequestedChange) -> Resource:
+    """The resource that a requested change is about."""
+    return next(kind.resource(change) for kind in _KINDS if isinstance(change, kind.types))
+
+
+def send(client: SyncAdminClient, changes: Iterable[RequestedChange], *, validate_only: bool = False) -> Answers:
+    """Send changes of which no two are about the same resource, but for the credentials and ACLs of one."""
+    answers = Answers({}, set())
+    wanted = list(changes)
+    for kind in _KINDS:
+        of_kind = [each for each in wanted if isinstance(each, kind.types)]
+        if of_kind and (kind.can_validate or not validate_only):
+            for part in _parts(of_kind):
+                answers.add(_send(client, kind, part, validate_only))
+    return answers
+
+
+def _send(client: SyncAdminClient, kind: _Kind, changes: Sequence[Any], validate_only: bool) -> Answers:
+    call = kind.call(changes, validate_only)
+    call.repeatable = validate_only
+    by_item = {kind.item(each): kind.resource(each) for each in changes}
+    try:
+        failures = client._send(call, TIMEOUT).failures
+    except KafkaError as error:
+        failures = dict.fromkeys(by_item, _whole_failure(error))
+    refused = {by_item[item]: failure for item, failure in failures.items()}
+    unknown = {resource for resource, failure in refused.items() if failure.code in _UNANSWERED}
+    unknown -= {resource for resource, failure in refused.items() if failure.message == _AWAY}
+    return Answers(refused, unknown)
+
+
+def _whole_failure(error: KafkaError) -> ApiError:
+    """A request that was not sent may be tried again; of one that was not answered nothing is known."""
+    if isinstance(error, ConnectionFailed | RequestTimedOut):
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, _UNKNOWN if error.sent else _AWAY)
+    return error.failure()
+
+
+def _parts(changes: Sequence[T]) -> Iterator[list[T]]:
+    part: list[T] = []
+    operations = 0
+    for each in changes:
+        size = len(each.alterations) if isinstance(each, ResourceAlterations | ClientQuotaAlteration) else 1
+        if part and (len(part) >= MAX_RESOURCES or operations + size > MAX_OPERATIONS):
+            yield part
+            part, operations = [], 0
+        part.append(each)
+        operations += size
+    if part:
+        yield part
+
+
+def _alter_configs(changes: Sequence[ResourceAlterations], validate_only: bool) -> Call[Any, Any, Any]:
+    return IncrementalAlterConfigs({each.resource: each.alterations for each in changes}, validate_only=validate_only)
+
+
+def _create_topics(changes: Sequence[NewTopic], validate_only: bool) -> Call[Any, Any, Any]:
+    return CreateTopics(changes, timeout_ms=_timeout_ms(), validate_only=validate_only)
+
+
+def _create_partitions(changes: Sequence[NewPartitions], validate_only: bool) -> Call[Any, Any, Any]:
+    return CreatePartitions(
+        {each.name: each.count for each in changes},
+        timeout_ms=_timeout_ms(),
+        assignments={each.name: each.assignment for each in changes if each.assignment is not None},
+        validate_only=validate_only,
+    )
+
+
+def _delete_topics(changes: Sequence[DeletedTopic], _validate_only: bool) -> Call[Any, Any, Any]:
+    return DeleteTopics([each.id for each in changes], timeout_ms=_timeout_ms())
+
+
+def _alter_quotas(changes: Sequence[ClientQuotaAlteration], validate_only: bool) -> Call[Any, Any, Any]:
+    alterations = {each.entity: {op.key: op.value for op in each.alterations} for each in changes}
+    return AlterClientQuotas(alterations, validate_only=validate_only)
+
+
+def _alter_scram(
+    changes: Sequence[UserScramCredentialUpsertion | UserScramCredentialDeletion], _validate_only: bool
+) -> Call[Any, Any, Any]:
+    return AlterUserScramCredentials(changes)
+
+
+def _create_acls(changes: Sequence[NewAcl], _validate_only: bool) -> Call[Any, Any, Any]:
+    return CreateAcls([each.binding for each in changes])
+
+
+def _delete_acls(changes: Sequence[DeletedAcl], _validate_only: bool) -> Call[Any, Any, Any]:
+    return DeleteAcls([_exactly(each) for each in changes])
+
+
+def _exactly(change: DeletedAcl) -> AclFilter:
+    each = change.binding
+    return AclFilter(
+        each.resource_type, each.name, each.principal, each.operation, each.permission, each.pattern, each.host
+    )
+
+
+def _timeout_ms() -> int:
+    return int(TIMEOUT * 1000)
+
+
+_KINDS: Final = (
+    _Kind((DeletedTopic,), _delete_topics, lambda each: Resource.topic(each.name), lambda each: each.id, False),
+    _Kind((NewTopic,), _create_topics, lambda each: Resource.topic(each.name), lambda each: each.name),
+    _Kind((NewPartitions,), _create_partitions, lambda each: Resource.topic(each.name), lambda each: each.name),
+    _Kind((ResourceAlterations,), _alter_configs, lambda each: each.resource, lambda each: each.resource),
+    _Kind((ClientQuotaAlteration,), _alter_quotas, lambda each: each.entity.resource, lambda each: each.entity),
+    _Kind(
+        (UserScramCredentialUpsertion, UserScramCredentialDeletion),
+        _alter_scram,
+        lambda each: user_resource(each.user),
+        lambda each: each.user,
+        False,
+    ),
+    _Kind((NewAcl,), _create_acls, lambda each: pattern_of(each.binding).resource, lambda each: each.binding, False),
+    _Kind((DeletedAcl,), _delete_acls, lambda each: pattern_of(each.binding).resource, _exactly, False),
+)

@@ -1,0 +1,309 @@
+"""The store of a gateway: the state is that of a KRaft cluster, followed by its metadata log.
+
+`commit` sends the changes to the cluster through its Admin APIs and waits until they are in the log, so that whoever
+gets an acknowledgement sees the change. The number of a revision is its offset in the log, the same on every gateway.
+`poll_remote` has everything that was committed, ours with its author, whatever other tools did without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from logging import getLogger
+from typing import Final
+
+from immutables import Map
+
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.settings import ClientSettings
+from kconf.errors import KconfError, RevisionConflict, StoreFailed, StoreUnavailable
+from kconf.model.entry import static_overrides
+from kconf.model.journal import AuditEntry, Revision
+from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
+from kconf.model.plan import PendingCommit, Refusals
+from kconf.model.resource import Overrides, Resource
+from kconf.model.snapshot import Snapshot
+from kconf.store.base import JournalReader, PassedOn, conflict
+from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome
+from kconf.store.upstream.log_thread import LogThread, without_rewrites
+from kconf.store.upstream.matching import ExpectedChanges
+from kconf.store.upstream.requests import resource_of, send
+
+log = getLogger(__name__)
+
+_SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be in the log
+_HOUSEKEEPING: Final = 5.0  # seconds for an answer that can wait for the next time
+_IMAGE_EVERY: Final = 10_000  # offsets
+_KAFKA_3_KEY: Final = "zookeeper.connect"
+
+
+class UpstreamStore:
+    """`brokers` and `controllers` are the settings of the clients with which the cluster is reached."""
+
+    faults = 0
+    keeps_fractions = False
+    epoch = 1
+
+    def __init__(self, url: str, brokers: ClientSettings, controllers: ClientSettings) -> None:
+        self.url = url
+        self.outside = 0  # revisions that did not come through this gateway
+        self.is_kafka_3 = False
+        self.members: ClusterMembers = NO_MEMBERS
+        self.brokers_static: Overrides | None = {}
+        self.client = SyncAdminClient._from_settings(brokers)
+        self.settings = brokers
+        cluster = self._read_cluster()
+        self.cluster_id = cluster
+        self._waiting: list[Revision] = []  # for poll_remote
+        self._imaged = -1  # the offset of the image that was written last; -1: none
+        self._journal = GatewayJournal(url, cluster)
+        try:
+            self._image = self._journal.read_image(cluster)
+            self._log = LogThread(controllers, cluster, self._image)
+            self._log.start()
+            self._loaded = self._load()
+            self._write_image()
+        except BaseException:
+            self.close()
+            raise
+
+    # What the cluster is
+
+    def _read_cluster(self, timeout: float | None = None) -> str:
+        """The id of the cluster. Reads its brokers, and the static configs of the first one."""
+        found = self.client.describe_cluster(timeout=timeout)
+        if found.cluster_id is None:
+            raise StoreUnavailable("the cluster did not tell its id")
+        brokers = {
+            each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port)) for each in found.nodes.values()
+        }
+        if brokers != self.members.brokers:
+            first = Resource.broker(min(brokers))
+            view = self.client.describe_configs([first], synonyms=True, timeout=timeout)[first]
+            self.brokers_static = static_overrides(view)
+            self.is_kafka_3 = _KAFKA_3_KEY in view
+            self.members = ClusterMembers({}, brokers)
+        return found.cluster_id
+
+    def join(self, member: ClusterMember) -> None:
+        """Gateways do not register with each other."""
+
+    # The state
+
+    def _load(self) -> Snapshot:
+        """What the journal does not know may have changed until it began, and has not since."""
+        snapshot, caught_up = self._log.take_all()
+        if self._image is None:
+            self._journal.begin_at(snapshot.revision)
+        self._changed: dict[Resource, int] = self._journal.last_changes()
+        self._close_intents(self._journal.open_intents(), caught_up)
+        for resource in (*snapshot.configs, *map(Resource.topic, snapshot.topics)):
+            self._changed[resource] = max(self._changed.get(resource, 0), self._journal.begin)
+        return replace(snapshot, changed=Map(self._changed))
+
+    def load(self) -> Snapshot:
+        return self._loaded
+
+    def _close_intents(self, intents: Sequence[Intent], caught_up: Sequence[Revision]) -> None:
+        """Compare what was being sent when the gateway ended with what the log has; nothing is sent again."""
+        outcomes = {}
+        known = {each.number for each in caught_up}
+        for intent in intents:
+            expected = ExpectedChanges([_pending(intent)])
+            later = [each for each in caught_up if each.number >= intent.sent_after]
+            if known and min(known) > intent.sent_after and self._log.gaps:
+                outcomes[intent.id] = IntentOutcome.UNKNOWN
+                continue
+            attributed, done = expected.attribute(later)
+            names = {change.resource for change in intent.planned.changes}
+            by_number = {each.number: each for each in attributed}
+            caught_up = [by_number.get(each.number, each) for each in caught_up]
+            outcomes[intent.id] = _outcome(names, done, intent, later)
+            log.warning("an open request of %s is closed: %s", intent.planned.caller.principal, outcomes[intent.id])
+        self._keep(caught_up, outcomes)
+
+    def _keep(self, revisions: Sequence[Revision], outcomes: dict[int, IntentOutcome] | None = None) -> list[Revision]:
+        """Journal what was read from the log."""
+        kept = without_rewrites(revisions)
+        if kept or outcomes:
+            self._journal.append(kept, outcomes)
+        for revision in kept:
+            for change in revision.changes:
+                self._changed[change.resource] = revision.number
+        self.outside += sum(each.origin != "kconf" for each in kept)
+        return kept
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        self._log.on_change = callback
+
+    def poll_remote(self) -> Sequence[Revision]:
+        self._waiting += self._keep(self._log.take())
+        found, self._waiting = self._waiting, []
+        return found
+
+    @property
+    def is_reachable(self) -> bool:
+        return self._log.is_current
+
+    @property
+    def generation(self) -> int:
+        return 0
+
+    polled_generation = generation
+
+    @property
+    def problem(self) -> StoreFailed | None:
+        return self._log.problem or self._journal.file.problem
+
+    @property
+    def unreadable(self) -> Sequence[str]:
+        return ()
+
+    # Changes
+
+    def validate(self, pending: PendingCommit) -> Refusals:
+        return send(self.client, pending.operations, validate_only=True).refused
+
+    def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
+        if (problem := self.problem) is not None:
+            raise problem
+        if not self.is_reachable:
+            raise StoreUnavailable("the controllers of the cluster do not answer, so its state may be stale")
+        results: dict[int, Revision | RevisionConflict | PassedOn] = {}
+        own: set[int] = set()  # the revisions that this batch led to
+        refused: set[Resource] = set()
+        for positions in _rounds(batch):
+            ready = []
+            for position in positions:
+                found = self._conflict(batch[position], own, refused)
+                if found is not None:
+                    results[position] = found
+                else:
+                    ready.append(position)
+            if ready:
+                answers = self._send([batch[each] for each in ready], own)
+                refused |= answers.keys()
+                for position in ready:
+                    names = {change.resource for change in batch[position].changes}
+                    results[position] = PassedOn({name: answers[name] for name in names & answers.keys()})
+        return [results[position] for position in range(len(batch))]
+
+    def _conflict(self, pending: PendingCommit, own: set[int], refused: set[Resource]) -> RevisionConflict | None:
+        """A plan that was made on an earlier one of the batch fails with it; what that one changed is no conflict."""
+        for resource, seen in pending.guards.items():
+            last = self._changed.get(resource, 0)
+            if resource in refused or (last > seen and last not in own):
+                return conflict(resource)
+        return None
+
+    def _send(self, batch: Sequence[PendingCommit], own: set[int]) -> Refusals:
+        """One request for the changes of many callers, and then the log until it has them."""
+        self._waiting += self._keep(self._log.take())
+        ids = self._journal.add_intents(batch, self._log.applied)
+        answers = send(self.client, [each for pending in batch for each in pending.operations])
+        expected = ExpectedChanges(batch, answers.refused.keys())
+        if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
+            log.info("an acknowledged change is not in the log as it was requested")
+        found, done = expected.attribute(self._log.take())
+        outcomes = {
+            id_: _sent_outcome({change.resource for change in pending.changes}, answers.refused, answers.unknown, done)
+            for id_, pending in zip(ids, batch, strict=True)
+        }
+        kept = self._keep(found, outcomes)
+        own.update(each.number for each in kept if each.origin == "kconf")
+        self._waiting += kept
+        return answers.refused
+
+    # The journal
+
+    def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
+        return self._journal.changes(after, limit)
+
+    def redact(self, revision: Revision) -> Revision:
+        """What is read from the log has no secrets."""
+        return revision
+
+    def journal_reader(self) -> JournalReader:
+        return self._journal.reader()
+
+    def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
+        self._journal.append_attempts(attempts)
+
+    def oldest(self) -> int:
+        return self._journal.oldest()
+
+    def trim(self, *, before_time: int | None = None, keep_last: int | None = None, up_to: int | None = None) -> int:
+        return self._journal.trim(before_time=before_time, keep_last=keep_last, up_to=up_to)
+
+    def housekeep(self, *, notification_retention: float) -> bool:
+        """Read the brokers again, and note the position in the log now and then."""
+        if not self.is_reachable:
+            return False
+        try:
+            self._read_cluster(_HOUSEKEEPING)
+        except KconfError as error:
+            raise StoreUnavailable(f"the brokers cannot be read: {error}") from None
+        if self._log.applied - self._imaged >= _IMAGE_EVERY:
+            self._write_image()
+        return False
+
+    def _write_image(self) -> None:
+        """Everything up to the image is in the journal before it."""
+        checkpoint = self._log.checkpoint()
+        self._waiting += self._keep(self._log.take())
+        self._journal.write_image(checkpoint)
+        self._imaged = checkpoint.offset
+
+    def acquire_archive_lock(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if hasattr(self, "_log"):
+            self._log.close()
+        if self._imaged >= 0 and self.problem is None:
+            self._write_image()
+        if hasattr(self, "_journal"):
+            self._journal.close()
+        self.client.close()
+
+
+def _rounds(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
+    """The positions of a batch in rounds, in which no resource is changed twice; later plans come later."""
+    rounds: list[list[int]] = []
+    last: dict[Resource, int] = {}
+    for position, pending in enumerate(batch):
+        names = {change.resource for change in pending.changes} | {resource_of(each) for each in pending.operations}
+        number = max((last[name] + 1 for name in names if name in last), default=0)
+        if number == len(rounds):
+            rounds.append([])
+        rounds[number].append(position)
+        last.update(dict.fromkeys(names, number))
+    yield from rounds
+
+
+def _sent_outcome(
+    names: set[Resource], refused: Refusals, unknown: set[Resource], done: set[Resource]
+) -> IntentOutcome:
+    if names & unknown:
+        return IntentOutcome.UNKNOWN
+    if names <= refused.keys():
+        return IntentOutcome.REFUSED
+    return IntentOutcome.DONE if names - refused.keys() <= done else IntentOutcome.UNKNOWN
+
+
+def _outcome(names: set[Resource], done: set[Resource], intent: Intent, later: Sequence[Revision]) -> IntentOutcome:
+    if not names & done:
+        return IntentOutcome.NOT_DONE
+    if not names <= done:
+        return IntentOutcome.UNKNOWN
+    last = {(one.resource, one.key): one.after for each in later for one in each.changes}
+    is_current = all(
+        one.sensitive or last.get((one.resource, one.key)) == one.after
+        for one in intent.planned.changes
+        if one.kind == "config"
+    )
+    return IntentOutcome.DONE if is_current else IntentOutcome.SUPERSEDED
+
+
+def _pending(intent: Intent) -> PendingCommit:
+    return PendingCommit(intent.planned.caller, intent.planned.time, intent.planned.changes, {})

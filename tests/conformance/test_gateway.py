@@ -1,0 +1,381 @@
+"""`kconf serve --upstream` in front of a real KRaft cluster that other tools change too."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kconf.client.admin import AdminClient
+from kconf.client.admin_sync import SyncAdminClient
+from kconf.client.auth.sasl import Plain
+from kconf.errors import (
+    InvalidConfig,
+    InvalidUpdateVersion,
+    JournalTrimmed,
+    PolicyViolation,
+    TopicExists,
+    TopicNotAuthorized,
+)
+from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
+from kconf.model.entry import Source
+from kconf.model.journal import ChangeKind
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import Resource
+from kconf.model.scram import Mechanism, UserScramCredentialUpsertion
+from lab.broker import KafkaBroker
+from lab.cluster import KafkaCluster
+from lab.tools import ToolServer
+from tests.cli.commands.stories import a_name, until
+
+KEY = "retention.ms"
+
+
+def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
+    return [AlterConfigOp(OpType.SET, key, str(value))]
+
+
+@contextmanager
+def gateway(
+    kafka: KafkaBroker | KafkaCluster, store: Path, *options: str, listen: bool = True
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A real process, and the address that it listens on."""
+    controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
+    upstream = ["--upstream", kafka.bootstrap, "--controllers", controllers]
+    command = [sys.executable, "-m", "kconf", "serve", "--store", f"sqlite:///{store}"]
+    if listen:
+        command += ["--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [*command, *upstream, "--log-level", "WARN", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        ready = process.stdout.readline()
+        assert " ready: listening on " in ready, process.stderr.read()
+        yield ready.split("listening on ")[1].split()[0], process
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+
+
+@pytest.fixture
+def topic(kafka_431: KafkaBroker) -> Iterator[str]:
+    name = a_name("gw")
+    with SyncAdminClient(kafka_431.bootstrap) as direct:
+        direct.create_topics([NewTopic(name, 2, 1)]).raise_for_failures()
+        yield name
+        direct.delete_topics([name]).raise_for_failures()
+
+
+def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
+    kafka_431: KafkaBroker, tools: ToolServer, topic: str, tmp_path: Path
+) -> None:
+    resource = Resource.topic(topic)
+    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+        admin.incremental_alter_configs({resource: setting(1)}, reason="ours").raise_for_failures()
+        where = ("--alter", "--entity-type", "topics", "--entity-name", topic)
+        assert tools.kafka_configs(kafka_431.bootstrap, *where, "--add-config", f"{KEY}=2").returncode == 0
+        admin.incremental_alter_configs({resource: setting(3)}, reason="ours again").raise_for_failures()
+        with SyncAdminClient(kafka_431.bootstrap) as direct:
+            assert direct.describe_configs([resource])[resource][KEY].value == "3"
+        found = [
+            (change.before, change.after, each.caller.principal, each.caller.reason)
+            for each in admin.list_changes(begin(admin), about=[resource]).revisions
+            for change in each.changes
+        ]
+    assert found == [
+        (None, "1", "User:ANONYMOUS", "ours"),
+        ("1", "2", "", None),
+        ("2", "3", "User:ANONYMOUS", "ours again"),
+    ]
+
+
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
+    topic = a_name("gw")
+    with SyncAdminClient(kafka.bootstrap) as direct:
+        direct.create_topics([NewTopic(topic, 2, 1)]).raise_for_failures()
+    user, other = a_name("user"), a_name("made")
+    quota = QuotaEntity.of({"user": user})
+    resources = [Resource.topic(topic), Resource.broker(kafka.node_id), Resource.brokers()]
+    with gateway(kafka, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+        admin.incremental_alter_configs(
+            {resources[0]: [*setting(5), AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact")]}
+        ).raise_for_failures()
+        admin.alter_client_quotas({quota: {"producer_byte_rate": 1000.0}}).raise_for_failures()
+        credential = UserScramCredentialUpsertion(user, Mechanism.SCRAM_SHA_256, 4096, b"salt", b"p" * 32)
+        admin.alter_user_scram_credentials([credential]).raise_for_failures()
+        made = admin.create_topics([NewTopic(other, 3, 1, configs=[(KEY, "7")])])[other]
+        admin.create_partitions({other: 5}).raise_for_failures()
+        with SyncAdminClient(kafka.bootstrap) as direct:
+            for each in (admin, direct):
+                assert each.describe_client_quotas()[quota] == {"producer_byte_rate": 1000.0}
+            infos = [each.describe_user_scram_credentials([user])[user] for each in (admin, direct)]
+            assert infos[0] == infos[1]
+            views = [each.describe_configs(resources, synonyms=True) for each in (admin, direct)]
+            for resource in resources:
+                ours, theirs = (dict(each[resource]) for each in views)
+                assert ours.keys() == theirs.keys()
+                for name, entry in theirs.items():
+                    if name not in ("listeners", "advertised.listeners"):
+                        assert ours[name] == entry, (resource, name)
+            described = [each.describe_topics([topic, other]) for each in (admin, direct)]
+            for name in (topic, other):
+                ours_topic, their_topic = described[0][name], described[1][name]
+                assert ours_topic == their_topic
+            assert made.topic_id == described[1][other].topic_id
+            admin.delete_topics([other]).raise_for_failures()
+            assert other not in direct.list_topics()
+            assert other not in admin.list_topics()
+
+
+def test_a_refusal_is_the_clusters_own_and_changes_nothing(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "version: 1\nrules:\n  - id: short\n    selector: topic\n    key: retention.ms\n    condition: {max: 1000}\n"
+    )
+    resource = Resource.topic(topic)
+    options = ("--override", f"policy.file={rules}")
+    with gateway(kafka_431, tmp_path / "gw.db", *options) as (address, _), SyncAdminClient(address) as admin:
+        with pytest.raises(PolicyViolation):
+            admin.incremental_alter_configs({resource: setting(2000)})[resource]
+        with pytest.raises(InvalidConfig):
+            admin.incremental_alter_configs({resource: setting("abc")})[resource]
+        with pytest.raises(TopicExists):
+            admin.create_topics([NewTopic(topic, 1, 1)])[topic]
+        dry = admin.incremental_alter_configs({resource: setting(500)}, validate_only=True)
+        assert not dry.failures
+        with SyncAdminClient(kafka_431.bootstrap) as direct:
+            assert direct.describe_configs([resource])[resource][KEY].source is Source.DEFAULT
+            admin.incremental_alter_configs({resource: setting(500)}).raise_for_failures()
+            assert direct.describe_configs([resource])[resource][KEY].value == "500"
+
+
+def test_compare_and_set_sees_changes_made_outside(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:
+    resource = Resource.topic(topic)
+    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+        admin.incremental_alter_configs({resource: setting(1)}).raise_for_failures()
+        seen = admin.required_revision
+        with SyncAdminClient(kafka_431.bootstrap) as direct:
+            direct.incremental_alter_configs({resource: setting(2)}).raise_for_failures()
+        wait_for(admin, resource, "2")
+        with pytest.raises(InvalidUpdateVersion):
+            admin.incremental_alter_configs({resource: setting(3)}, expected={resource: seen})[resource]
+        admin.incremental_alter_configs(
+            {resource: setting(3)}, expected={resource: revision(admin)}
+        ).raise_for_failures()
+        assert admin.describe_configs([resource])[resource][KEY].value == "3"
+
+
+def wait_for(admin: SyncAdminClient, resource: Resource, value: str) -> None:
+    for _ in range(200):
+        if admin.describe_configs([resource])[resource][KEY].value == value:
+            return
+    raise AssertionError(f"{resource} did not become {value}")
+
+
+def begin(admin: SyncAdminClient) -> int:
+    """The revision that the journal begins after: nobody knows what a cluster was before its gateway came."""
+    try:
+        admin.list_changes(0)
+    except JournalTrimmed as error:
+        return error.oldest - 1
+    return 0
+
+
+def revision(admin: SyncAdminClient) -> int:
+    return admin.list_changes(begin(admin)).current
+
+
+def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_path: Path) -> None:
+    """Every acknowledged write is in each journal once, at the same revision; a killed gateway loses nothing."""
+    names = [a_name("race") for _ in range(4)]
+    acknowledged: dict[tuple[str, str], str] = {}  # topic and value: by which writer
+    sent: set[tuple[str, str]] = set()
+    stores = [tmp_path / "one.db", tmp_path / "two.db"]
+    with SyncAdminClient(kafka_431.bootstrap) as direct:
+        direct.create_topics([NewTopic(name, 1, 1) for name in names]).raise_for_failures()
+
+    async def write(address: str, writer: str, seed: int, writes: int) -> None:
+        draw = random.Random(seed)
+        async with AdminClient(address, timeout=20, connect_attempts=1) as admin:
+            for number in range(writes):
+                name, value = draw.choice(names), str(1_000_000 * (seed + 1) + number)
+                sent.add((name, value))
+                try:
+                    reason = None if writer == "tool" else writer
+                    answer = await admin.incremental_alter_configs(
+                        {Resource.topic(name): setting(value)}, reason=reason
+                    )
+                    answer.raise_for_failures()
+                except Exception:  # the gateway was killed: the outcome is not known
+                    if writer != "killed":
+                        raise
+                    return
+                acknowledged[name, value] = writer
+
+    async def race(one: str, two: str, process: subprocess.Popen[str]) -> None:
+        killed = [asyncio.create_task(write(one, "killed", seed, 1000)) for seed in (1, 2)]
+        others = [asyncio.create_task(write(two, "two", seed, 40)) for seed in (3, 4)]
+        others.append(asyncio.create_task(write(kafka_431.bootstrap, "tool", 5, 40)))
+        await asyncio.gather(*others)
+        process.kill()
+        await asyncio.gather(*killed)
+
+    with gateway(kafka_431, stores[1]) as (two, _):
+        with gateway(kafka_431, stores[0]) as (one, process):
+            asyncio.run(race(one, two, process))
+        with gateway(kafka_431, stores[0]) as (one, _):
+            states, journals = [], []
+            for address in (one, two, kafka_431.bootstrap):
+                with SyncAdminClient(address) as admin:
+                    resources = [Resource.topic(name) for name in names]
+                    found = admin.describe_configs(resources)
+                    states.append({each.name: found[each][KEY].value for each in resources})
+                    if address != kafka_431.bootstrap:
+                        journals.append(_journal(admin, names))
+    assert states[0] == states[1] == states[2]
+    assert [each[:4] for each in journals[0]] == [each[:4] for each in journals[1]]
+    by_writer = {"killed": 0, "two": 1}
+    for journal in journals:
+        values = [(name, after) for _, name, _, after, _ in journal]
+        assert len(values) == len(set(values))
+        assert acknowledged.keys() <= set(values) <= sent
+    for place, journal in enumerate(journals):
+        for _, name, _, after, reason in journal:
+            writer = acknowledged.get((name, str(after)))
+            if writer is not None:
+                assert reason == (writer if by_writer.get(writer) == place else None)
+    with sqlite3.connect(stores[0]) as db:
+        assert not db.execute("SELECT count(*) FROM intents WHERE outcome IS NULL").fetchone()[0]
+
+
+@pytest.mark.faults
+def test_a_leader_that_dies_loses_nothing(tmp_path: Path) -> None:
+    """The leader of three controllers is killed while a writer goes on through the gateway."""
+    acknowledged: list[str] = []
+    sent: list[str] = []
+    stop = threading.Event()
+    resource = Resource.topic("orders")
+    with KafkaCluster() as cluster, SyncAdminClient(cluster.bootstrap) as direct:
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        with gateway(cluster, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+
+            def write() -> None:
+                while not stop.is_set():
+                    sent.append(str(1000 + len(sent)))
+                    answer = admin.incremental_alter_configs({resource: setting(sent[-1])}, reason="ours")
+                    if not answer.failures:
+                        acknowledged.append(sent[-1])
+
+            writer = threading.Thread(target=write, daemon=True)
+            writer.start()
+            until(lambda: len(acknowledged) > 20, True)
+            with SyncAdminClient(bootstrap_controllers=cluster.controllers) as controllers, controllers.follow() as log:
+                leader = str(log.follower.leader)
+            (node,) = [each for each in cluster.nodes if each.address("CONTROLLER") == leader]
+            node.kill()
+            before = len(acknowledged)
+            until(lambda: len(acknowledged) > before + 20, True)
+            node.start()
+            stop.set()
+            writer.join(60)
+            assert not writer.is_alive()
+            until(
+                lambda: direct.describe_configs([resource])[resource][KEY].value in sent[-1:] + acknowledged[-1:], True
+            )
+            until(
+                lambda: (
+                    admin.describe_configs([resource])[resource][KEY].value
+                    == direct.describe_configs([resource])[resource][KEY].value
+                ),
+                True,
+            )
+            journal = _journal(admin, ["orders"])
+    values = [str(after) for _, _, _, after, _ in journal]
+    assert [each for each in values if each in set(acknowledged)] == acknowledged
+    assert set(values) <= set(sent)
+    assert {reason for _, _, _, after, reason in journal if after in set(acknowledged)} == {"ours"}
+
+
+Line = tuple[int, str, str | None, str | None, str | None]
+
+
+def _journal(admin: SyncAdminClient, names: list[str]) -> list[Line]:
+    found: list[Line] = []
+    after = begin(admin)
+    while True:
+        page = admin.list_changes(after, about=[Resource.topic(name) for name in names])
+        found += [
+            (each.number, change.resource.name, change.before, change.after, each.caller.reason)
+            for each in page.revisions
+            for change in each.changes
+            if change.kind is ChangeKind.CONFIG
+        ]
+        if page.next_after >= page.current:
+            return found
+        after = page.next_after
+
+
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
+    """The gateway's own account may do everything; its users may do what the cluster's ACLs say."""
+    rights = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    resource = Resource.topic("orders")
+    alice = Plain("alice", "alice-secret")
+    users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";'
+    own = {
+        **rights,
+        "allow.everyone.if.no.acl.found": "false",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": users,
+    }
+    options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+    with KafkaBroker(properties=rights) as kafka, SyncAdminClient(kafka.bootstrap) as direct:
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        command = [sys.executable, "-m", "kconf", "serve", "--upstream", kafka.bootstrap]
+        place = ["--controllers", kafka.address("CONTROLLER"), "--store", f"sqlite:///{tmp_path / 'no.db'}"]
+        refused = subprocess.run([*command, *place], capture_output=True, text=True, check=False, timeout=120)
+        assert refused.returncode == 1, refused.stderr
+        assert "super.users" in refused.stderr
+        listen = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0")
+        with (
+            gateway(kafka, tmp_path / "gw.db", *listen, *options, listen=False) as (address, _),
+            SyncAdminClient(address, sasl=alice) as admin,
+        ):
+            with pytest.raises(TopicNotAuthorized):
+                admin.incremental_alter_configs({resource: setting(1)})[resource]
+            allowed = AclBinding(
+                AclType.TOPIC,
+                "orders",
+                "User:alice",
+                Operation.ALTER_CONFIGS,
+                Permission.ALLOW,
+                PatternType.LITERAL,
+                "*",
+            )
+            direct.create_acls([allowed]).raise_for_failures()
+            until(lambda: admin.incremental_alter_configs({resource: setting(1)}).failures, {})
+            direct.delete_acls([AclFilter(principal="User:alice")]).raise_for_failures()
+            until(lambda: bool(admin.incremental_alter_configs({resource: setting(2)}).failures), True)
+            assert direct.describe_configs([resource])[resource][KEY].value == "1"
