@@ -19,13 +19,15 @@ from pathlib import Path
 
 from lab.java import LabError, cache_dir, java, maven
 
-VERSIONS = ("4.3.1", "3.9.2")
+VERSIONS = ("4.3.1", "3.9.2")  # what the tests start
+CATALOG_VERSIONS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1")  # what the catalogs of keys are made from
+CLIENT_VERSION = "4.4.0"  # of which there are no broker jars yet
 CLIENTS = ("1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.3.2", "3.9.2", "4.3.1", "4.4.0")
 """Releases of which the lab has the Java client alone."""
 
 # 4.x logs through log4j2, 3.x through reload4j; neither release's POMs bring the slf4j binding that its tarball ships.
 _LOGGING = {
-    "4.3.1": "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
+    **dict.fromkeys((*CATALOG_VERSIONS, CLIENT_VERSION), "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     "3.9.2": "org.slf4j:slf4j-reload4j:1.7.36",
 }
 _CONF = Path(__file__).parent / "conf"
@@ -39,8 +41,9 @@ def classpath(version: str) -> str:
 
 def jar_dir(version: str) -> Path:
     if version not in _LOGGING:
-        raise LabError(f"The lab knows Kafka {' and '.join(VERSIONS)}, not {version}.")
-    wanted = [f"org.apache.kafka:kafka_2.13:{version}", f"org.apache.kafka:kafka-tools:{version}", _LOGGING[version]]
+        raise LabError(f"The lab knows Kafka {', '.join(_LOGGING)}, not {version}.")
+    names = ("kafka-clients", "kafka-server-common") if version == CLIENT_VERSION else ("kafka_2.13", "kafka-tools")
+    wanted = [*(f"org.apache.kafka:{name}:{version}" for name in names), _LOGGING[version]]
     return _fetched(f"kafka-{version}", version, wanted)
 
 

@@ -11,7 +11,7 @@ from logging import getLogger
 from typing import NamedTuple
 
 from kconf.client.settings import ClientSettings
-from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
@@ -68,6 +68,16 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
+def _zookeeper_catalog() -> Catalog:
+    """The keys of real brokers that share an ensemble with kconf: 3.9 is the last release with ZooKeeper.
+
+    Also those of an older cluster behind a gateway.
+    """
+    from kconf.configdef.releases.catalogs import catalog_of
+
+    return catalog_of("3.9")
+
+
 async def _open_store(settings: ServerSettings) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
@@ -114,7 +124,7 @@ class Server:
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=static,
-            broker_catalog=kafka_39 if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
+            broker_catalog=_zookeeper_catalog if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )
