@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from kconf.errors import (
     TopicExists,
     TopicNotAuthorized,
 )
-from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
+from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
@@ -38,6 +40,11 @@ from lab.tools import ToolServer
 from tests.cli.commands.stories import a_name, until
 
 KEY = "retention.ms"
+
+
+def kconf(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
@@ -376,6 +383,11 @@ def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
             )
             direct.create_acls([allowed]).raise_for_failures()
             until(lambda: admin.incremental_alter_configs({resource: setting(1)}).failures, {})
-            direct.delete_acls([AclFilter(principal="User:alice")]).raise_for_failures()
+            found = kconf("check", "--upstream", "User:ANONYMOUS", "-b", kafka.bootstrap, "-o", "json")
+            assert found.returncode == 3, found.stderr
+            (right,) = [each for each in json.loads(found.stdout)["items"] if each["finding"] == "direct right"]
+            assert "User:alice may alter-configs on topic:orders" in right["detail"]
+            cure = shlex.split(right["cure"].removeprefix("kconf "))
+            assert kconf(*cure, "--yes", "-b", kafka.bootstrap).returncode == 0
             until(lambda: bool(admin.incremental_alter_configs({resource: setting(2)}).failures), True)
             assert direct.describe_configs([resource])[resource][KEY].value == "1"

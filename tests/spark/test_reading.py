@@ -204,7 +204,7 @@ def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSessi
     ] == [("gap", 5, 49, None, "difference"), ("contradicted", None, None, "topic:orders", None)]
     table = ask(tmp_path, "integrity", "topic:orders", status=3).out.splitlines()
     assert [line.split()[:4] for line in table[1:]] == [["contradicted", "topic:orders", "retention.ms", "1m"]]
-    assert "nothing was found" in ask(tmp_path, "integrity", "topic:payments").err
+    assert "no problems found" in ask(tmp_path, "integrity", "topic:payments").err
 
 
 def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSession, tmp_path: Path) -> None:
