@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
-    from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
     from kconf.model.quota import EffectiveQuota, QuotaDifference, QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 T = TypeVar("T")
