@@ -1,4 +1,4 @@
-"""The policy's rules, judged on whole tables: engine/policy/rules.py says what each word means.
+"""The policy's rules, judged on whole tables: engine/policy/conditions.py says what each word means.
 
 A subject is a resource as it was after a change: of each key that rules read, the value in force (`values`) and
 whether it is set at the resource itself (`overrides`); a topic's `partitions` and `replication`. Of the change it knows
@@ -19,8 +19,7 @@ from pyspark.sql import functions as F
 from kconf.configdef.java.parsing import Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
-from kconf.engine.policy.regex import LONGEST, anchored
-from kconf.engine.policy.rules import (
+from kconf.engine.policy.conditions import (
     ABOUT_OVERRIDES,
     FACTS,
     NAME,
@@ -30,8 +29,9 @@ from kconf.engine.policy.rules import (
     Condition,
     Operator,
     Rule,
-    Rules,
 )
+from kconf.engine.policy.regex import LONGEST, anchored
+from kconf.engine.policy.rules import Rules
 from kconf.engine.policy.selectors import NamePattern, RuleSelector
 from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, matches_pattern, matches_regex, trimmed, whole
