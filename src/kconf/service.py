@@ -156,12 +156,6 @@ class Service:
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._writer_ended)
 
-    def replace_static(self, static: Overrides) -> None:
-        """Take another static configuration, before anyone uses this one."""
-        state = self.state
-        resolver = ConfigResolver(state.resolver.catalog, static, state.resolver.everywhere, state.resolver.here)
-        self.state = State(state.snapshot, resolver)
-
     async def stop(self) -> None:
         """Accept no more changes, commit what is waiting, then close the store."""
         self._closed = True

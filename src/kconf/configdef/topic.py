@@ -89,8 +89,8 @@ TOPIC: ConfigDef = config_def(
     )
 )
 
-# Keys that Kafka knew up to 3.9, in addition.
-TOPIC_39: ConfigDef = config_def(
+# Keys that only releases before the base release have.
+TOPIC_REMOVED: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),
         _topic("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, "Old switch for the on-disk record format; still parsed, no longer obeyed.", BrokerFallback("log.message.format.version"), legacy=True),

@@ -280,6 +280,33 @@ def _test_metadata_version(value: Value) -> None:
         raise InvalidValue("must be a metadata version from 0.8.0 to 3.9-IV0")
 
 
+def validator_of(text: str | None) -> Validator | None:
+    """The validator that a text of a release's data file describes."""
+    if text is None:
+        return None
+    if found := re.fullmatch(r"at least (-?[0-9.]+)", text):
+        return between(_bound(found[1]))
+    if found := re.fullmatch(r"from (-?[0-9.]+) to (-?[0-9.]+)", text):
+        return between(_bound(found[1]), _bound(found[2]))
+    if text.startswith("one of "):
+        return one_of(*text.removeprefix("one of ").split(", "))
+    if text.startswith("list of "):
+        return list_of(*text.removeprefix("list of ").split(", "))
+    if text == NEGATIVE_ONE_OR_MORE.text:
+        return NEGATIVE_ONE_OR_MORE
+    raise ValueError(f"{text!r} describes no validator")
+
+
+def _bound(text: str) -> float:
+    return float(text) if "." in text else int(text)
+
+
+def _test_negative_one_or_more(value: Value) -> None:
+    if value != -1 and _number(value) < 1:
+        raise InvalidValue("must be at least 1, or -1")
+
+
+NEGATIVE_ONE_OR_MORE: Final = Validator("at least 1, or -1", _test_negative_one_or_more)
 AT_LEAST_0: Final = between(0)
 AT_LEAST_1: Final = between(1)
 ANY_LIST: Final = list_of()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _ERROR_CODE = struct.Struct(">h")
+_FIRST_VERSION = 4  # v5 only adds whom the client means to reach, and costs a round trip more up to Kafka 4.3
 _METADATA, _BROKER_REGISTRATION = 3, 62
 _RENEW_AFTER = 0.85  # of a session's lifetime
 
@@ -84,7 +85,7 @@ def handshake(
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
 
     api = APIS[API_VERSIONS]
-    version = api.max
+    version = _FIRST_VERSION
     while True:
         frame = yield request(api, version, 0, client_id, ApiVersionsRequest("kconf", __version__))
         code = _error_code(frame)
