@@ -27,7 +27,7 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, and make Spark ready
+install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark
 	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -46,7 +46,7 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## tell a story on a server, leave it running; STORE=zookeeper: on 3
+run: $(RUNS_ON) ## run a demo on a server that stays; STORE=zookeeper: on 3
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
 
 check: $(VENV)/.tools ## style, types, layers
