@@ -102,6 +102,7 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
         assert ("What one server acknowledged the others have too" in told) == (store == "zookeeper")
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")

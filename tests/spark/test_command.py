@@ -68,7 +68,7 @@ def test_progress_is_shown_at_once(tmp_path: Path) -> None:
     ("words", "environment", "sentence"),
     [
         (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline needs a Java 17 or newer"),
-        ([], {}, "a run needs something to read: --archive or --snapshot"),
+        ([], {}, "a run needs something to read: --archive, --snapshot or --metadata-log"),
         (["--archive", "archive", "--policy", "none.yaml"], {}, "none.yaml: No such file or directory"),
         (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line of owners reads TOPIC,OWNER"),
         (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),

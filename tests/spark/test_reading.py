@@ -14,7 +14,7 @@ import pytest
 from kconf.cli.main import main
 from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter, shown
-from kconf.lake.schemas import HISTORY, SNAPSHOT
+from kconf.lake.schemas import HISTORY, INTEGRITY, SNAPSHOT
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake
 from tests.cli.conftest import Ran, run_in_process
@@ -187,6 +187,24 @@ def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None
     assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
     assert "breaks a rule" in ask(place, "violations", "--rule", "another", "--all").err
     assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
+
+
+def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1).isoformat()}
+    named = {"resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
+    lost = {"kind": "contradicted", **named, "expected": "60000", "time": at(2).isoformat()}
+    put(lake, INTEGRITY, [{"cluster": ONE, **gap}, {"cluster": ONE, **lost}])
+    finish(lake, [HISTORY, INTEGRITY])
+
+    assert [
+        (each["kind"], each["first_sequence"], each["last_sequence"], each["resource"], each["found"])
+        for each in items(tmp_path, "integrity", status=3)
+    ] == [("gap", 5, 49, None, "difference"), ("contradicted", None, None, "topic:orders", None)]
+    table = ask(tmp_path, "integrity", "topic:orders", status=3).out.splitlines()
+    assert [line.split()[:4] for line in table[1:]] == [["contradicted", "topic:orders", "retention.ms", "1m"]]
+    assert "nothing was found" in ask(tmp_path, "integrity", "topic:payments").err
 
 
 def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSession, tmp_path: Path) -> None:

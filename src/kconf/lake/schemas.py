@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kconf.model.lines.fields import ANSWERED, ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
+from kconf.model.lines.fields import ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
 
 
 class Column(NamedTuple):
@@ -54,8 +54,8 @@ def _columns(text: str) -> tuple[Column, ...]:
     return tuple(Column(name, kind, about) for name, kind, about in rows)
 
 
-_NO_COLUMN: Final = frozenset({"format", ANSWERED.name, *(each.name for each in CLIENT_ONLY)})
-_OTHER_TYPE: Final = {"time": "timestamp"}  # milliseconds in a line
+_NO_COLUMN: Final = frozenset({"format", *(each.name for each in CLIENT_ONLY)})
+_OTHER_TYPE: Final = {"time": "timestamp", "answered": "timestamp"}  # milliseconds in a line
 
 
 def _line_columns(fields: Iterable[LineField]) -> tuple[Column, ...]:
@@ -110,15 +110,19 @@ QUARANTINE: Final = Table(
 FILES: Final = Table(
     "bronze",
     "files",
-    "A file of an archive or of snapshots, as it was when a run came to it. The last row of a file says what is known.",
+    "A file of an archive, of snapshots or of a metadata log, as a run found it. The last row of a file counts.",
     _columns("""
-        source    string     `archive` or `snapshots`
+        source    string     `archive`, `snapshots` or `metadata-log`
         file      string     its path
         size      bigint     its size in bytes
         modified  timestamp  when it was changed last
         read      boolean    whether it was read; what could not be taken of it is in `quarantine`
         reason    string     why it was not read
         round     bigint     the round of the pipeline that came to it
+        cluster       string   of a followed log: the cluster's id
+        first_offset  bigint   of a followed log: the first offset that the file covers
+        end_offset    bigint   of a followed log: the offset after the last one
+        gap           boolean  of a followed log: the log was gone; the file has what differs after it
     """),
 )
 
@@ -184,7 +188,7 @@ HISTORY: Final = Table(
         """),
         *_ORDER,
         *_columns("""
-            origin  string  `kconf`, `outside`, `client`, or `snapshot`: seen by a look at the cluster
+            origin  string  `kconf`, `outside` (by an unknown author), `client`, or `snapshot`: a look or a gap shows it
             op      string  what was asked
         """),
         *_CALLER,
@@ -364,20 +368,21 @@ ACTIVITY: Final = Table(
 INTEGRITY: Final = Table(
     "gold",
     "integrity",
-    "Something that does not add up: holes in the journal, and changes made behind kconf's back.",
+    "Something that does not add up: holes in the journal, changes made behind kconf's back, and recorded changes that"
+    " a followed log contradicts.",
     (
         *_CLUSTER,
         *_columns("""
-            kind  string  `gap`, `incomplete` (a revision without all its lines), `slipped`, `differs` (from a snapshot)
+            kind  string  `gap`, `incomplete` (lines are missing), `slipped`, `differs` (from a look), `contradicted`
             epoch           bigint     of the gap, or of the change that shows it
-            first_sequence  bigint     the first revision that is missing, by its sequence
+            first_sequence  bigint     the first revision that is missing, by its sequence; of a followed log the offset
             last_sequence   bigint     the last one
         """),
         *_RESOURCE,
         *_columns("""
             key       string     the key
             expected  string     what the journal says
-            found     string     what the snapshot, or the next change, says
+            found     string     what the snapshot, or the next change, says; of a gap: `difference` if that is known
             time      timestamp  when it was noticed
         """),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
@@ -107,6 +108,7 @@ class ServerContext:
             authorizer_of(service),
             ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
             brokers=BrokerProxy(service, upstream),
+            scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
             upstream=upstream,
         )
 
@@ -128,9 +130,11 @@ class ServerContext:
         return self.service.store.members.ids or (self.node_id,)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """One request: its version, its caller, and the address at which the caller reached the server."""
+class ApiRequest(NamedTuple):
+    """One request: its version, its caller, and the address at which the caller reached the server.
+
+    A named tuple, since one is made for every request.
+    """
 
     version: int
     caller: RequestContext
@@ -143,4 +147,4 @@ class ApiRequest:
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""
-        return replace(self, caller=replace(self.caller, reason=reason))
+        return self._replace(caller=replace(self.caller, reason=reason))

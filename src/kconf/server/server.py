@@ -35,6 +35,7 @@ from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
+from kconf.util.memory import collect_fully
 from kconf.util.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
@@ -131,6 +132,7 @@ class Server:
         if self.archiver is not None:
             self.archiver.start()
         self._start(housekeep(service), "housekeeping")
+        self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
         if self._retention is not None:
             self._start(trim(self._retention, service, self.archiver), "journal retention")
         return self

@@ -8,23 +8,30 @@ died are read again, and what is known of them is not added twice.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kconf.client.kraft.archive import log_segment
 from kconf.lake.location import LakeError, local_path
 from kconf.lake.schemas import FILES
 from kconf.spark.delta_tables import Lake, local
 
 _LINES: Final = ".jsonl"
-_FOLLOWED: Final = re.compile(r"log-(gap-)?\d{20}-\d{20}\.jsonl")
-"""The files of client/kraft/archive.py. Read beside the client's lines, each change would count twice."""
+
+
+class LogRange(NamedTuple):
+    """The offsets of a cluster's metadata log that a file covers; `gap`: it has only what differs after them."""
+
+    cluster: str
+    first_offset: int
+    end_offset: int
+    gap: bool
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class Listed:
     path: str
     size: int
     modified: int  # milliseconds since 1970
+    range: LogRange | None = field(default=None, compare=False)
 
     @property
     def fault(self) -> str | None:
@@ -41,8 +49,6 @@ class Listed:
         name = self.path.rpartition("/")[2]
         if not name.endswith(_LINES):
             return f"its name does not end with {_LINES}"
-        if _FOLLOWED.fullmatch(name):
-            return "it is of kconf follow, whose lines the pipeline cannot match with those of clients yet"
         return "its name begins with _, and Spark passes over such files" if name.startswith("_") else None
 
 
@@ -55,6 +61,11 @@ def unread(lake: Lake, source: str, uri: str) -> list[Listed]:
     found = _on_disk(place) if place is not None else _elsewhere(lake, home)
     known = _known(lake, source, home)
     return sorted((each for each in found if known.get(each.path) != each), key=lambda each: each.path)
+
+
+def is_known(lake: Lake, source: str, file: Listed) -> bool:
+    """Whether a file is in the ledger as it is now."""
+    return _known(lake, source, file.path).get(file.path) == file
 
 
 def text_of(lake: Lake, files: Sequence[Listed]) -> DataFrame:
@@ -74,6 +85,7 @@ def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[st
             "read": each.path not in skipped,
             "reason": skipped.get(each.path),
             "round": number,
+            **(each.range or log_range(each.path) or _NO_RANGE)._asdict(),
         }
         for each in files
     ]
@@ -81,6 +93,23 @@ def record(lake: Lake, source: str, files: Iterable[Listed], skipped: Mapping[st
         schema = FILES.ddl.replace("`modified` timestamp", "`modified` bigint")
         given = local(lake.spark, rows, schema)
         lake.append(FILES, given.withColumn("modified", F.timestamp_millis("modified")))
+
+
+_NO_RANGE: Final = LogRange(None, None, None, None)  # type: ignore[arg-type]
+
+
+def log_range(path: str) -> LogRange | None:
+    """Of a file of `kconf follow`: its directory is named after the cluster, its name has the offsets."""
+    folder, _, name = path.rpartition("/")
+    segment = log_segment(Path(name))
+    return None if segment is None else LogRange(folder.rpartition("/")[2], segment.begin, segment.end, segment.is_gap)
+
+
+def ranges(lake: Lake) -> DataFrame:
+    """The offsets of followed logs that files cover: cluster, first_offset, end_offset, gap."""
+    last = F.max_by(F.struct("read", *LogRange._fields), "round").alias("last")
+    rows = lake.read(FILES).where("end_offset IS NOT NULL").groupBy("source", "file").agg(last)
+    return rows.where("last.read").select("last.*").drop("read")
 
 
 def path_of(file: str) -> str:

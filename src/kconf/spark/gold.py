@@ -29,11 +29,11 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark import violations
+from kconf.spark import files, violations
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import USAGE, Inputs
-from kconf.spark.silver import all_events
-from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
+from kconf.spark.silver import all_events, whole_journal
+from kconf.spark.transforms import drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
 from kconf.spark.transforms.foreign import foreign
 from kconf.spark.transforms.topics.table import topics
@@ -79,14 +79,15 @@ class Gold:
             EFFECTIVE_QUOTA: self.quotas,
             DRIFT: self.drift,
             UNEVEN: lambda: effective.uneven(self.inherited),
-            ACTIVITY: lambda: activity(self.lake.read(JOURNAL), self.lake.read(ATTEMPTS), self.history),
+            ACTIVITY: lambda: activity(self.journal, self.lake.read(ATTEMPTS), self.history),
             INTEGRITY: self.integrity,
         }
         return makers[table]()
 
     def prepare(self) -> None:
         """Make what several tables need, before several threads ask for it."""
-        _ = self.current, self.observed, self.snapshots, self.clusters, self.keys, self.inherited, self.usage
+        _ = self.journal, self.current, self.observed, self.snapshots, self.clusters, self.keys
+        _ = self.inherited, self.usage
         self.clusters.count()
         self.inherited.count()
 
@@ -110,6 +111,13 @@ class Gold:
     @cached_property
     def history(self) -> DataFrame:
         return self.lake.read(HISTORY)
+
+    @cached_property
+    def journal(self) -> DataFrame:
+        """The changes, each once."""
+        note = self.lake.note(HISTORY)
+        record = whole_journal(self.lake, note)
+        return self._keep(record) if note.get("followed") else record
 
     @cached_property
     def current(self) -> DataFrame:
@@ -166,8 +174,8 @@ class Gold:
         return effective.effective(self.current, self.inherited)
 
     def quotas(self) -> DataFrame:
-        journal, attempts = self.lake.read(JOURNAL), self.lake.read(ATTEMPTS)
-        return quotas.effective(self.current, quotas.seen(self.current, journal, attempts, self.usage), self.usage)
+        seen = quotas.seen(self.current, self.journal, self.lake.read(ATTEMPTS), self.usage)
+        return quotas.effective(self.current, seen, self.usage)
 
     def drift(self) -> DataFrame:
         declared = self.inputs.declarations
@@ -184,13 +192,17 @@ class Gold:
         numbered = list(note.get("began", {}))
         snapshots = self.snapshots.where(F.col("cluster").isin(numbered)) if numbered else self.snapshots.limit(0)
         parts = [
-            integrity.holes(journal),
+            integrity.holes(journal.where(~F.col("cluster").isin(note.get("followed", [])))),
             integrity.slipped(self.history.where("until_epoch > 0")),
             integrity.differences(self.history, self.observed, snapshots, self.keys),
         ]
         if note.get("recorded"):
             events = all_events(self.lake, note).where(F.col("cluster").isin(note["recorded"]) & (F.col("epoch") == 0))
             parts.append(foreign(events, self.lake.read(SNAPSHOT)))
+        if note.get("followed"):
+            lines = journal.where(F.col("cluster").isin(note["followed"]))
+            ranges = files.ranges(self.lake)
+            parts += [integrity.log_gaps(ranges, lines), integrity.contradicted(followed.contradicted(lines, ranges))]
         rows = parts[0]
         for each in parts[1:]:
             rows = rows.unionByName(each, allowMissingColumns=True)

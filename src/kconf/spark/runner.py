@@ -47,11 +47,13 @@ _MADE = (HISTORY, *GOLD)
 
 @dataclass(frozen=True)
 class Sources:
-    """What a run reads: directories of archives and snapshots, and live clusters by the options of their source."""
+    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
+    their source."""
 
     archives: Sequence[str] = ()
     snapshots: Sequence[str] = ()
     clusters: Sequence[dict[str, str]] = ()
+    metadata_logs: Sequence[str] = ()
 
 
 @dataclass
@@ -114,6 +116,9 @@ def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
     for uri in sources.archives:
         say(f"reading {uri} …")
         bronze.read_archive(lake, uri, number, brought)
+    for directory in sources.metadata_logs:
+        say(f"reading {directory} …")
+        bronze.read_metadata_log(lake, directory, number, brought)
     for uri in sources.snapshots:
         say(f"reading {uri} …")
         bronze.read_snapshots(lake, uri, number, brought)

@@ -7,7 +7,8 @@ anew. `built` is another with every rebuild, and `fold` with every change of how
 anew.
 
 Where clients record changes and snapshots are taken too (the commit notes `recorded` and `looked` list such clusters),
-a snapshot says something of keys that it shows as before: see transforms/observations.py. Resources of those clusters
+a snapshot says something of keys that it shows as before: see transforms/observations.py. Where a metadata log is
+`followed`, its lines are matched with what clients recorded: see transforms/followed.py. Resources of those clusters
 are built anew whenever something new may concern them.
 """
 
@@ -24,7 +25,9 @@ from pyspark.sql import functions as F
 
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.spark import files
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.transforms import followed
 from kconf.spark.transforms.history import (
     KEY,
     ORDER,
@@ -40,11 +43,12 @@ from kconf.spark.transforms.observations import observation_events
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, whether a `snapshot` or a change that a client `recorded` is among them, and
-the `count` of lines and facts: a snapshot that shows nothing new has none."""
+`round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed` one is
+among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that shows
+nothing new has none."""
 
 _FEW: Final = 20_000  # events
-_FOLD: Final = 2
+_FOLD: Final = 3
 """How events are folded, as a number: a history that another version folded is built anew."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
@@ -64,10 +68,12 @@ def update(lake: Lake) -> bool:
     told = _told(_lines(journal, snapshot).coalesce(1))  # in one place: there is nothing to shuffle
     if not told:
         return False
-    if _would_have_been_told(lake, state, told):
+    if _would_have_been_told(lake, state, told) or _is_cut(state, told):
         return rebuild(lake)
     began, note = _merged(state["began"], told), _note(told, state)
-    both = [each for each in told if each in note["recorded"] and each in note["looked"]]
+    if set(note["followed"]) - set(state["followed"]):
+        return rebuild(lake)  # what clients recorded may be in the log
+    both = [each for each in told if each in _two_records(note)]
     if not both and not any(row["count"] for row in told.values()):
         return False
     again = _concerned(lake, journal, snapshot, told, both)
@@ -116,7 +122,7 @@ def rebuild(lake: Lake) -> bool:
     if not told:
         return False
     note = _note(told, {"built": lake.version(HISTORY)})
-    observed = any(row["snapshot"] for row in told.values())
+    observed = any(row["snapshot"] or row["followed"] for row in told.values())
     events = all_events(lake, note)
     lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
@@ -133,10 +139,11 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
         "round",
         F.lit(True).alias("snapshot"),
         (F.col("kind") == "snapshot").alias("bare"),
+        F.lit(False).alias("followed"),
     )
-    lines = journal.select(
-        "cluster", *ORDER, "time", "round", F.lit(False).alias("snapshot"), F.lit(False).alias("bare")
-    )
+    no = F.lit(False)
+    is_followed = F.col("origin").isin(*followed.FOLLOWED).alias("followed")
+    lines = journal.select("cluster", *ORDER, "time", "round", no.alias("snapshot"), no.alias("bare"), is_followed)
     return lines.unionByName(snapshots)
 
 
@@ -152,7 +159,7 @@ def _told(lines: DataFrame) -> Told:
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "snapshot")),
+        *(F.max(name).alias(name) for name in ("round", "snapshot", "followed")),
         F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
@@ -171,7 +178,8 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "earliest": min(row["earliest"] for row in epochs),
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded")},
+        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded", "followed")},
+        "begins": [(row["epoch"], row["first_revision"]) for row in epochs if row["followed"]],
         "count": sum(row["count"] for row in epochs),
     }
 
@@ -191,6 +199,21 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
     return not rows.isEmpty()
 
 
+def _two_records(note: dict[str, Any]) -> set[str]:
+    """The clusters of which two records are made one."""
+    return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
+
+
+def _is_cut(state: dict[str, Any], told: Told) -> bool:
+    """Whether lines of a followed log show that a later leader cut off some that were read before."""
+    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in told}
+    return any(
+        epoch > mark[0] and begin <= mark[1]
+        for cluster, mark in known.items()
+        for epoch, begin in told[cluster]["begins"]
+    )
+
+
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
     """What bronze tells, as events. What a snapshot showed after a server's journal began is none."""
     return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
@@ -198,12 +221,18 @@ def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> D
 
 def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
     """All that bronze tells, as events."""
-    journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
+    journal, snapshot = whole_journal(lake, note), lake.read(SNAPSHOT)
     if not note["looked"]:
         return journal_events(journal)
     if not set(note["recorded"]) & set(note["looked"]):
         return _events(journal, snapshot, note["began"])
     return journal_events(journal).unionByName(observation_events(_telling(snapshot, note["began"]), journal))
+
+
+def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
+    """The journal, in which each change of a followed cluster is once."""
+    journal = lake.read(JOURNAL)
+    return followed.record(journal, files.ranges(lake), note["followed"]) if note.get("followed") else journal
 
 
 def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
@@ -216,14 +245,15 @@ def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
 def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
     """The resources, of clusters with two records, that something new may concern; None: there is none.
 
-    A snapshot may settle what was recorded of any resource.
+    A snapshot, and a followed log that goes on, may settle what was recorded of any resource.
     """
     if not both:
         return None
-    observed = [each for each in both if told[each]["snapshot"]]
+    observed = [each for each in both if told[each]["snapshot"] or told[each]["followed"]]
     shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
     changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
-    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(observed) & (F.col("epoch") == 0)).select(*RESOURCE)
+    by_callers = F.col("cluster").isin(observed) & ~F.col("origin").isin(*followed.FOLLOWED)
+    recorded = lake.read(JOURNAL).where(by_callers).select(*RESOURCE)
     return shown.union(changed).union(recorded).distinct()
 
 
@@ -309,7 +339,7 @@ def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
     known = {
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
-        for name, word in (("recorded", "recorded"), ("looked", "snapshot"))
+        for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     began = _merged(state.get("began", {}), told)
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}

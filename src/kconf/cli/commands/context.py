@@ -54,7 +54,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     show.add_argument("name", metavar="NAME", nargs="?", help="the context (default: the current one)")
     add_output(show)
     show.set_defaults(run=command("context show", show_context))
-    about = "Try what can be done on a cluster: yes, refused or unsupported. Nothing is changed."
+    about = "Try what can be done on a cluster: yes, refused, unsupported or unreachable. Nothing is changed."
     test = add_verb(verbs, "test", "what one can do on its cluster", about, EXAMPLES)
     test.add_argument("name", metavar="NAME", nargs="?", help="the context, as -C does")
     add_target(test, several=True)
@@ -238,7 +238,7 @@ def _text(path: str) -> str:
 
 
 def _test(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.operations.capabilities import probe_capabilities
+    from kconf.operations.capabilities import Capability, probe_capabilities, probe_metadata_log
 
     if options.name is not None:
         if options.context is not None:
@@ -251,9 +251,14 @@ def _test(options: argparse.Namespace, result: CommandResult) -> None:
         ResultColumn("detail", "WHY"),
     ]
 
+    def add(here: Target, found: Capability) -> None:
+        detail = found.detail if found.failure is None else sentence(found.failure)
+        result.add(context=here.name, capability=found.name, result=found.result, detail=detail)
+
     def probe(here: Target, admin: SyncAdminClient) -> None:
         for each in probe_capabilities(admin):
-            detail = each.detail if each.failure is None else sentence(each.failure)
-            result.add(context=here.name, capability=each.name, result=each.result, detail=detail)
+            add(here, each)
+        if here.has_controllers:
+            add(here, probe_metadata_log(here, admin.describe_cluster().cluster_id))
 
     on_each(targets(options), result, probe)

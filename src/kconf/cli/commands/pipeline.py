@@ -21,6 +21,7 @@ _EXAMPLES = """\
 examples:
   kconf pipeline run --archive /var/lib/kconf/archive --lake /var/lib/kconf/lake
   kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
+  kconf pipeline run --lake lake --metadata-log /var/lib/kafka/data/__cluster_metadata-0
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
   kconf pipeline prepare
   kconf pipeline status --lake lake
@@ -42,7 +43,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run = _verb(verbs, "run", "read what is new, and bring all tables up to date", run_run)
     run.add_argument(
-        "--archive", metavar="URI", action="append", default=[], help="what a server's --archive was given"
+        "--archive",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="what --archive of `kconf serve` or `kconf follow` says",
     )
     run.add_argument(
         "--snapshot",
@@ -50,6 +55,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="append",
         default=[],
         help="a live cluster by its context or HOST:PORT, or a directory of `kconf snapshot`",
+    )
+    run.add_argument(
+        "--metadata-log",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a KRaft controller's metadata directory (__cluster_metadata-0), of a cluster that nobody followed",
     )
     rebuild = _verb(verbs, "rebuild", "make history and gold tables anew from what was read", run_rebuild)
     for each in (run, rebuild):
@@ -86,8 +98,10 @@ def _verb(
 
 def run_run(options: argparse.Namespace) -> int:
     """Bring the tables up to date."""
-    if not options.archive and not options.snapshot:
-        raise ConfigurationError("a run needs something to read: --archive or --snapshot")
+    if not options.archive and not options.snapshot and not options.metadata_log:
+        raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
+    for each in options.metadata_log:
+        _check_metadata_log(each)
     began = time.monotonic()
     clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
     places = [each for each in options.snapshot if _is_place(each)]
@@ -95,10 +109,12 @@ def run_run(options: argparse.Namespace) -> int:
     with lake_at(options.lake, options, (*options.archive, *places)) as lake:
         from kconf.spark.runner import Sources, run
 
-        done = run(lake, Sources(options.archive, places, clusters), inputs, say)
+        done = run(lake, Sources(options.archive, places, clusters, options.metadata_log), inputs, say)
     say("")
     _tell_migrated(done.migrated)
     _tell_skipped(done.read.skipped)
+    for note in done.read.notes:
+        print(note, file=sys.stderr)
     if done.number is None:
         print("nothing new")
         return 0
@@ -205,6 +221,13 @@ def _inputs(options: argparse.Namespace) -> Inputs:
     inputs = Inputs(options.declared, options.policy, options.owners, options.usage)
     inputs.check()
     return inputs
+
+
+def _check_metadata_log(directory: str) -> None:
+    """A directory that is none costs no start of Spark."""
+    from kconf.client.kraft.metadata_directory import MetadataDirectory
+
+    MetadataDirectory(directory).require_cluster()
 
 
 def _is_place(text: str) -> bool:

@@ -55,9 +55,10 @@ def history_columns() -> list[ResultColumn]:
 
 
 def who(item: Item) -> str:
-    """The principal, and the user of the operating system."""
+    """The principal, and the user of the operating system; `outside` if it was not made with this kconf."""
     user = f" ({item['os_user']})" if item.get("os_user") else ""
-    return f"{item['principal'] or '?'}{user}"
+    nobody = "outside" if item.get("origin") == "outside" else "?"
+    return f"{item['principal'] or nobody}{user}"
 
 
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from math import isnan, nan
 from typing import Any, Final
 
 from kconf.client.calls.amounts import Amount, plain_quotas
+from kconf.client.calls.arguments import item_of, items_of, mapping_of
 from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.engine.quotas.precedence import Stored, StoredQuotas, levels, who
@@ -75,8 +76,8 @@ class DescribeQuotas(_PrecheckedCall):
     name = "DescribeQuotas"
 
     def __init__(self, entities: Iterable[QuotaEntity], keys: Iterable[str] = ()) -> None:
-        self.keys = tuple(sorted(set(keys))) or tuple(sorted(QUOTA_TYPES))
-        super().__init__(dict.fromkeys(map(_ordered, entities), self.keys))
+        self.keys = tuple(sorted(set(items_of("keys", keys, str)))) or tuple(sorted(QUOTA_TYPES))
+        super().__init__(dict.fromkeys(map(_ordered, items_of("entities", entities, QuotaEntity)), self.keys))
 
     def write(self, node: NodeVersions, version: int, items: Sequence[QuotaEntity]) -> object:
         from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, DescribeQuotasRequest
@@ -152,7 +153,8 @@ class AlterQuotas(_PrecheckedCall):
     def __init__(
         self, alterations: Mapping[QuotaEntity, Changes], *, validate_only: bool = False, reason: str | None = None
     ) -> None:
-        plain = plain_quotas({_ordered(entity): each for entity, each in alterations.items()})
+        given = mapping_of("alterations", alterations, QuotaEntity)
+        plain = plain_quotas({_ordered(entity): each for entity, each in given.items()})
         self.alterations = {entity: _without_nan(each) for entity, each in plain.items()}
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason
@@ -211,7 +213,7 @@ class WhatIf(ClusterCall[list[QuotaDifference]]):
 
     def __init__(self, entity: QuotaEntity, changes: Changes) -> None:
         super().__init__()
-        self._entity = _ordered(entity)
+        self._entity = _ordered(item_of("entity", entity, QuotaEntity))
         self._changes = _without_nan(plain_quotas({self._entity: changes})[self._entity])
         refused = _refusal(self._entity, changes)
         if refused is not None:

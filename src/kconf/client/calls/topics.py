@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from kconf.client.calls.amounts import plain_value
+from kconf.client.calls.arguments import item_of, items_of, mapping_of, text_of
 from kconf.client.calls.base import CONTROLLER, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.client.calls.cluster import operations_of
 from kconf.client.calls.describe_decoder import source_of
@@ -32,7 +33,8 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in topics]
+        listed = items_of("topics", topics, NewTopic, str)
+        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in listed]
         super().__init__(distinct((each.name for each in given), "a topic"))
         self.topics, self.reason = {each.name: each for each in given}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
@@ -77,9 +79,16 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
 
 def _plain(topic: NewTopic) -> NewTopic:
     """With values as the protocol has them, without units."""
-    configs = dict(topic.configs)
-    plain = {k: None if value is None else plain_value(ResourceType.TOPIC, k, value) for k, value in configs.items()}
+    what = f"topics: {item_of('topics: the name of a topic', topic.name, str)}"
+    for count in (topic.partitions, topic.replication_factor):
+        item_of(f"{what}: a number of partitions or replicas", count, int)
+    configs: dict[str, str | None] = dict(topic.configs)
+    plain = {key: value if value is None else _text(what, key, value) for key, value in configs.items()}
     return topic if plain == configs else topic._replace(configs=tuple(plain.items()))
+
+
+def _text(topic: str, key: str, value: object) -> str:
+    return plain_value(ResourceType.TOPIC, key, text_of(f"{topic}: {key}", value))
 
 
 def _details(topic: Any, version: int) -> TopicDetails | ApiError:
@@ -116,7 +125,7 @@ class DeleteTopics(PerItemCall[TopicName, None]):
     repeatable = False
 
     def __init__(self, topics: Iterable[TopicName], *, timeout_ms: int, reason: str | None = None) -> None:
-        super().__init__(distinct(topics, "a topic"))
+        super().__init__(distinct(items_of("topics", topics, str, UUID), "a topic"))
         self._timeout_ms, self.reason = timeout_ms, reason
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 6
@@ -161,7 +170,9 @@ class CreatePartitions(PerItemCall[str, None]):
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        super().__init__(counts)
+        super().__init__(mapping_of("counts", counts, str))
+        for name, count in counts.items():
+            item_of(f"counts[{name}]", count, int)
         self.counts, self._assignments, self.reason = counts, assignments or {}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
@@ -224,7 +235,7 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
     name = "Metadata"
 
     def __init__(self, topics: Iterable[TopicName], *, authorized_operations: bool = False) -> None:
-        super().__init__(dict.fromkeys(topics))
+        super().__init__(dict.fromkeys(items_of("topics", topics, str, UUID)))
         self._operations = authorized_operations
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 12

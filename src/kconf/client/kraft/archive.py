@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges, LogEvent, LogGap, LogReset
@@ -44,13 +44,15 @@ class LogSegment(NamedTuple):
     is_gap: bool
 
 
+def log_segment(path: Path) -> LogSegment | None:
+    """A file by its name; None if it is not one of a follower."""
+    match = _NAME.fullmatch(path.name)
+    return None if match is None else LogSegment(path, int(match[2]), int(match[3]), match[1] is not None)
+
+
 def log_segments(directory: Path) -> list[LogSegment]:
     """The files of a followed cluster, in order."""
-    found = []
-    for path in directory.iterdir():
-        match = _NAME.fullmatch(path.name)
-        if match is not None:
-            found.append(LogSegment(path, int(match[2]), int(match[3]), match[1] is not None))
+    found = [segment for path in directory.iterdir() if (segment := log_segment(path)) is not None]
     return sorted(found, key=lambda each: (each.begin, each.end))
 
 
@@ -163,9 +165,8 @@ class LogArchive:
         try:
             with PartialFile(self.directory, _HIDDEN) as file:
                 for epoch, revision in revisions:
-                    numbered = replace(revision, sequence=revision.number)
-                    for line in change_lines(self._cluster, epoch, numbered):
-                        file.write(_encoded(line))
+                    for line in encoded_lines(self._cluster, epoch, revision):
+                        file.write(line)
                 file.publish(name)
         except OSError as error:
             raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
@@ -177,5 +178,7 @@ class LogArchive:
             self._lock = None
 
 
-def _encoded(line: dict[str, Any]) -> bytes:
-    return to_json(line).encode() + b"\n"
+def encoded_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[bytes]:
+    """A revision of the log as lines; offsets take the place of a sequence without gaps."""
+    for line in change_lines(cluster, epoch, replace(revision, sequence=revision.number)):
+        yield to_json(line).encode() + b"\n"

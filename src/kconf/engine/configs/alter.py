@@ -104,9 +104,10 @@ def plan_alter(
             if resource in repeated:
                 raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
             made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
-            resource = _canonical(resource)  # "01" is broker 1, whose revision counts
-            if resource in (Resource.broker(node.id), Resource.brokers()):
-                start = _after(start, made, everywhere=not resource.name)
+            if resource.type == ResourceType.BROKER:
+                resource = _canonical(resource)  # "01" is broker 1, whose revision counts
+                if resource in (Resource.broker(node.id), Resource.brokers()):
+                    start = _after(start, made, everywhere=not resource.name)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -144,6 +145,8 @@ def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> No
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    if len(wishes) == 1:
+        return set()
     resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
     if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
         return set()

@@ -59,7 +59,12 @@ CLIENT_ONLY: Final = (
 )
 """What a client that records its own changes adds to a line."""
 
-ANSWERED: Final = _optional("answered", "bigint", "in a client's journal: when the response came")
+REQUEST: Final = (
+    _optional("answered", "bigint", "in a client's journal: when the response came"),
+    _optional("log_begin", "bigint", "in a client's journal: the end of the cluster's metadata log before the request"),
+    _optional("log_end", "bigint", "in a client's journal: the end of the cluster's metadata log after the response"),
+)
+"""Between which times, and which offsets of a KRaft cluster's metadata log, a client's change was committed."""
 
 CHANGE_LINE: Final = (
     _FORMAT,
@@ -99,7 +104,7 @@ CHANGE_LINE: Final = (
     _optional("after", "string", "the value after; null: not set"),
     LineField("sensitive", "boolean", "then before and after are keyed hashes"),
     *CLIENT_ONLY,
-    ANSWERED,
+    *REQUEST,
 )
 """A line about one change."""
 

@@ -108,10 +108,10 @@ def acl_text(acl: AclBinding) -> str:
     """An ACL of a known principal in a few words: its operation, resource and host."""
     host = "" if acl.host == "*" else f" from {acl.host}"
     principal = f" for {acl.principal}" if acl.principal == "User:*" else ""
-    return f"{operation_text(acl.operation)} on {_resource_text(acl)}{principal}{host}"
+    return f"{operation_text(acl.operation)} on {resource_text(acl)}{principal}{host}"
 
 
-def _resource_text(acl: AclBinding) -> str:
+def resource_text(acl: AclBinding) -> str:
     name = f"{acl.name}*" if acl.pattern is PatternType.PREFIXED else acl.name
     word = _WORDS.get(acl.resource_type, acl.resource_type.name.lower())
     return word if acl.resource_type is AclType.CLUSTER else f"{word}:{name}"
@@ -119,7 +119,7 @@ def _resource_text(acl: AclBinding) -> str:
 
 def acl_fields(acl: AclBinding) -> dict[str, Any]:
     return {
-        "resource": _resource_text(acl),
+        "resource": resource_text(acl),
         "pattern": acl.pattern.name.lower(),
         "principal": acl.principal,
         "host": acl.host,

@@ -7,10 +7,9 @@ fails unexpectedly is logged and answered with UNKNOWN_SERVER_ERROR, without det
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
-from functools import partial
 from logging import getLogger
+from types import CoroutineType
 from typing import Any, Final, cast
 
 from kconf.errors import RemoteProtocolError
@@ -177,27 +176,35 @@ class Router:
 
     def _answer(self, connection: ConnectionContext, frame: bytes) -> Response | Awaitable[Response]:
         key, version, correlation = HEAD.unpack_from(frame, 0)
-        if not is_served(key, version):
-            raise RemoteProtocolError(f"API {key} version {version} is not served")
-        api = APIS[key]
-        if not api.serves(version):
-            return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
+        api = APIS.get(key)
+        if api is None or not api.serves(version) or key not in HANDLERS:
+            return _not_served(key, version, correlation)
+        context = self._context
         flexible = api.is_flexible(version)
         header = read_header(frame, flexible)
         request, end = decode_part(api.request, version, flexible, frame, header.body)
-        self._context.counters.count_request(frame)
-        self._context.quotas.record_client(connection.principal, header.client_id)
-        dispatch = _Dispatch(api, header, request, self._context)
-        handler = partial(
-            self._handlers[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
-        )
-        with dispatch:
-            is_open = self._gate.is_open(header)
-            result = handler() if is_open else self._gate.answer(api, header, request, handler)
-            if inspect.iscoroutine(result):
+        context.counters.count_request(frame)
+        context.quotas.record_client(connection.principal, header.client_id)
+        call = _api_request(connection, api, header, len(frame) - end)
+        dispatch = _Dispatch(api, header, request, context)
+        handler = self._handlers[key]
+        try:
+            if self._gate.is_open(header):
+                result = handler(context, request, call)
+            else:
+                result = self._gate.answer(api, header, request, lambda: handler(context, request, call))
+            if type(result) is CoroutineType:
                 return dispatch.later(result)
-            dispatch.respond(result)
-        return dispatch.response
+            return dispatch.respond(result)
+        except Exception as error:
+            return dispatch.failed(error)
+
+
+def _not_served(key: int, version: int, correlation: int) -> Response:
+    """A client that asks for a version of ApiVersions that we do not have gets ours; any other request is refused."""
+    if key != API_VERSIONS:
+        raise RemoteProtocolError(f"API {key} version {version} is not served")
+    return _whole(response(APIS[key], 0, correlation, encode(api_versions.unsupported(), 0, False)))
 
 
 def _api_request(connection: ConnectionContext, api: Api, header: Header, surplus: int) -> ApiRequest:
@@ -214,56 +221,46 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header, surplu
 
 
 class _Dispatch:
-    """One call of a handler. `with` it: an exception of the handler becomes the response.
+    """One call of a handler: its result, or the exception that it raises, becomes the response."""
 
-    A context manager, so that handlers that wait and handlers that do not share the one place that catches everything.
-    """
-
-    __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale", "response")
-
-    response: Response
+    __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale")
 
     def __init__(self, api: Api, header: Header, request: Any, context: ServerContext) -> None:
         self._api, self._header, self._request = api, header, request
         self._counters, self._service = context.counters, context.service
         self._was_stale = header.required_revision >= 0 and self._service.is_stale
 
-    def __enter__(self) -> None:
-        pass
+    async def later(self, result: Awaitable[Result]) -> Response:
+        try:
+            return self.respond(await result)
+        except Exception as error:
+            return self.failed(error)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if error is None or not isinstance(error, Exception) or isinstance(error, RemoteProtocolError):
-            return False
+    def failed(self, error: Exception) -> Response:
+        """The response to a request whose handler failed; raises RemoteProtocolError again."""
+        if isinstance(error, RemoteProtocolError):
+            raise error
         log.error("a request failed inside api=%s version=%d", self._api.name, self._header.version, exc_info=error)
         self._counters.failed_requests += 1
-        self.respond(error_response(self._api, self._request))
-        return True
+        return self.respond(error_response(self._api, self._request))
 
-    async def later(self, result: Awaitable[Result]) -> Response:
-        with self:
-            self.respond(await result)
-        return self.response
-
-    def respond(self, result: Result) -> None:
+    def respond(self, result: Result) -> Response:
         api, version, correlation = self._api, self._header.version, self._header.correlation
-        flexible, tags = api.is_flexible(version), self._tags()
-        if isinstance(result, list):
-            self.response = _in_parts(result, correlation, tags if flexible else b"")
-        elif is_sliced():
-            body = encode_in_parts(result, version, flexible)
-            _discard(self._request)
-            _discard(result)
-            if len(body) > 1:
-                self.response = _in_parts(body, correlation, tags if flexible else b"")
-            else:
-                self.response = _whole(response(api, version, correlation, b"".join(body), tags))
-        else:
-            self.response = _whole(response(api, version, correlation, encode(result, version, flexible), tags))
+        flexible = api.is_flexible(version)
+        tags = b"\x00" if self._header.required_revision < 0 else self._tags()
+        if type(result) is list:
+            return _in_parts(result, correlation, tags if flexible else b"")
+        if not is_sliced():
+            return _whole(response(api, version, correlation, encode(result, version, flexible), tags))
+        body = encode_in_parts(result, version, flexible)
+        _discard(self._request)
+        _discard(result)
+        if len(body) > 1:
+            return _in_parts(body, correlation, tags if flexible else b"")
+        return _whole(response(api, version, correlation, b"".join(body), tags))
 
     def _tags(self) -> bytes:
-        """Of the response's header: our own only for clients that sent one."""
-        if self._header.required_revision < 0:
-            return b"\x00"
+        """Our own, in the header of the response to a client that sent one."""
         service = self._service
         return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
 

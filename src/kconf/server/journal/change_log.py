@@ -34,20 +34,24 @@ class ChangeLog:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
+        is_full = False  # then the rest of the batch is left out too
         for revision in revisions:
+            if is_full:
+                self._lines.suppress(len({change.resource for change in revision.changes}))
+                continue
             by_resource: dict[Resource, list[Change]] = {}
             for change in revision.changes:
                 by_resource.setdefault(change.resource, []).append(change)
             for resource, changes in by_resource.items():
-                self._log(revision, resource, changes)
+                is_full = not self._log(revision, resource, changes)
 
-    def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> None:
+    def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> bool:
         def line() -> tuple[object, ...]:
             caller = revision.caller
             facts = revision.number, _short(str(resource)), _described(changes), _short(caller.principal), caller.host
             return ("changed revision=%d resource=%s %s principal=%s host=%s api=%s", *facts, caller.api)
 
-        self._lines.log_lazily(line)
+        return self._lines.log_lazily(line)
 
 
 def _described(changes: Sequence[Change]) -> str:

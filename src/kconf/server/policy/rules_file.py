@@ -11,13 +11,15 @@ import os
 from collections.abc import Callable
 from logging import getLogger
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from kconf.configdef.catalog import Catalog
-from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Rules
 from kconf.errors import ConfigurationError
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code
 from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+
+if TYPE_CHECKING:
+    from kconf.engine.policy.rules import Rules
 
 log = getLogger(__name__)
 
@@ -108,6 +110,8 @@ def _read(path: str) -> tuple[Signature, bytes]:
 
 def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
     """The rules of a file's bytes. ConfigurationError has every error as `path:line:column: sentence`."""
+    from kconf.engine.policy.parser import read_rules  # a server without rules starts sooner
+
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

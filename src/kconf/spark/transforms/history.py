@@ -37,8 +37,12 @@ _OWN_LEVEL: Final = {
 }
 
 
+_IN_LOG: Final = "log:[0-9]+$"  # stands for a secret: the offset at which it was set
+
+
 def journal_events(journal: DataFrame) -> DataFrame:
-    """Lines of the journal as events."""
+    """Lines of the journal as events. Those of a followed cluster may have `not_before`."""
+    not_before = F.col("not_before") if "not_before" in journal.columns else F.lit(None)
     return journal.select(
         *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity"),
         F.lit(None).cast("string").alias("topic_id"),
@@ -48,8 +52,8 @@ def journal_events(journal: DataFrame) -> DataFrame:
         "sensitive",
         F.col("time").alias("since"),
         "origin",
-        F.lit(None).cast("timestamp").alias("not_before"),
-        F.lit(None).cast("timestamp").alias("seen_at"),
+        not_before.cast("timestamp").alias("not_before"),
+        F.when(F.col("origin") == "snapshot", F.col("time")).alias("seen_at"),
         F.lit(None).cast("boolean").alias("returned"),
     )
 
@@ -132,7 +136,9 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
         # An open interval knows it: what was before it is not among the events any more.
-        F.coalesce("returned", F.col("last_before") == F.col("value"), F.lit(False)).alias("returned"),
+        F.coalesce(
+            "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
+        ).alias("returned"),
         (~ended).alias("open"),
     )
 
@@ -140,10 +146,12 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
 def _is_found() -> Column:
     """Whether the change that ends an interval found the value that it had.
 
-    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well.
+    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well. What stands for a secret
+    in the journal of a client and in a followed log cannot be compared.
     """
     value, found = F.col("value"), F.col("next_before")
-    secret = F.col("sensitive") & found.isNotNull() & ((F.col("end_origin") == "client") | value.isNull())
+    unreadable = (F.col("end_origin") == "client") | value.isNull() | (value.rlike(_IN_LOG) != found.rlike(_IN_LOG))
+    secret = F.col("sensitive") & found.isNotNull() & unreadable
     same = F.when(F.col("kind") == "topic", same_shape(value, found)).otherwise(meaning(value) == meaning(found))
     return found.eqNullSafe(value) | F.coalesce(secret | same, F.lit(False))
 

@@ -47,9 +47,8 @@ def read(lines: DataFrame) -> DataFrame:
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
     hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
     read = read.withColumn("host", hands)
-    return read.withColumn("time", F.timestamp_millis("time")).drop(
-        "_corrupt", "format", "os_user", "outcome", "answered"
-    )
+    read = read.withColumns({name: F.timestamp_millis(name) for name in ("time", "answered")})
+    return read.drop("_corrupt", "format", "os_user", "outcome")
 
 
 _SEALED = r"^(iterations=[0-9]+ )?(hmac:[0-9a-f]{64}|log:[0-9]+)$"

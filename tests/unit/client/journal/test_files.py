@@ -61,13 +61,13 @@ def test_a_client_writes_exactly_the_fields_that_are_defined(tmp_path: Path) -> 
     journal = ClientJournal(tmp_path)
     quota = SET._replace(resource=QuotaEntity.of({"user": "ann"}).resource)
 
-    journal.end(
-        journal.begin("C", ALICE, [quota]), [quota], [RefusedChange(quota, ApiError(ErrorCode.INVALID_CONFIG))], []
-    )
+    entry = journal.answered(journal.begin("C", ALICE, [quota], 7))
+    journal.end(entry, [quota], [RefusedChange(quota, ApiError(ErrorCode.INVALID_CONFIG))], [], 9)
 
     found = read_journal(tmp_path, "C")
     assert [line.keys() for line in found.changes] == [{each.name for each in CHANGE_LINE}]
     assert [line.keys() for line in found.attempts] == [{each.name for each in ATTEMPT_LINE}]
+    assert [(line["log_begin"], line["log_end"]) for line in found.changes] == [(7, 9)]
 
 
 def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:

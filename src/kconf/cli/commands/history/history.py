@@ -38,7 +38,7 @@ examples:
 
 On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
 log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
-that nobody followed.
+that nobody followed. With -C, changes that kconf recorded in the `journal:` of that context have their authors.
 """,
     "blame": """\
 examples:
@@ -159,12 +159,15 @@ def _recorded_author(item: Item) -> str:
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
     from kconf.operations.history.absent import check_recorded
-    from kconf.operations.history.sources import read_history, read_metadata_log
+    from kconf.operations.history.sources import read_history
     from kconf.operations.selection.scopes import parse_scopes
 
     scopes = parse_scopes(options.selectors, command)
     if getattr(options, "metadata_log", None) is not None:
-        history = read_metadata_log(options.metadata_log, scopes, since)
+        from kconf.operations.history.metadata_log import read_metadata_log
+
+        journal = None if options.context is None else target(options).context.journal
+        history = read_metadata_log(options.metadata_log, scopes, since, journal=journal)
         result.facts.update(context=None, cluster=history.cluster, source=history.source)
         result.notes += history.notes
         return history

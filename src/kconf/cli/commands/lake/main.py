@@ -23,6 +23,7 @@ examples:
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exit code 3: there is some
   kconf lake violations --owner search                exit code 3: a rule is broken
+  kconf lake integrity                                exit code 3: there are gaps, or changes that nobody recorded
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake backtest --policy new.yaml               exit code 3: a rule was broken
@@ -38,6 +39,7 @@ WORDS: Final = {
     "diff": "what is set otherwise at two times",
     "drift": "where clusters differ from what is declared, with the change that made it so",
     "violations": "what breaks the rules that the last run was given, since when and by whom",
+    "integrity": "what does not add up: gaps in what was read, and changes that nobody recorded",
     "compare": "what is set otherwise in two clusters",
     "what-if": "whom another cluster default would concern",
     "backtest": "what rules would have refused, and who broke them for how long, in all of the past",
@@ -59,7 +61,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         made["diff"].add_argument(each, metavar="TIME", help=f"now, or {TIME_HELP}")
     for each in ("one", "other"):
         made["compare"].add_argument(each, metavar="CLUSTER", help="a cluster's id or how it begins, or a context")
-    for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations"):
+    for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations", "integrity"):
         _add_about(made[name], name)
     made["history"].add_argument(
         "--between", nargs=2, metavar="TIME", help="only what held at some time between these two"
@@ -88,7 +90,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
     word = words.add_parser(name, help=about, description=f"Tell {about}.")
-    module = {"report": "report", "backtest": "backtest", "violations": "violations"}.get(name, "queries")
+    module = name if name in ("report", "backtest", "violations", "integrity") else "queries"
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
 
@@ -133,7 +135,7 @@ def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
         "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, …; without one: all"
     )
     parser.add_argument("--key", metavar="KEY", help="this key only")
-    if name not in ("drift", "violations"):
+    if name not in ("drift", "violations", "integrity"):
         add_quota_entity(parser)
 
 

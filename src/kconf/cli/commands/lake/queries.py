@@ -291,9 +291,10 @@ def amount(name: str, title: str = "") -> ResultColumn:
 
 
 def _person(item: Item) -> str:
-    """The principal and, where a client recorded it, whose hands those were."""
+    """The principal and, where a client recorded it, whose hands those were; `outside` if kconf did not make it."""
     user, at, _ = (item["host"] or "").rpartition("@") if item["origin"] == "client" else ("", "", "")
-    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or ""
+    nobody = "outside" if item["origin"] == "outside" else ""
+    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or nobody
 
 
 _WHERE: Final = [ResultColumn("cluster"), ResultColumn("resource"), ResultColumn("key")]
