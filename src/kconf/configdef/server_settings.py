@@ -99,6 +99,7 @@ _ROWS: Final = (
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that decide who somebody is or must prove it; false is Kafka's rule: ALTER_CONFIGS on the cluster.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "The directories, separated by commas, from which key stores and trust stores of dynamic broker configs are read. By default those of the stores in server.properties.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=0", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs of the store, and list them: for a server that does not start with them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
