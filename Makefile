@@ -27,7 +27,7 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, and make Spark ready
+install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark
 	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -48,7 +48,7 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## tell a story on a server, leave it running; STORE=zookeeper: on 3; UPSTREAM=: a gateway to a cluster
+run: $(RUNS_ON) ## run a demo; STORE=zookeeper: on 3 servers; UPSTREAM=: a gateway
 ifdef UPSTREAM
 	@mkdir -p .run
 	@$(BIN)/kconf serve --upstream $(UPSTREAM) --controllers $(CONTROLLERS) --listen $(LISTEN) --store sqlite:///.run/gateway.db

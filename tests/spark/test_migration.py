@@ -204,6 +204,7 @@ def test_every_table_of_an_older_lake_gets_its_new_columns(world: World) -> None
     assert (again.number, again.migrated) == (None, {})
 
 
+@pytest.mark.full
 def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None:
     world.define(RUNS, *(each for each in RUNS.columns if each.name != "facts"))
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
-    from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import (
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     )
     from kconf.model.quota import EffectiveQuota, QuotaDifference, QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 T = TypeVar("T")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.errors import ApiError, ConfigurationError, ConnectionFailed, ErrorCode, KafkaError, Results
+from kconf.errors import ApiError, ConfigurationError, ConnectionFailed, ErrorCode, KafkaError
+from kconf.model.results import Results
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient

@@ -15,9 +15,9 @@ from kconf.operations.selection.selectors import Selector, is_one_resource, pars
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.errors import Results
     from kconf.model.alteration import NewTopic
     from kconf.model.cluster import TopicDescription
+    from kconf.model.results import Results
     from kconf.operations.execute import Send, SendResult
     from kconf.operations.selection.selectors import ReadText
 

@@ -16,7 +16,7 @@ from kconf.configdef.java.parsing import InvalidValue, Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.lookup import known_key, similar_key
 from kconf.configdef.units import FOLLOWS, NUMBERS, read_amount
-from kconf.engine.policy.rules import amount, read_value
+from kconf.engine.policy.conditions import amount, read_value
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType

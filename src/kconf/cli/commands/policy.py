@@ -14,8 +14,9 @@ from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.engine.policy.conditions import Rule
     from kconf.engine.policy.risk_rules import RiskRule
-    from kconf.engine.policy.rules import Rule, Rules
+    from kconf.engine.policy.rules import Rules
     from kconf.model.resource import Resource
 
 _EXAMPLES = """\
@@ -115,7 +116,7 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
 
 
 def _key_of(rule: Rule | RiskRule) -> str | None:
-    from kconf.engine.policy.rules import Rule
+    from kconf.engine.policy.conditions import Rule
 
     return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has none
 

@@ -95,4 +95,4 @@ def _described(value: object) -> str:
 
 
 def _article(kind: type) -> str:
-    return f"{'an' if kind.__name__[0] in 'AEIOUaeio' else 'a'} {kind.__name__}"
+    return f"{'an' if kind.__name__[0] in 'AEIOaeio' else 'a'} {kind.__name__}"

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from kconf.client.calls.base import RETRIABLE, Call, CallResult, ClusterCall, NodeVersions, api_error
 from kconf.client.settings import ClientSettings
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError, Results
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 
 _HINT: Final = "only kconf servers have a journal"
 NOW: Final = -1

@@ -11,10 +11,11 @@ from kconf.client.calls.amounts import plain_ops, plain_value
 from kconf.client.calls.arguments import items_of, mapping_of, ops_of, resources_of, text_of
 from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
-from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
+from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, UnsupportedVersion
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.protocol.codec.varint import Malformed, read_uvarint, skip_tags
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)

@@ -16,7 +16,7 @@ from kconf.client.calls.arguments import item_of, items_of, mapping_of
 from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.engine.quotas.precedence import Stored, StoredQuotas, levels, who
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, Results
+from kconf.errors import ApiError, ErrorCode, InvalidRequest
 from kconf.model.quota import (
     ClientQuotaAlteration,
     ClientQuotaOp,
@@ -27,6 +27,7 @@ from kconf.model.quota import (
     QuotaFilter,
     QuotaSource,
 )
+from kconf.model.results import Results
 from kconf.protocol.messages.describe_quotas import ENTITY_TYPES, QUOTA_TYPES
 
 Effective = dict[str, EffectiveQuota]

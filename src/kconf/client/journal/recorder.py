@@ -31,9 +31,10 @@ from kconf.client.journal.record_access import (
 from kconf.client.journal.record_configs import AlterConfigsRecorder, IncrementalAlterConfigsRecorder
 from kconf.client.journal.record_topics import CreatePartitionsRecorder, CreateTopicsRecorder, DeleteTopicsRecorder
 from kconf.client.settings import ClientSettings
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, KconfError, RequestTimedOut, Results
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, KconfError, RequestTimedOut
 from kconf.model.cluster import ClusterDescription
 from kconf.model.journal import Change, RequestContext
+from kconf.model.results import Results
 
 T = TypeVar("T")
 

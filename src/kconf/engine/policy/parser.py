@@ -16,9 +16,10 @@ from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
+from kconf.engine.policy.conditions import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, amount
 from kconf.engine.policy.regex import compile_regex
 from kconf.engine.policy.risk_rules import RiskRule
-from kconf.engine.policy.rules import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, Rules, amount
+from kconf.engine.policy.rules import Rules
 from kconf.engine.policy.selectors import Labelled, NamePattern, Names, RuleSelector, Severity
 from kconf.engine.risks import RiskName
 from kconf.model.entry import ValueType

@@ -14,7 +14,7 @@ from kconf.operations.planned_change import ChangePlan, PlannedChange
 from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS
 
 if TYPE_CHECKING:
-    from kconf.errors import Results
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo
     from kconf.operations.execute import SendResult
 

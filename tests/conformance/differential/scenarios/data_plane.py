@@ -55,7 +55,7 @@ def partitions(draw: Draw) -> Iterator[Ask]:
     name = draw.name()
     yield draw.create(topic(name, 3, 1), version=7)
     for _ in range(2):
-        yield _list_offsets(draw, name)
+        yield _list_offsets(draw, name, draw.one(draw.versions["ListOffsets"]))
         yield _delete_records(draw, name)
         yield draw.ask("DescribeProducers", producers.DescribeProducersRequest([_producers(draw, name)]))
         yield _elect(draw, name)
@@ -77,8 +77,7 @@ def _indexes(draw: Draw) -> list[int]:
     return draw.some(_PARTITIONS, draw.random.randint(0, 4))
 
 
-def _list_offsets(draw: Draw, name: str) -> Ask:
-    version = draw.one(draw.versions["ListOffsets"])
+def _list_offsets(draw: Draw, name: str, version: int) -> Ask:
     epochs = (-1, -1, 0, 7) if version >= 4 else (-1,)
     wanted = [
         ListOffsetsTopic(
@@ -116,6 +115,8 @@ def coordinators(draw: Draw) -> Iterator[Ask]:
     """Groups and transactions that do not exist, in every version."""
     name = draw.name()
     yield draw.create(topic(name, 2, 1), version=7)
+    for version in draw.versions["ListOffsets"]:
+        yield _list_offsets(draw, name, version)
     for version in draw.versions["FindCoordinator"]:
         for kind in (0, 1, 2, 9) if version >= 1 else (0,):
             keys = ["g", ""] if version >= 4 else []
@@ -124,9 +125,9 @@ def coordinators(draw: Draw) -> Iterator[Ask]:
         groups = draw.some(("g", "", f"group-{number}", "ä"), 3)
         for version in draw.versions["DescribeGroups"]:
             yield draw.ask("DescribeGroups", DescribeGroupsRequest(groups, version >= 3 and number == 0), version)
-        for version in draw.versions["ConsumerGroupDescribe"]:
+        for version in (*draw.versions["ConsumerGroupDescribe"],) * 2:
             yield draw.ask("ConsumerGroupDescribe", ConsumerGroupDescribeRequest(groups, number == 0), version)
-        for version in draw.versions["DeleteGroups"]:
+        for version in (*draw.versions["DeleteGroups"],) * 2:
             yield draw.ask("DeleteGroups", DeleteGroupsRequest([*groups, groups[0]]), version)
         for version in draw.versions["OffsetFetch"]:
             yield _offset_fetch(draw, name, version)

@@ -11,10 +11,11 @@ import pytest
 from kconf.cli.commands import policy
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.configs import DescribedConfigs
-from kconf.errors import ApiError, ErrorCode, Results, UnsupportedVersion
+from kconf.errors import ApiError, ErrorCode, UnsupportedVersion
 from kconf.model.cluster import NO_ID, ClusterDescription, Node, PartitionDescription, TopicDescription, TopicListing
 from kconf.model.entry import Entry, Source, View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "policy.yaml"
 

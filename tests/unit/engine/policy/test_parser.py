@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.conditions import Operator
 from kconf.engine.policy.hooks import TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Operator
 from kconf.engine.policy.selectors import Severity
 from kconf.errors import PolicyViolation
 from kconf.util.yaml.reader import ParseErrors

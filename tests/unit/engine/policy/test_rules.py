@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.conditions import Subject
 from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Finding, Rules, Subject
+from kconf.engine.policy.rules import Finding, Rules
 from kconf.engine.policy.selectors import NamePattern, Severity
 from kconf.errors import PolicyViolation
 from kconf.model.resource import Resource, Topic

@@ -9,10 +9,11 @@ from typing import Any, cast
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.configs import DescribedConfigs
 from kconf.engine.risks import Risk
-from kconf.errors import ApiError, ErrorCode, Results
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.cluster import NO_ID, PartitionDescription, TopicDescription, TopicListing
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.operations.planned_change import TOPIC, PlannedChange
 from kconf.operations.risks.topics import TopicRisks
 

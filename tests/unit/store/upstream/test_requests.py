@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from kconf.client.calls.base import Call
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, Results
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
 from kconf.model.resource import Resource
+from kconf.model.results import Results
 from kconf.store.upstream.requests import MAX_OPERATIONS, MAX_RESOURCES, send
 
 

@@ -1,4 +1,4 @@
-"""The policy rules, evaluated on whole tables; engine/policy/rules.py defines their meaning.
+"""The policy rules, evaluated on whole tables; engine/policy/conditions.py defines their meaning.
 
 A subject is a resource after a change: for each key used by rules, its effective value (`values`) and whether it is set
 on the resource itself (`overrides`); for topics also `partitions` and `replication`. For the change: whether it
@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 from kconf.configdef.java.parsing import Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
-from kconf.engine.policy.regex import LONGEST, anchored
-from kconf.engine.policy.rules import (
+from kconf.engine.policy.conditions import (
     ABOUT_OVERRIDES,
     FACTS,
     NAME,
@@ -29,8 +28,9 @@ from kconf.engine.policy.rules import (
     Condition,
     Operator,
     Rule,
-    Rules,
 )
+from kconf.engine.policy.regex import LONGEST, anchored
+from kconf.engine.policy.rules import Rules
 from kconf.engine.policy.selectors import NamePattern, RuleSelector
 from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, matches_pattern, matches_regex, trimmed, whole

@@ -17,7 +17,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.engine.policy.rules import PARTITIONS, Rules
+from kconf.engine.policy.conditions import PARTITIONS
+from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms import broker_levels
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
