@@ -54,7 +54,7 @@ def resources_of(argument: str, given: Iterable[Resource]) -> list[Resource]:
     resources = items_of(argument, given, Resource)
     for each in resources:
         if not isinstance(each.name, str):
-            raise InvalidRequest(f"{argument}: the name of a resource must be a text, not {_described(each.name)}")
+            raise InvalidRequest(f"{argument}: the name of a resource must be a string, not {_described(each.name)}")
     return resources
 
 
@@ -70,7 +70,7 @@ def ops_of(argument: str, resource: Resource, given: Sequence[AlterConfigOp]) ->
         if not isinstance(each.op, int):
             raise InvalidRequest(f"{where}: the op of {each.key!r} must be an OpType, not {_described(each.op)}")
         if not isinstance(each.key, str):
-            raise InvalidRequest(f"{where}: a key must be a text, not {_described(each.key)}")
+            raise InvalidRequest(f"{where}: a key must be a string, not {_described(each.key)}")
     return [
         each if each.value is None else each._replace(value=text_of(f"{where}: {each.key}", each.value)) for each in ops
     ]
@@ -84,7 +84,7 @@ def text_of(what: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return str(int(value)) if isinstance(value, int) else repr(value)
-    raise InvalidRequest(f"{what} must be a text or a number, not {_article(type(value))}")
+    raise InvalidRequest(f"{what} must be a string or a number, not {_article(type(value))}")
 
 
 def _described(value: object) -> str:

@@ -27,8 +27,8 @@ CHANGING: Final = frozenset(
 _CONFIGURED: Final = frozenset({AclType.TOPIC, AclType.CLUSTER, AclType.USER})
 _GROUP: Final = frozenset({Operation.ALL, Operation.ALTER_CONFIGS})
 
-NO_AUTHORIZER: Final = "the cluster has no authorizer: everybody who reaches a broker may change it"
-SUPER_USERS: Final = "super users are not shown by Kafka: look at super.users of the brokers and controllers"
+NO_AUTHORIZER: Final = "the cluster has no authorizer: everyone who can connect to a broker can change it"
+SUPER_USERS: Final = "Kafka does not expose super users: check super.users on the brokers and controllers"
 
 
 class DirectRight(NamedTuple):

@@ -43,4 +43,4 @@ def _fate(entries: Sequence[HistoryEntry]) -> str:
         by = f" by {last.caller.principal}" if last.caller.principal else ""
         return f"does not exist now: it was deleted at {time_text(last.time)}{by}"
     after = f" after {time_text(entries[-1].time)}" if entries else ""
-    return f"is not listed now: it was deleted outside kconf{after}, or you may not describe it"
+    return f"is not listed now: it was deleted outside kconf{after}, or you are not authorized to describe it"

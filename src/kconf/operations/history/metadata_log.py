@@ -34,10 +34,10 @@ def read_metadata_log(
     log = MetadataDirectory(directory)
     events = list(log.events())
     begin = max((each.end for each in events if isinstance(each, LogGap)), default=0)
-    notes = [f"the log begins at offset {begin}; what was set by then has no time and no author"] if begin else []
+    notes = [f"the log starts at offset {begin}; values set before that have no time and no author"] if begin else []
     notes.append(
-        f"the log ends at offset {log.end}; its last records may not have been committed: a single controller's files "
-        "do not tell"
+        f"the log ends at offset {log.end}; its last records may not be committed, which one controller's files "
+        "cannot show"
     )
     requests = _requests(journal, log.cluster) if journal is not None and log.cluster else []
     segments = [LogSegment(log.folder, begin, log.end, False)]

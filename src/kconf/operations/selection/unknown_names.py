@@ -33,7 +33,7 @@ def check_scopes(
     targets: Sequence[Target], scopes: Sequence[Scope], known: Collection[Name], *, has_record: bool = True
 ) -> None:
     """Raise for the first scope that covers nothing: not what is `known`, nor what one of the clusters has."""
-    where = "neither on the cluster nor in its record" if has_record else "not on the cluster"
+    where = "neither on the cluster nor in its history" if has_record else "not on the cluster"
     for scope in scopes:
         if scope.names.patterns and not _covers(scope, known):
             _check_scope(targets, scope, known, where)
@@ -54,7 +54,7 @@ def _check_scope(targets: Sequence[Target], scope: Scope, known: Collection[Name
         names.update(found)
     text = scope.names.patterns[0].text
     if _is_pattern(text):
-        raise NothingMatches(f"{scope} matches nothing: what it names is {where}")
+        raise NothingMatches(f"{scope} matches nothing: {where}")
     if kind is ResourceType.TOPIC:
         _check_visible(targets, text)
     raise _unknown(scope, where, sorted(names))
@@ -81,7 +81,7 @@ def _check_visible(targets: Sequence[Target], name: str) -> None:
         with target.open() as admin:
             failure = admin.describe_topics([name]).failures.get(name)
         if failure is not None and failure.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-            raise TopicNotAuthorized(f"you may not describe topic:{name}")
+            raise TopicNotAuthorized(f"not authorized to describe topic:{name}")
 
 
 def _names_on(target: Target, kind: ResourceType) -> set[str] | None:

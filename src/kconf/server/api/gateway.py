@@ -29,7 +29,7 @@ async def handle_metadata(context: ServerContext, request: MetadataRequest, call
     try:
         found = await upstream.partitions([each.name for each in known if each.name is not None])
     except KconfError as error:
-        raise RemoteProtocolError(f"the brokers behind this gateway do not answer: {error}") from None
+        raise RemoteProtocolError(f"the brokers behind this gateway do not respond: {error}") from None
     for topic in in_slices(known):
         of_topic = {each.partition_index: each for each in found.get(topic.name or "", ())}
         topic.partitions = [
@@ -55,7 +55,7 @@ async def handle_describe_topic_partitions(
     try:
         found = await upstream.described_partitions(names, cursor, limit)
     except KconfError as error:
-        raise RemoteProtocolError(f"the brokers behind this gateway do not answer: {error}") from None
+        raise RemoteProtocolError(f"the brokers behind this gateway do not respond: {error}") from None
     for topic in in_slices(known):
         topic.partitions = [
             found.get((topic.name or "", each.partition_index))

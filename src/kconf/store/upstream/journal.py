@@ -117,7 +117,7 @@ class GatewayJournal:
                 db.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
         facts = dict(db.execute("SELECT key, value FROM meta"))
         if facts.get("gateway") != _FORMAT:
-            raise StoreMismatch(f"{self._path} is not the journal of a gateway: give it a file of its own")
+            raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
         if facts["cluster"] != cluster:
             raise StoreMismatch(f"{self._path} is the journal of cluster {facts['cluster']}, not of {cluster}")
 
@@ -235,11 +235,11 @@ class GatewayJournal:
             return None
         except ValueError:
             raise StoreMismatch(
-                f"{path} is damaged: remove it, and the gateway begins with what the cluster has now"
+                f"{path} is damaged: delete it, and the gateway starts from the current state of the cluster"
             ) from None
         checkpoint = Checkpoint.from_json(facts)
         if checkpoint.cluster != cluster:
-            raise StoreMismatch(f"{path} is of cluster {checkpoint.cluster}, not of {cluster}")
+            raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {cluster}")
         return checkpoint
 
     def write_image(self, checkpoint: Checkpoint) -> None:

@@ -137,10 +137,12 @@ class LogThread:
                 elif isinstance(event, LogGap):
                     self.gaps += 1
                     self.follower.image.reports_rewrites = True
-                    log.warning("a part of the log was gone before it was read from=%d to=%d", event.begin, event.end)
+                    log.warning(
+                        "part of the metadata log was deleted before it was read from=%d to=%d", event.begin, event.end
+                    )
                     self._revisions.append(gap_revision(event))
                 elif isinstance(event, LogReset):
-                    self.problem = StoreLost("the cluster was formatted anew: give the gateway a new store")
+                    self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
             if isinstance(reply, CallResult):
                 self._answered, self._answered_at, self._error = number, time.monotonic(), None
             is_new = len(self._revisions) > found or (self.is_current and not was_current)

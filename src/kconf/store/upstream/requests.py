@@ -40,8 +40,8 @@ MAX_OPERATIONS: Final = 5000
 TIMEOUT: Final = 30.0  # seconds
 
 _UNANSWERED: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION})
-_AWAY: Final = "the cluster cannot be reached now: nothing was changed; try again later"
-_UNKNOWN: Final = "the cluster did not answer: whether this was changed is not known; look before you try again"
+_AWAY: Final = "the cluster cannot be reached; nothing was changed; try again later"
+_UNKNOWN: Final = "the cluster did not respond: whether the change was made is unknown; check before you try again"
 
 T = TypeVar("T")
 

@@ -73,7 +73,7 @@ class UpstreamStore:
         """The id of the cluster. Reads its brokers, and the static configs of the first one."""
         found = self.client.describe_cluster(timeout=timeout)
         if found.cluster_id is None:
-            raise StoreUnavailable("the cluster did not tell its id")
+            raise StoreUnavailable("the cluster did not report its ID")
         brokers = {
             each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port)) for each in found.nodes.values()
         }
@@ -168,7 +168,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StoreUnavailable("the controllers of the cluster do not answer, so its state may be stale")
+            raise StoreUnavailable("the controllers of the cluster do not respond, so its state may be stale")
         results: dict[int, Revision | RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions that this batch led to
         refused: set[Resource] = set()
@@ -203,7 +203,7 @@ class UpstreamStore:
         answers = send(self.client, [each for pending in batch for each in pending.operations])
         expected = ExpectedChanges(batch, answers.refused.keys())
         if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
-            log.info("an acknowledged change is not in the log as it was requested")
+            log.info("an acknowledged change differs from the request in the metadata log")
         found, done = expected.attribute(self._log.take())
         outcomes = {
             id_: _sent_outcome({change.resource for change in pending.changes}, answers.refused, answers.unknown, done)

@@ -39,7 +39,10 @@ def any_of(value: object) -> Any:
             "resources must be a list of Resource, not one Resource (topic:orders)",
         ),
         (lambda: DescribeConfigs(any_of(3)), "resources must be a list of Resource, not an int"),
-        (lambda: DescribeConfigs([Resource(ResourceType.BROKER, any_of(1))]), "the name of a resource must be a text"),
+        (
+            lambda: DescribeConfigs([Resource(ResourceType.BROKER, any_of(1))]),
+            "the name of a resource must be a string",
+        ),
         (lambda: DescribeConfigs([ORDERS], keys=any_of([1])), "keys must be a list of str; an int is in it"),
         (lambda: DescribeConfigs([ORDERS], keys=any_of({"topic:orders": []})), "keys must be a mapping from Resource"),
         (lambda: DescribeConfigs([ORDERS], keys={ORDERS: "retention.ms"}), "keys[topic:orders] must be a list of str"),
@@ -57,7 +60,7 @@ def any_of(value: object) -> Any:
         (lambda: IncrementalAlterConfigs({ORDERS: [AlterConfigOp(any_of("set"), "a", SECRET)]}), "must be an OpType"),
         (
             lambda: IncrementalAlterConfigs({ORDERS: [AlterConfigOp(OpType.SET, "a", any_of([SECRET]))]}),
-            "alterations[topic:orders]: a must be a text or a number, not a list",
+            "alterations[topic:orders]: a must be a string or a number, not a list",
         ),
         (lambda: IncrementalAlterConfigs({ORDERS: []}, expected=any_of([1])), "expected must be a mapping"),
         (lambda: AlterConfigs({ORDERS: any_of([("a", "1")])}), "configs[topic:orders] must be a mapping from str"),

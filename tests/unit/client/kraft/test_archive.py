@@ -124,7 +124,7 @@ def test_one_process_writes_a_directory(tmp_path: Path) -> None:
 def test_another_log_under_the_same_id_is_refused(tmp_path: Path) -> None:
     archive, _ = opened(tmp_path)
 
-    with pytest.raises(StoreMismatch, match="formatted anew"):
+    with pytest.raises(StoreMismatch, match="was reformatted"):
         archive.add([LogReset(40)])
 
 

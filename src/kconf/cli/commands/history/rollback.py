@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     state = read_state(cluster, scopes, synonyms=True)
     rollback = _plan(history, moment, state)
     for each in changes_of(rollback.secrets):
-        why = f"{each.key} is a secret, and no record has its value of then; it cannot be restored: set it anew"
+        why = f"{each.key} is a secret, and its earlier value is not recorded; it cannot be restored: set it again"
         result.add(ApiError(ErrorCode.INVALID_REQUEST, why), **change_item(each, "failed"))
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
     result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]

@@ -35,7 +35,7 @@ def integrity(options: argparse.Namespace, answer: CommandResult) -> None:
     if rows:
         answer.status = DIFFERENT
     else:
-        answer.notes.append("nothing was found: no gaps, and no changes that were not recorded")
+        answer.notes.append("no problems found: no gaps, and no changes that were not recorded")
 
 
 def _value(item: Item, name: str) -> str:

@@ -53,4 +53,4 @@ def _failure(key: str, kind: int, call: ApiRequest) -> ApiError | None:
             return ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         fits = call.version >= _SHARES and _SHARE_KEY.fullmatch(key) is not None
         return None if fits else ApiError(ErrorCode.INVALID_REQUEST, "")
-    return ApiError(ErrorCode.INVALID_REQUEST, f"there is no coordinator type {kind}")
+    return ApiError(ErrorCode.INVALID_REQUEST, f"unknown coordinator type {kind}")
