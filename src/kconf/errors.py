@@ -1,8 +1,8 @@
-"""What can go wrong, as values and as exceptions.
+"""Errors, as values and as exceptions.
 
-An error that belongs to one resource is a `ApiError`, a value that stands in that resource's place; an error that
-ruins the whole request is an exception. `KafkaError` and its children carry Kafka's own code and can turn into a
-`ApiError` (`.failure()`); the other three trees never reach the wire as they are.
+An error of one resource is an `ApiError`, a value in the place of that resource's result; an error of the whole request
+is an exception. `KafkaError` and its subclasses have Kafka's error code and can be converted to an `ApiError`
+(`.failure()`); the other three hierarchies are never sent as they are.
 """
 
 from __future__ import annotations
@@ -150,6 +150,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 class ApiError(NamedTuple):
@@ -195,7 +198,7 @@ class KafkaError(KconfError):
 
     @classmethod
     def of(cls, code: int, message: str | None = None) -> KafkaError:
-        """The exception for a code; one that we do not know is an UnknownServerError."""
+        """The exception for a code; UnknownServerError for unknown codes."""
         return cls._by_code.get(code, OtherError if code in _KNOWN else UnknownServerError)._make(code, message)
 
     @classmethod
@@ -207,11 +210,11 @@ class KafkaError(KconfError):
 
 
 class UnknownServerError(KafkaError):
-    """-1: the server does not say what happened."""
+    """-1: the server does not return the cause."""
 
 
 class OtherError(KafkaError):
-    """A known code without a class of its own."""
+    """A known code without its own class."""
 
     code = ErrorCode.NONE  # replaced per instance
 
@@ -239,7 +242,7 @@ class InvalidTopic(KafkaError):
 
 
 class NotAuthorized(KafkaError):
-    """29, 30, 31: the principal may not do this. `stock` is all that a caller without the right is told."""
+    """29, 30, 31: the principal is not authorized. `stock` is the only message an unauthorized caller gets."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     stock: ClassVar[str] = "The principal may not do this to the cluster."
@@ -380,7 +383,7 @@ class StoreMismatch(StoreError):
 
 
 class StoreFailed(StoreError):
-    """The store has a lasting problem: trying again does not help, somebody has to repair it."""
+    """The store has a permanent problem: retrying does not help, it must be repaired."""
 
 
 class StoreLost(StoreFailed):
@@ -392,7 +395,7 @@ class StoreDamaged(StoreFailed):
 
 
 class RevisionConflict(StoreError):
-    """A guard does not hold: the resource has changed since the plan was made."""
+    """A guard failed: the resource has changed since the plan was made."""
 
 
 class ChangeTooLarge(RevisionConflict):
@@ -412,15 +415,15 @@ class JournalTrimmed(StoreError):
 
 
 class ProtocolError(KconfError):
-    """The bytes do not say what they should."""
+    """Bytes that do not follow the protocol."""
 
 
 class LocalProtocolError(ProtocolError):
-    """We were about to say it wrong."""
+    """We cannot encode a message."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """They said it wrong: close the line."""
+    """The peer violated the protocol: close the connection."""
 
 
 class ConfigurationError(KconfError):
@@ -436,7 +439,7 @@ _SHOWN_HTML = 200
 
 
 class Results(Mapping[K, V], Generic[K, V]):
-    """One answer per resource: `results[resource]` is the value, or raises what happened to it.
+    """One result per resource: `results[resource]` is the value, or raises its error.
 
     Iterating yields the resources. `failures` has the errors, as values; `items()` and `values()` raise the first one.
     """
@@ -491,7 +494,7 @@ class Results(Mapping[K, V], Generic[K, V]):
 def _name_of(key: object) -> str:
     try:
         return str(key)
-    except ValueError:  # a resource of a type that this version does not know
+    except ValueError:  # a resource type unknown to this version
         return repr(key)
 
 

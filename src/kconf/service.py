@@ -92,7 +92,7 @@ class _Job(Generic[T]):
 
 
 class _Outdated(Exception):
-    """Others have changed what an early plan depends on."""
+    """Concurrent changes affected what an early plan depends on."""
 
 
 class _Planned(NamedTuple):
@@ -155,12 +155,6 @@ class Service:
             self._clock.latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._writer_ended)
-
-    def replace_static(self, static: Overrides) -> None:
-        """Take another static configuration, before anyone uses this one."""
-        state = self.state
-        resolver = ConfigResolver(state.resolver.catalog, static, state.resolver.everywhere, state.resolver.here)
-        self.state = State(state.snapshot, resolver)
 
     async def stop(self) -> None:
         """Accept no more changes, commit what is waiting, then close the store."""
@@ -250,7 +244,8 @@ class Service:
         return self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
 
     async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
-        """As `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not involved."""
+        """Like `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not
+        involved."""
         for _ in range(MAX_ATTEMPTS):
             state = self.state
             job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
@@ -262,7 +257,7 @@ class Service:
                 return await self._queued(job)
             except _Outdated:
                 continue
-        raise StoreUnavailable("too many others are changing the same resources")
+        raise StoreUnavailable("too many concurrent changes to the same resources")
 
     def _queued(self, job: _Job[T]) -> asyncio.Future[T]:
         self._check_writable()
@@ -304,7 +299,7 @@ class Service:
             try:
                 remote = await self._call_store(self.store.poll_remote)
             except StoreError as error:
-                log.error("the changes of other servers cannot be read: %s", error)
+                log.error("cannot read the changes of other servers: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._after(self.state, self.state.snapshot)
@@ -327,7 +322,7 @@ class Service:
         """Only a bug ends the writer early. Reads go on; waiting and later changes fail."""
         self._closed = True
         if not writer.cancelled() and (error := writer.exception()) is not None:
-            log.critical("the writer has failed, nothing can be changed any more", exc_info=error)
+            log.critical("the writer failed; no further changes are possible", exc_info=error)
             self.writable = False
             waiting = [each.job for each in self._batch] + list(self._jobs)
             self._fail(waiting, StoreUnavailable("the writer has failed"))
@@ -339,7 +334,7 @@ class Service:
             revisions, remote = await self._call_store(lambda: self._commit(commits)) if commits else ((), ())
         except StoreError as error:
             if self.writable:  # logged once: while the store is away, thousands of callers may come and go
-                log.error("a commit failed: %s; changes are refused until one can be kept", error)
+                log.error("a commit failed: %s; changes are refused until the store accepts one", error)
             self._commit_failed(error)
             return
         self.writable = self.writable or bool(commits)
@@ -363,7 +358,7 @@ class Service:
         return self.store.commit(commits), self.store.poll_remote()
 
     async def _plan(self) -> tuple[list[PendingCommit], State]:
-        """Fill `_batch`, each plan made on the state that the one before it leads to."""
+        """Fill `_batch`; each plan is based on the state after the previous one."""
         state = self.state
         now = self._clock.next()
         batch = self._batch = []
@@ -423,12 +418,12 @@ class Service:
         if job.early is not None:
             self._fail([job], _Outdated())
         elif job.attempts >= MAX_ATTEMPTS:
-            self._fail([job], StoreUnavailable("too many others are changing the same resource"))
+            self._fail([job], StoreUnavailable("too many concurrent changes to the same resource"))
         else:
             self._jobs.append(job)
 
     def _apply(self, revisions: Sequence[Revision], final: State | None) -> None:
-        """Make revisions visible. `final` is the state that they lead to, if they are what was planned."""
+        """Make revisions visible. `final` is the resulting state, if they are what was planned."""
         if (
             final is not None
             and revisions[-1].number == final.snapshot.revision
@@ -515,7 +510,7 @@ def _check_size(plan: Plan[Any]) -> None:
 
 
 def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
-    """Whether a plan may be committed on a later state than the one that it was made on."""
+    """Whether a plan may be committed on a later state than the one it is based on."""
     if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
         return False
     created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)

@@ -113,5 +113,5 @@ def descriptors(process: KconfProcess) -> int:
 
 def complaints(process: KconfProcess) -> list[str]:
     """Lines of the log that tell of something the server did not expect."""
-    signs = ("Traceback", "level=ERROR", "level=FATAL", "failed inside", "level=CRITICAL")
+    signs = ("Traceback", "level=ERROR", "level=FATAL", "internal error", "level=CRITICAL")
     return [line for line in process.log().splitlines() if any(sign in line for sign in signs)]

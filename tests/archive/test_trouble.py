@@ -51,7 +51,7 @@ def test_a_disk_that_takes_no_more_is_an_alarm_and_passes(tmp_path: Path) -> Non
         assert [each.number for each in archived(tmp_path)] == list(range(1, 43))
         assert list(tmp_path.glob("*/.segment*")) == []
         log = server.log()
-    assert log.count("nothing is archived: cannot write") == 1
+    assert log.count("archiving failed: cannot write") == 1
 
 
 def test_a_directory_that_went_away_is_made_again(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_directory_that_went_away_is_made_again(tmp_path: Path) -> None:
         (tmp_path / "a").write_text("in the way")
         many(admin)
         server.stop()
-        assert "nothing is archived: cannot write" in server.log()
+        assert "archiving failed: cannot write" in server.log()
         (tmp_path / "a").unlink()
         (tmp_path / "b").rename(tmp_path / "a")
         server.start()
@@ -92,7 +92,7 @@ def test_nonsense_stops_the_start(tmp_path: Path, key: str, text: str) -> None:
     assert done.returncode == 1
     reason = "must be at least 1"
     if text not in ("0", "-1"):
-        reason = "expected a whole number of type INT, from -2147483648 to 2147483647"
+        reason = "expected an integer of type INT, from -2147483648 to 2147483647"
     assert done.stderr == f"kconf: server.properties: Invalid value {text} for configuration {key}: {reason}\n"
 
 
@@ -127,7 +127,7 @@ def test_two_servers_do_not_write_the_same_archive(tmp_path: Path) -> None:
         server.stop()
         with archiving(tmp_path / "a", store=f"sqlite:///{tmp_path}/copy.db") as older:
             until(lambda: in_alarm(older))
-            assert "reaches to revision 41, the store to 1 only" in health(older)["archive"]
+            assert "contains revisions up to 41, but the store only up to 1" in health(older)["archive"]
 
         assert_same(archived(tmp_path / "a"), journal(server.store))
 
@@ -144,5 +144,5 @@ def test_a_damaged_last_segment_is_told_and_left_alone(tmp_path: Path) -> None:
         server.start()
         until(lambda: in_alarm(server))
 
-        assert health(server)["archive"] == f"{segment} is damaged: its last line is not whole"
+        assert health(server)["archive"] == f"{segment} is damaged: its last line is incomplete"
         assert segment.read_bytes() == whole[:-9]

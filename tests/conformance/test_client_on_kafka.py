@@ -207,7 +207,7 @@ def test_broker_values_go_to_that_broker(admin: Any) -> None:
 def test_an_expected_revision_never_reaches_a_broker_that_would_ignore_it(admin: Any, topic: str) -> None:
     orders = Resource.topic(topic)
 
-    with pytest.raises(UnsupportedVersion, match="no kconf server"):
+    with pytest.raises(UnsupportedVersion, match="not a kconf server"):
         admin.incremental_alter_configs(
             {orders: [AlterConfigOp(OpType.SET, "retention.ms", "5")]}, expected={orders: 1}
         )
@@ -284,7 +284,7 @@ def test_the_cluster_is_described(admin: Any, broker: KafkaBroker) -> None:
     assert Operation.ALTER in found.authorized_operations
     assert admin.list_groups() == []
     if broker.version == "3.9.2":
-        with pytest.raises(UnsupportedVersion, match=r"from Kafka 4\.0 on"):
+        with pytest.raises(UnsupportedVersion, match=r"since Kafka 4\.0"):
             admin.describe_cluster(fenced=True)
     else:
         assert not admin.describe_cluster(fenced=True).nodes[1].fenced
@@ -559,7 +559,7 @@ def test_a_wrong_login_is_refused_at_once(secured: KafkaBroker, kind: str, login
 def test_a_certificate_that_nobody_vouches_for(secured: KafkaBroker, kind: str) -> None:
     untrusting = driver(kind, secured.address("SASL"), tls=Tls(), sasl=Plain("alice", "alice-secret"))
 
-    with untrusting as admin, pytest.raises(AuthenticationFailed, match=r"certificate of .* is not accepted"):
+    with untrusting as admin, pytest.raises(AuthenticationFailed, match=r"certificate of .* is not trusted"):
         admin.describe_cluster()
 
 

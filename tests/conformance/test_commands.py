@@ -140,9 +140,9 @@ def test_the_wrong_protocol_or_port_is_exit_code_4_with_the_cause(
         return str(People(tmp_path, bootstrap, properties).whole("topic list", status=4)["message"])
 
     tls = {**secured.properties, "security.protocol": "SSL"}
-    assert "it speaks TLS, and this client does not" in message(secured.bootstrap)
+    assert "the listener uses TLS, but this client does not" in message(secured.bootstrap)
     assert "as a listener without TLS does" in message(kafka_431.bootstrap, tls)
-    assert "is the port of a KRaft controller" in message(kafka_431.address("CONTROLLER"))
+    assert "is a KRaft controller" in message(kafka_431.address("CONTROLLER"))
 
 
 def test_a_refused_login_is_exit_code_4(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

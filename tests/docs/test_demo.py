@@ -92,14 +92,14 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
     for told in (first, second):
         words = " ".join(told.split())
         assert "topic:orders: Invalid value 1 for configuration segment.bytes: must be at least 1048576" in words
-        assert "topic:orders retention.ms 7d 1d topic dry run ! may delete data: retention gets shorter" in words
+        assert "topic:orders retention.ms 7d 1d topic dry run ! may delete data: retention is reduced" in words
         assert "topic:orders retention.ms 7d 14d topic done" in words
         assert "producer_byte_rate 10MiB user user ben holds" in words
         assert "producer_byte_rate 1MiB default user user (default) loses" in words
         assert "7d 14d User:ana the auditors look back two weeks" in words
         assert "topic:orders retention.ms 14d 7d topic done" in words
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
-        assert ("What one server acknowledged the others have too" in told) == (store == "zookeeper")
+        assert ("A change acknowledged by one server is visible on the others" in told) == (store == "zookeeper")
 
 
 @pytest.mark.full
@@ -121,8 +121,8 @@ def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(t
 
     assert done.returncode == 0, done.stderr
     assert "topic:orders  retention.ms  14d  7d" in done.stdout
-    last = done.stdout.partition("a report\n")[2].splitlines()[0]
-    assert last.startswith("The pipeline needs a Java 17 or newer")
+    last = done.stdout.partition("drift, report\n")[2].splitlines()[0]
+    assert last.startswith("The pipeline requires Java 17 or newer")
     assert "The server is running" in done.stdout
 
 
@@ -217,7 +217,7 @@ def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; --listen HOST:0 takes a free port",
+        f"kconf: cannot listen on 127.0.0.1:{port}: Address already in use; use --listen HOST:0 to pick a free port",
         "make run LISTEN=127.0.0.1:0 takes a free port",
     ]
 

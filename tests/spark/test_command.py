@@ -67,10 +67,10 @@ def test_progress_is_shown_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "environment", "sentence"),
     [
-        (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline needs a Java 17 or newer"),
+        (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline requires Java 17 or newer"),
         ([], {}, "a run needs something to read: --archive, --snapshot or --metadata-log"),
         (["--archive", "archive", "--policy", "none.yaml"], {}, "none.yaml: No such file or directory"),
-        (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line of owners reads TOPIC,OWNER"),
+        (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line must be TOPIC,OWNER"),
         (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_leaves_the_tables_as_they_were(pipeline: Pipeline, 
 
     assert (done.status, done.out) == (1, "")
     assert "Traceback" not in done.err
-    assert (cluster if what == "snapshot" else "There is no directory") in done.err.splitlines()[-1]
+    assert (cluster if what == "snapshot" else "No such directory") in done.err.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()
 
 
@@ -148,5 +148,5 @@ def test_of_two_runs_at_once_one_is_refused(pipeline: Pipeline, tmp_path: Path) 
         os.close(handle)
 
     assert done.status == 1
-    assert "Another run of the pipeline is at work" in done.err.splitlines()[-1]
+    assert "Another pipeline run is using" in done.err.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()

@@ -102,7 +102,7 @@ def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(spark: SparkSess
 
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.splitlines()[-1] == (
-            f"kconf: The disk is full: {lake} is as it was before the step that failed."
+            f"kconf: The disk is full. {lake} is unchanged by the step that failed."
         )
         assert "Traceback" not in refused.stderr
         assert answers(disk.seen / "lake", tmp_path / "copy") == before

@@ -146,7 +146,7 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
     with pytest.raises(LakeError) as refused:
         world.run()
     assert str(refused.value) == (
-        f"The table bronze/journal of {world.lake.uri} does not fit this version of kconf: its column ip is not"
+        f"The table bronze/journal of {world.lake.uri} does not match this version of kconf: its column ip is not"
         " defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this version"
         " does not define."
     )

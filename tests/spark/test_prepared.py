@@ -160,7 +160,7 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(cache)})
 
     assert (told.returncode, told.stderr) == (0, "starting Spark …\n")
-    assert told.stdout == f"classes are archived in {file}, {made.st_size // (1024 * 1024)} MB\n"
+    assert told.stdout == f"archived classes in {file}, {made.st_size // (1024 * 1024)} MB\n"
     assert (archive(cache), file.stat().st_mtime_ns) == (file, made.st_mtime_ns)
 
 
@@ -168,8 +168,8 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     ("place", "sentence"),
     [
         ("file", "cannot be written: Not a directory."),
-        ("a:b", "signs in it that an option of Java cannot hold"),
-        ("a,b", "has a : or a , in its name, which Spark cannot use for jars"),
+        ("a:b", "characters that are not allowed in a Java option"),
+        ("a,b", "contains a colon or a comma, which Spark does not allow in jar paths"),
     ],
 )
 def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str, sentence: str) -> None:

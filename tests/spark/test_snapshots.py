@@ -118,7 +118,7 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
     (threads_now,) = rows(lake, "effective_config", "resource_name = '1' AND key = 'num.io.threads'")
     assert (threads_now["value"], threads_now["source"]) == ("8", "STATIC_BROKER_CONFIG")
     (bad,) = rows(lake, "quarantine")
-    assert bad["reason"] == "the snapshot is not whole: its end is missing"
+    assert bad["reason"] == "the snapshot is incomplete: its end is missing"
 
     before = sorted(map(repr, rows(lake, "history")))
     rebuild(lake, Inputs(), print)

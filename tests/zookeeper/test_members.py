@@ -82,5 +82,5 @@ def test_a_second_server_with_the_same_id_does_not_start(serve: Serve, zookeeper
     else:
         twin.close()
         told = ""
-    assert "another server with the id 1" in told
+    assert "another server with ID 1" in told
     assert "Traceback" not in told

@@ -77,7 +77,7 @@ class KconfMethods(BaseAdminClient):
         from kconf.client.follow import Follow
 
         if not self._settings.bootstrap.controllers:
-            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
+            raise ConfigurationError("only controllers serve the metadata log; pass bootstrap_controllers")
         return Follow(self._settings, after, cluster)
 
     async def describe_configs_at(

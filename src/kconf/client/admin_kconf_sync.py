@@ -78,7 +78,7 @@ class SyncKconfMethods(BaseAdminClient):
         from kconf.client.follow_sync import Follow
 
         if not self._settings.bootstrap.controllers:
-            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
+            raise ConfigurationError("only controllers serve the metadata log; pass bootstrap_controllers")
         return Follow(self._settings, after, cluster)
 
     def describe_configs_at(

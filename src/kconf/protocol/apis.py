@@ -58,7 +58,7 @@ _ROWS: Final = (
     Api(15, "DescribeGroups", 0, 6, 5, "describe_groups"),
     Api(16, "ListGroups", 0, 5, 3, "list_groups"),
     Api(17, "SaslHandshake", 0, 1, NEVER, "sasl_handshake"),
-    Api(API_VERSIONS, "ApiVersions", 0, 4, 3, "api_versions"),
+    Api(API_VERSIONS, "ApiVersions", 0, 5, 3, "api_versions"),
     Api(19, "CreateTopics", 0, 7, 5, "create_topics"),
     Api(20, "DeleteTopics", 0, 6, 4, "delete_topics"),
     Api(21, "DeleteRecords", 0, 2, 2, "delete_records"),

@@ -42,15 +42,15 @@ UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written
 UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read now; try again later")
 LOST = ApiError(
     ErrorCode.KAFKA_STORAGE_ERROR,
-    "the file of the server's store was deleted, moved or replaced: nothing was changed, and nothing can be until it is"
-    " restored and the server restarted",
+    "the server's store file was deleted, moved or replaced: nothing was changed, and no changes are possible until "
+    "it is restored and the server restarted",
 )
-DAMAGED = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the server's store is damaged; the log of the server has details")
+DAMAGED = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the server's store is damaged; see the server's log")
 READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
 
 
 def store_error(error: StoreError) -> ApiError:
-    """The error of a change that the store did not take: to try again later, or, where that does not help, why."""
+    """The error of a change that the store did not accept: retriable, or the reason why a retry does not help."""
     if isinstance(error, ChangeTooLarge):
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     if isinstance(error, TooManyChanges):
@@ -94,7 +94,7 @@ class ServerContext:
         policies: PolicyManager | None = None,
         upstream: UpstreamClient | None = None,
     ) -> ServerContext:
-        """Everything that a server has beside its service; it follows the service's commits."""
+        """Everything a server has besides its service; it follows the service's commits."""
         return cls(
             service,
             service.node_id,
@@ -113,7 +113,7 @@ class ServerContext:
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
-        """This server, for a change that this principal asks for."""
+        """This server, for a change requested by this principal."""
         return AlterTarget(
             self.node_id,
             self.service.stored_resolver(state),

@@ -98,7 +98,7 @@ def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
     """host:port, [v6]:port or :port; the latter means `everywhere`."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+        raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
     return SocketAddress(host.removeprefix("[").removesuffix("]") or everywhere, int(port))
 
 
@@ -109,7 +109,7 @@ def explain_bind_error(host: str, port: int) -> Iterator[None]:
         yield
     except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
         why = getattr(error, "strerror", None) or error
-        advice = "; --listen HOST:0 takes a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
+        advice = "; use --listen HOST:0 to pick a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
         raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 
@@ -130,12 +130,12 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
             if name not in skipped
         ]
         if not found:
-            raise ConfigurationError("listeners names controllers only; kconf is not one")
+            raise ConfigurationError("listeners contains controller listeners only; kconf is not a controller")
     names = [each.name for each in found]
     bare = {each.name for each, text in zip(found, given, strict=False) if "://" not in text}
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"two listeners are called {name}; each needs a name of its own")
+            raise ConfigurationError(f"two listeners are named {name}; names must be unique")
     advertised = _advertised(static.get("advertised.listeners"))
     return tuple(each if each.name in bare else replace(each, advertised=advertised.get(each.name)) for each in found)
 
@@ -181,7 +181,7 @@ def _from_command(text: str, protocols: Mapping[str, str]) -> EndPoint:
 def _named(item: str) -> tuple[str, str]:
     match = _NAMED.fullmatch(item)
     if match is None:
-        raise ConfigurationError(f"a listener reads NAME://host:port: {item!r}")
+        raise ConfigurationError(f"a listener must be NAME://host:port: {item!r}")
     return match["name"].upper(), match["address"]
 
 
@@ -201,14 +201,14 @@ def _protocol(name: str, protocols: Mapping[str, str]) -> SecurityProtocol:
         return SecurityProtocol(word)
     except ValueError:
         words = ", ".join(SecurityProtocol)
-        raise ConfigurationError(f"listener {name}: there is no protocol {word}; use one of {words}") from None
+        raise ConfigurationError(f"listener {name}: unknown protocol {word}; use one of {words}") from None
 
 
 def _advertised(text: str | None) -> dict[str, SocketAddress]:
     found = {name: parse_address(address) for name, address in map(_named, _items(text))}
     for name, address in found.items():
         if address.host in _EVERYWHERE:
-            raise ConfigurationError(f"advertised.listeners: nobody can connect to {address} of {name}")
+            raise ConfigurationError(f"advertised.listeners: clients cannot connect to {address} of {name}")
     return found
 
 

@@ -11,7 +11,7 @@ from logging import getLogger
 from typing import NamedTuple
 
 from kconf.client.settings import ClientSettings
-from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
@@ -68,6 +68,16 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
+def _zookeeper_catalog() -> Catalog:
+    """The keys of real brokers that share an ensemble with kconf: 3.9 is the last release with ZooKeeper.
+
+    Also those of an older cluster behind a gateway.
+    """
+    from kconf.configdef.releases.catalogs import catalog_of
+
+    return catalog_of("3.9")
+
+
 async def _open_store(settings: ServerSettings) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
@@ -103,7 +113,9 @@ class Server:
         store = await _open_store(settings)
         try:
             check_gateway(settings.static, store.brokers_static)
+            static = await self._bind()
         except BaseException:
+            self._close_listeners()
             store.close()
             raise
         upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
@@ -111,8 +123,8 @@ class Server:
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
-            static=settings.static,
-            broker_catalog=kafka_39 if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
+            static=static,
+            broker_catalog=_zookeeper_catalog if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )
@@ -170,11 +182,14 @@ class Server:
         if self.archiver is not None and not self._stopping:
             self.archiver.flush_soon()
 
-    async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
+    async def _bind(self) -> Mapping[str, str]:
+        """Bind the listeners. Returns the static configuration with their addresses."""
         for endpoint in self.settings.endpoints:
             self._sockets[endpoint] = await bind(endpoint)
         bound = {each: bound_address(each, sockets) for each, sockets in self._sockets.items()}
-        service.replace_static(with_listeners(self.settings.static, bound))
+        return with_listeners(self.settings.static, bound)
+
+    async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
@@ -209,8 +224,8 @@ class Server:
                 raise
             where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
-                f"{error}; this may come from the dynamic configs of {where}: `kconf serve --recover` ignores and "
-                "lists them, `kconf store unset` removes one"
+                f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
+                "them, `kconf store unset` removes one"
             ) from None
 
     def _start(self, work: Coroutine[None, None, None], name: str) -> None:

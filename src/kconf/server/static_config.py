@@ -43,7 +43,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
     for each in overrides:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise ConfigurationError(f"--override takes key=value: {each!r}")
+            raise ConfigurationError(f"--override requires key=value: {each!r}")
         static[name.strip()] = value
     if node_id is not None:
         static["node.id"] = static["broker.id"] = str(node_id)
@@ -51,7 +51,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
         if own in static:
             static.setdefault(other, static[own])
     if static.get("node.id") != static.get("broker.id"):
-        raise ConfigurationError("node.id and broker.id differ; give one of them, or the same number to both")
+        raise ConfigurationError("node.id and broker.id differ; set only one of them, or both to the same number")
     return static
 
 
@@ -78,10 +78,10 @@ def check_static(static: Mapping[str, str]) -> None:
     check_settings(static)
     for name, right in _MISSPELLED.items():
         if static.get(name, "").strip():
-            raise ConfigurationError(f"{name} is not a key of Kafka and would leave the policy off: write {right}")
+            raise ConfigurationError(f"{name} is not a Kafka key, so the policy would be disabled; use {right}")
     for name, what in _UNSUPPORTED.items():
         if static.get(name, "").strip() not in ("", *_DEFAULT_CLASSES):
-            raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")
+            raise ConfigurationError(f"{name} requires {what}, which kconf does not support")
     for name, text in static.items():
         key = BROKER.get(name)
         if key is not None and name not in _PYTHON_CLASSES:

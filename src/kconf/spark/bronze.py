@@ -1,7 +1,7 @@
-"""Reading: new files of the archive and of snapshots, and snapshots of live clusters, once each.
+"""Bronze: reads new files of archives and snapshots, and snapshots of live clusters, once each.
 
-The ledger says which files are new (files.py). Of what they bring, only lines that are not in the journal yet are
-added: the journal's commits say how far it goes per cluster (`marks`), and what lies behind that is looked up.
+The ledger records which files were read (files.py). Only lines that are not in the journal yet are added: the journal's
+commit notes record the last line per cluster (`marks`), and older lines are looked up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kconf.spark.transforms import lines, snapshot_lines
 from kconf.spark.transforms.history import ORDER, order
 
 Marks = dict[str, list[int]]
-"""Per cluster the last line that is known, in the order of the journal."""
+"""Per cluster the last known line, in journal order."""
 
 _LINE: Final = ("cluster", *ORDER)
 _NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
@@ -36,7 +36,7 @@ _BAD: Final = ("file", "line", "reason")
 
 @dataclass
 class Read:
-    """What a round brought."""
+    """What a round read."""
 
     journal: int = 0
     attempts: int = 0
@@ -51,7 +51,7 @@ class Read:
 
 
 def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
-    """Take the new files of an archive into round `number`."""
+    """Read the new files of an archive in round `number`."""
     found = files.unread(lake, "archive", uri)
     wanted = _wanted(found, brought)
     if wanted:
@@ -74,7 +74,7 @@ def read_metadata_log(lake: Lake, directory: str, number: int, brought: Read) ->
 
 
 def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
-    """Take the new files of a directory of snapshots."""
+    """Read the new files of a snapshot directory."""
     found = files.unread(lake, "snapshots", uri)
     wanted = _wanted(found, brought)
     if wanted:
@@ -140,7 +140,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
 
 
 def _put_aside(lake: Lake, bad: DataFrame) -> int:
-    """Keep what cannot be taken, but for what was found in a file before; how much that is."""
+    """Store rejected lines, except those found in the same file before; returns their number."""
     known = lake.read(QUARANTINE).select(*_BAD)
     fresh = bad.join(known, [bad[name].eqNullSafe(known[name]) for name in _BAD], "left_anti")
     fresh = fresh.persist(StorageLevel.DISK_ONLY)
@@ -154,7 +154,7 @@ def _put_aside(lake: Lake, bad: DataFrame) -> int:
 
 
 def _counts(read: DataFrame) -> DataFrame:
-    """Per cluster how many lines of each kind came, the first and the last change, and how often the commonest came.
+    """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line.
 
     `named` are those of followers that say who made the change.
     """
@@ -175,7 +175,7 @@ def _counts(read: DataFrame) -> DataFrame:
 
 
 def _marks(lake: Lake) -> Marks:
-    """How far the journal goes; counted where its commits are too old to tell."""
+    """The last journal line per cluster; computed if the commit notes are too old to contain it."""
     note = lake.note(JOURNAL)
     if note or not lake.exists(JOURNAL):
         return dict(note.get("marks", {}))
@@ -184,7 +184,7 @@ def _marks(lake: Lake) -> Marks:
 
 
 def _moved(marks: Marks, told: dict[str, Any]) -> Marks:
-    """The marks after a batch: they never go back."""
+    """The marks after a batch: they never decrease."""
     reached = {cluster: list(row["last"]) for cluster, row in told.items() if row["last"] is not None}
     return {**marks, **{cluster: max(last, marks.get(cluster, last)) for cluster, last in reached.items()}}
 

@@ -1,4 +1,4 @@
-"""The tables that answer: each is made from bronze and silver, and written in one commit."""
+"""Gold: the tables for queries, each derived from bronze and silver and written in one commit."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from kconf.spark.transforms.foreign import foreign
 from kconf.spark.transforms.topics.table import topics
 from kconf.spark.transforms.values import KEYS, keys
 
-_LATER: Final = (DRIFT,)  # made from other gold tables
-_AT_ONCE: Final = 4  # planning is one thread's work, and most of the time of a small run
+_LATER: Final = (DRIFT,)  # derived from other gold tables
+_AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 
 
 def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
-    """Make all gold tables anew, several at a time."""
+    """Rebuild all gold tables, several at a time."""
     made = Gold(lake, inputs)
     try:
         made.prepare()
@@ -59,14 +59,14 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
 
 
 class Gold:
-    """The rows of each table; what several need is made once."""
+    """The rows of each table; shared intermediate results are computed once."""
 
     def __init__(self, lake: Lake, inputs: Inputs) -> None:
         self.lake, self.inputs = lake, inputs
         self._kept: list[DataFrame] = []
 
     def write(self, table: Table) -> None:
-        """Make a table anew; the violations are kept."""
+        """Rebuild a table; violations are updated instead."""
         if table is VIOLATIONS:
             violations.update(self.lake, self.inputs)
         else:
@@ -92,7 +92,7 @@ class Gold:
         self.inherited.count()
 
     def has_rows(self, table: Table) -> bool:
-        """Whether there is anything to compare with: files that declare, or rules."""
+        """Whether there is anything to compare with: declared files or rules."""
         if table is DRIFT:
             return self.inputs.declarations is not None
         return table is not VIOLATIONS or bool(self.inputs.rules.rules)
@@ -106,7 +106,7 @@ class Gold:
         self._kept.append(kept)
         return kept
 
-    # -- what several tables need ------------------------------------------------------------------------------------
+    # -- shared by several tables ------------------------------------------------------------------------------------
 
     @cached_property
     def history(self) -> DataFrame:
@@ -121,7 +121,7 @@ class Gold:
 
     @cached_property
     def current(self) -> DataFrame:
-        """The state of now."""
+        """The current state."""
         return self._keep(self.history.where("open"))
 
     @cached_property
@@ -158,7 +158,7 @@ class Gold:
         rows = spark.read.parquet(str(path)) if path.suffix == ".parquet" else spark.read.csv(str(path), header=True)
         missing = {"user", "client_id", "key", "rate"} - set(rows.columns)
         if missing:
-            raise LakeError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+            raise LakeError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
         if "cluster" not in rows.columns:
             rows = rows.crossJoin(self.clusters)
         names = F.coalesce("user", F.lit("")).alias("user"), F.coalesce("client_id", F.lit("")).alias("client_id")

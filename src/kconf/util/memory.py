@@ -1,4 +1,4 @@
-"""How the process treats its memory.
+"""Memory settings of the process.
 
 What was loaded at the start stays: the collector need not look at it again and again, and it looks less often at what
 comes and goes with requests, hardly any of which is in circles. A full collection looks at all objects of a large
@@ -50,7 +50,7 @@ def is_due(collections: int, *, is_idle: bool) -> bool:
 
 
 def give_back() -> None:
-    """Let the C library return what is free; where it cannot, nothing happens."""
+    """Let the C library return free memory to the system, if it supports that."""
     trim = _trim()
     if trim is not None:
         trim(0)

@@ -38,7 +38,7 @@ class RateLimitedLogger:
             self._suppressed += 1
             return False
         if self._suppressed:
-            self._log.log(self._level, "%d lines like the next one were left out", self._suppressed)
+            self._log.log(self._level, "suppressed %d similar messages", self._suppressed)
             self._suppressed = 0
         line, *facts = make()
         self._log.log(self._level, line, *facts)

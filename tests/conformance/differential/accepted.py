@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kconf.configdef.topic import TOPIC_39
+from kconf.configdef.topic import TOPIC_REMOVED
 from kconf.engine.topics.placement import MOST_PARTITIONS
 from kconf.protocol.apis import BY_NAME
 from tests.conformance.differential.ask import SERVED, Ending
@@ -273,7 +273,7 @@ def _newer_versions(found: Difference) -> bool:
 
 # Topic keys that one of them lacks, and the one with another default.
 _NEW = "internal.segment.bytes"
-_CHANGED = {*TOPIC_39, _NEW, "message.timestamp.after.max.ms"}
+_CHANGED = {*TOPIC_REMOVED, _NEW, "message.timestamp.after.max.ms"}
 
 ACCEPTED_39: tuple[Accepted, ...] = (
     *(line for line in ACCEPTED if line.applies in (_own_apis, _revision)),

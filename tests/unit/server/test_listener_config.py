@@ -69,14 +69,18 @@ def test_loopback_is_not_exposed(host: str) -> None:
 @pytest.mark.parametrize(
     ("given", "static", "why"),
     [
-        (["a:1", "b:2"], {}, "each needs a name"),
+        (["a:1", "b:2"], {}, "names must be unique"),
         (["NEW://a:1"], {}, "no entry"),
         (["NEW://a:1"], {MAP: "NEW:TELNET"}, "TELNET"),
         (["a"], {}, "HOST:PORT"),
         (["a:99999"], {}, "HOST:PORT"),
         ([], {"listeners": "9092"}, "NAME://host:port"),
-        ([], {"listeners": "C://:1", "controller.listener.names": "C", MAP: "C:PLAINTEXT"}, "controllers only"),
-        (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "nobody can connect"),
+        (
+            [],
+            {"listeners": "C://:1", "controller.listener.names": "C", MAP: "C:PLAINTEXT"},
+            "controller listeners only",
+        ),
+        (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "clients cannot connect"),
     ],
 )
 def test_what_cannot_be_listened_on(given: list[str], static: dict[str, str], why: str) -> None:

@@ -15,7 +15,7 @@ from kconf.spark.files import Listed, LogRange, log_range
         (f"log-{0:020}-{32:020}.jsonl", None),
         ("log-of-mine.jsonl", None),
         ("x.jsonl.gz", "its name does not end with .jsonl"),
-        ("_x.jsonl", "its name begins with _"),
+        ("_x.jsonl", "its name starts with _"),
     ],
 )
 def test_a_file_is_read_or_the_reason_is_given(name: str, fault: str | None) -> None:

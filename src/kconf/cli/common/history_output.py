@@ -31,7 +31,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker:1, quota, user:NAME, …"
     )
     parser.add_argument(
-        "--source", choices=SOURCES, help="the only source to read (default: the feed, or else all others)"
+        "--source", choices=SOURCES, help="read only this source (default: the change feed, or else all others)"
     )
 
 

@@ -92,7 +92,7 @@ class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
     def __init__(self, resources: Iterable[Resource], revision: int | None, time: datetime | int | None) -> None:
         super().__init__(dict.fromkeys(resources))
         if (revision is None) == (time is None):
-            raise InvalidRequest("give a revision or a time, one of the two")
+            raise InvalidRequest("pass either a revision or a time")
         self._revision = -1 if revision is None else revision
         self._time = -1 if time is None else _milliseconds(time)
         self._found: list[int] = []
@@ -224,5 +224,5 @@ def _milliseconds(time: datetime | int) -> int:
     if isinstance(time, int):
         return time
     if time.tzinfo is None:
-        raise InvalidRequest("a time needs its zone: datetime(…, tzinfo=UTC)")
+        raise InvalidRequest("a time needs a time zone: datetime(…, tzinfo=UTC)")
     return int(time.timestamp() * 1000)

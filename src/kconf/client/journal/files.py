@@ -192,15 +192,15 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise StoreUnavailable(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise StoreMismatch(f"{path} is no journal: it is no UTF-8") from None
+        raise StoreMismatch(f"{path} is not a journal: it is not UTF-8") from None
     for number, text in enumerate(texts[:-1] if not texts[-1] else texts, 1):
         try:
             line: dict[str, Any] = json.loads(text)
             newer = line["format"] > FORMAT
         except (ValueError, KeyError, TypeError):
-            raise StoreMismatch(f"{path}:{number}: this is no line of a journal") from None
+            raise StoreMismatch(f"{path}:{number}: not a line of a journal") from None
         if newer:
-            raise StoreMismatch(f"{path} was written by a newer kconf")
+            raise StoreMismatch(f"{path} was written by a newer version of kconf")
         yield line
 
 

@@ -115,16 +115,15 @@ class LogArchive:
         except FileNotFoundError:
             return Checkpoint.empty(self._cluster)
         except ValueError:
-            raise StoreMismatch(
-                f"{path} is damaged; without it, following starts again at the log's beginning"
-            ) from None
+            raise StoreMismatch(f"{path} is damaged; delete it to restart from the beginning of the log") from None
         checkpoint = Checkpoint.from_json(facts)
         if checkpoint.cluster != self._cluster:
-            raise StoreMismatch(f"{path} is of the cluster {checkpoint.cluster}, and not of {self._cluster}")
+            raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {self._cluster}")
         return checkpoint
 
     def add(self, events: Iterable[LogEvent]) -> None:
-        """Take what a follower reports. A gap is written at once, and so is what waits when a log begins anew."""
+        """Store what a follower reports. A gap is written immediately, and so are waiting changes when a new log
+        begins."""
         for event in events:
             if isinstance(event, LogChanges):
                 wanted = [each for each in event.revisions if each.number >= self._begin]
@@ -133,8 +132,8 @@ class LogArchive:
                 self._write_gap(event)
             elif isinstance(event, LogReset):
                 raise StoreMismatch(
-                    f"the cluster {self._cluster} was formatted anew: its log has other changes than the archive in "
-                    f"{self.directory}; follow it with another directory"
+                    f"cluster {self._cluster} was reformatted: its log does not match the archive in "
+                    f"{self.directory}; use another archive directory"
                 )
 
     def flush(self, checkpoint: Checkpoint) -> None:

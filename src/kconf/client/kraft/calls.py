@@ -15,7 +15,7 @@ from kconf.errors import ErrorCode
 TOPIC: Final = "__cluster_metadata"
 TOPIC_ID: Final = bytes(15) + b"\1"
 MAX_BYTES: Final = 8 << 20
-_HINT: Final = "the metadata log is served by KRaft controllers, from Kafka 3.7 on"
+_HINT: Final = "the metadata log is served by KRaft controllers since Kafka 3.7"
 
 
 class SnapshotPosition(NamedTuple):

@@ -49,7 +49,7 @@ class MetadataDirectory:
         ]
         is_named = folder.name == _FOLDER or bool(snapshots) or (folder / _QUORUM).exists()
         if not is_named or not (self._segments or snapshots):
-            raise ConfigurationError(f"{given} has no metadata log: it is the directory {_FOLDER} of a controller")
+            raise ConfigurationError(f"{given} contains no metadata log; pass the directory {_FOLDER} of a controller")
         self._snapshot = min(snapshots, default=None) if not self._reaches_back() else None
         self.end = 0
 
@@ -83,7 +83,8 @@ class MetadataDirectory:
         return found
 
     def events(self) -> Iterator[LogChanges | LogGap]:
-        """What the files tell, in order; the part before the oldest snapshot as a gap. Raises ConfigurationError."""
+        """The contents of the files in order; the part before the oldest snapshot is a gap. Raises
+        ConfigurationError."""
         image, begin = MetadataImage(), 0
         if self._snapshot is not None:
             begin, epoch, path = self._snapshot
@@ -103,7 +104,7 @@ class MetadataDirectory:
                     if revisions:
                         yield LogChanges(batch.leader_epoch, self.end, revisions)
             except RemoteProtocolError as error:
-                raise ConfigurationError(f"{path} (from offset {first} on) is damaged: {error}") from None
+                raise ConfigurationError(f"{path} (starting at offset {first}) is damaged: {error}") from None
             except OSError as error:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
 

@@ -1,8 +1,8 @@
-"""Rules as data: whom they are about, what must hold, and what is said where it does not.
+"""Policy rules as data: which resources they select, which conditions must hold, and the message if they do not.
 
-A rule is judged on a `Subject`: a resource, the values in force there, and what is set there. That is all a rule
-knows, so the same rules judge a request on the server, a plan on the client and a table in the pipeline. How they are
-written: parser.py and docs/how-to/write-a-policy.md.
+A rule is evaluated on a `Subject`: a resource with its effective values and overrides. It uses nothing else, so the
+same rules evaluate a request on the server, a plan on the client and a table in the pipeline. Syntax: parser.py and
+docs/how-to/write-a-policy.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PARTITIONS: Final = ConfigKey(name="partitions", type=ValueType.INT)
 REPLICATION_FACTOR: Final = ConfigKey(name="replication_factor", type=ValueType.INT)
 NAME: Final = ConfigKey(name="name", type=ValueType.STRING)
 FACTS: Final = {key.name: key for key in (PARTITIONS, REPLICATION_FACTOR, NAME)}
-"""What a rule may say of a topic beside its keys."""
+"""Properties of a topic that rules can use besides its keys."""
 
 _MOST_SHOWN = 5  # violations in one sentence
 _LONGEST_SHOWN = 200  # characters of a value
@@ -43,7 +43,7 @@ _MOST_REMEMBERED = 256  # sets of keys
 
 
 class Operator(StrEnum):
-    """What a condition asks of a value. The relations compare it with that of another key."""
+    """The operators of conditions. Relations compare a value with that of another key."""
 
     MIN = "min"
     MAX = "max"
@@ -68,7 +68,8 @@ ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An operator and what it compares with: typed values, or another key's name. `text` is how the file says it."""
+    """An operator and its operands: typed values, or another key's name. `text` is the operand as written in
+    the file."""
 
     operator: Operator
     operands: tuple[Value, ...]
@@ -94,7 +95,7 @@ class Rule:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys that it looks at: a request that touches one of them is judged."""
+        """The keys it uses: a request that changes one of them is evaluated."""
         named = [self.key.name, *self.others]
         return frozenset([*named, *(FOLLOWS[name] for name in named if name in FOLLOWS)])
 
@@ -217,7 +218,7 @@ class Rules:
         return [Finding(rule, resource, rule.sentence(risk)) for rule, risk in found if rule is not None]
 
     def about_inherited(self, keys: Collection[str]) -> list[Rule]:
-        """The rules about values of these topic keys, without what they say of overrides."""
+        """The rules about values of these topic keys, without conditions on overrides."""
         found = [rule for rule in self._candidates(ResourceType.TOPIC, keys) if rule.keys & frozenset(keys)]
         values = [
             replace(rule, conditions=tuple(each for each in rule.conditions if each.operator not in ABOUT_OVERRIDES))
@@ -232,10 +233,11 @@ class Rules:
         inherited: Mapping[str, str],
         topics: Callable[[], Iterable[Subject]] = tuple,
     ) -> list[Finding]:
-        """What does not hold of topics that inherit these keys from a broker level. `topics` are as they would be.
+        """Violations by topics that inherit these keys from a broker level. `topics` are as they would be after the
+        change.
 
-        A rule about all topics also binds what topics to come would inherit; one with names or labels only binds the
-        topics that are there. A topic with a value of its own inherits nothing.
+        A rule for all topics also applies to what future topics would inherit; a rule with names or labels applies only
+        to existing topics. A topic with an override inherits nothing.
         """
         findings, wanted = [], frozenset(keys)
         for rule in self.about_inherited(wanted):
@@ -243,7 +245,7 @@ class Rules:
                 subject = Subject(source, inherited, ())
                 broken = rule.evaluate(subject)
                 if broken is not None:
-                    text = f"topics without a value of their own inherit it from {source}: "
+                    text = f"topics without an override inherit it from {source}: "
                     findings.append(Finding(rule, source, text + _sentence(rule, broken, subject)))
                     continue
             found = self._inheriting_violation(rule, wanted, topics())
@@ -296,7 +298,7 @@ class Rules:
 
     @cached_property
     def _places(self) -> dict[tuple[ResourceType, str | None], list[int]]:
-        """Rules by the keys they look at; under None those that always speak."""
+        """Rules by the keys they use; under None those that always apply."""
         places: dict[tuple[ResourceType, str | None], list[int]] = {}
         for place, rule in enumerate(self.rules):
             for kind in rule.types:
@@ -403,7 +405,7 @@ _WORDS: Final = {
     Operator.EQUALS: "{}",
     Operator.ONE_OF: "one of {}",
     Operator.NOT_ONE_OF: "none of {}",
-    Operator.MATCHES: "of the form {}",
+    Operator.MATCHES: "a match of {}",
     Operator.CONTAINS: "a list with {}",
     Operator.EXCLUDES: "a list without {}",
     Operator.AT_LEAST: "at least {}",
@@ -416,14 +418,14 @@ _WORDS: Final = {
 def _sentence(rule: Rule, broken: Condition, subject: Subject) -> str:
     key, operator = rule.key, broken.operator
     if operator in ABOUT_OVERRIDES:
-        fact = f"{key.name} must {'' if operator is Operator.REQUIRED else 'not '}be set at {subject.resource}"
+        fact = f"{key.name} must {'' if operator is Operator.REQUIRED else 'not '}be set on {subject.resource}"
     else:
         wanted = _WORDS[operator].format(broken.text)
         if operator in RELATIONS:
             other = rule.others[str(broken.operands[0])]
             wanted += f" ({_shown(subject.value(other))})"
         value = "[hidden]" if key.sensitive else _shown(subject.value(key))
-        fact = f"{key.name} is {value}, and must be {wanted}"
+        fact = f"{key.name} is {value} but must be {wanted}"
     return f"{rule.message}: {fact} (rule {rule.id})" if rule.message else f"{fact} (rule {rule.id})"
 
 

@@ -1,4 +1,4 @@
-"""Who made the changes of a followed metadata log, as far as the journals of kconf's own clients tell.
+"""Finds the authors of changes in a followed metadata log, from the journals of kconf's own clients.
 
 The log says what was changed and when, and never by whom. A client's journal says who asked for what: between which
 offsets of the log, if the client could ask for them, or else between which times. They are matched only if there is no
@@ -131,7 +131,7 @@ def _runs(changes: Sequence[HistoryEntry], segments: Sequence[LogSegment]) -> li
 
 
 def _candidates(changes: Sequence[HistoryEntry], requests: Sequence[HistoryEntry]) -> list[tuple[int, int]]:
-    """Pairs of a request and a change that it may have made, by their places."""
+    """Pairs of a request and a change that it may have made, by index."""
     by_subject: dict[_Subject, list[int]] = defaultdict(list)
     for place, each in enumerate(requests):
         by_subject[_subject(each.change)].append(place)

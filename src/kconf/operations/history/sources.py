@@ -89,7 +89,7 @@ class RecordedHistory(NamedTuple):
             return
         oldest, start = self.trimmed
         if (revision is not None and revision < oldest - 1) or (time is not None and time < start):
-            raise ConfigurationError(f"the journal begins at revision {oldest}; it does not reach back so far")
+            raise ConfigurationError(f"the journal begins at revision {oldest}; earlier changes are not available")
 
 
 class JournalStart(NamedTuple):
@@ -111,8 +111,8 @@ def read_history(
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
     raise ConfigurationError(
-        f"{target.name} keeps no journal; give its context a `journal:` directory, where kconf records what it "
-        "changes, or a `lake:`"
+        f"{target.name} has no journal; add a `journal:` directory, in which kconf records its changes, or a `lake:` "
+        "to the context"
     )
 
 
@@ -267,7 +267,10 @@ def _follower_notes(directory: str, cluster: str) -> list[str]:
         return []
     shown = datetime.fromtimestamp(until / 1000, UTC)
     return [
-        f"the metadata log was followed until {shown:%Y-%m-%d %H:%M:%S} UTC; later changes by others are not recorded"
+        (
+            f"the metadata log was followed until {shown:%Y-%m-%d %H:%M:%S} UTC; later changes by other tools are not "
+            "recorded"
+        )
     ]
 
 

@@ -32,8 +32,8 @@ def load_policy(path: str) -> Rules:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise ConfigurationError(f"the policy {path} cannot be read: {reason}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read the policy {path}: {reason}") from None
     return read_rules(text, kafka_43(), path)
 
 

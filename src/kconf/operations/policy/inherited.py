@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = ApiError(
     ErrorCode.POLICY_VIOLATION,
-    "the policy could not be evaluated: what topics inherit is unknown, as not all brokers and topics can be read",
+    "cannot evaluate the policy: inherited values are unknown, because not all brokers and topics can be read",
 )
 
 

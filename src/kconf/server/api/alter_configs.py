@@ -28,13 +28,13 @@ from kconf.util.slices import in_slices
 
 _TYPES = {int(kind): kind for kind in ResourceType}
 MAX_REASON = 4096  # characters; it stays in the journal
-REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason has at most {MAX_REASON} characters")
+REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason must not exceed {MAX_REASON} characters")
 
 _FIRST_FLEXIBLE = 2
 _SURPLUS = ApiError(
     ErrorCode.INVALID_REQUEST,
-    "there are bytes after the body. KIP-248's incremental_update never was a field of this version, and without it "
-    "everything else that is set would be removed: use IncrementalAlterConfigs",
+    "unexpected bytes after the request body. KIP-248's incremental_update was never part of this version; without "
+    "it, all other configs of the resource would be removed. Use IncrementalAlterConfigs",
 )
 
 

@@ -67,7 +67,7 @@ async def _alter_loggers(
     """The outcome of each logger resource, by its index in the request."""
     repeated = repeated_resources(requested)
     outcomes = {
-        index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} stands in the request more than once")
+        index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} occurs more than once in the request")
         if each.resource in repeated
         else await _alter_logger(context, each, call, validate_only=validate_only)
         for index, each in in_slices(loggers.items())
@@ -84,7 +84,7 @@ async def _alter_logger(
         if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized
         if requested.expected > -1:
-            raise InvalidRequest("the levels of loggers have no revision to compare with")
+            raise InvalidRequest("logger levels have no revision to compare with")
         broker = context.brokers.find(name)
         if broker is not None:
             await context.brokers.alter_loggers(broker, requested.alterations, validate_only=validate_only)

@@ -203,7 +203,7 @@ class Router:
 def _not_served(key: int, version: int, correlation: int) -> Response:
     """A client that asks for a version of ApiVersions that we do not have gets ours; any other request is refused."""
     if key != API_VERSIONS:
-        raise RemoteProtocolError(f"API {key} version {version} is not served")
+        raise RemoteProtocolError(f"API {key} version {version} is not supported")
     return _whole(response(APIS[key], 0, correlation, encode(api_versions.unsupported(), 0, False)))
 
 
@@ -240,7 +240,7 @@ class _Dispatch:
         """The response to a request whose handler failed; raises RemoteProtocolError again."""
         if isinstance(error, RemoteProtocolError):
             raise error
-        log.error("a request failed inside api=%s version=%d", self._api.name, self._header.version, exc_info=error)
+        log.error("internal error in a request api=%s version=%d", self._api.name, self._header.version, exc_info=error)
         self._counters.failed_requests += 1
         return self.respond(error_response(self._api, self._request))
 

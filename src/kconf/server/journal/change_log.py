@@ -1,7 +1,7 @@
-"""Logs committed changes at INFO: who changed which keys of what, never a value.
+"""Logs committed changes at INFO: who changed which keys of which resource, never a value.
 
-The journal has everything; these lines are for whoever reads the server's log. One line per resource of a revision,
-bounded in rate and length: lines beyond are counted.
+The journal has everything; these messages are for readers of the server's log. One message per resource of a revision,
+bounded in rate and length: suppressed messages are counted.
 """
 
 from __future__ import annotations

@@ -57,14 +57,17 @@ class Listener:
         return (socket.gethostname() if host in ("", "0.0.0.0", "::") else host), self.port
 
     def open(self) -> None:
-        """Start to accept connections."""
+        """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        with explain_bind_error(self.endpoint.address.host or "*", self.port):
+            for each in self._sockets:
+                each.listen(_BACKLOG)
         self._acceptor = Acceptor(self.endpoint, self._tls, self._registry, self.new_connection)
         for each in self._sockets:
             self._acceptor.start(each)
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
-                "listener %s can be reached from other machines and does not encrypt: "
-                "anyone on the network path can read%s and change the traffic",
+                "listener %s accepts connections from other machines without encryption: anyone on the network path "
+                "can read%s and change the traffic",
                 self.endpoint,
                 " passwords" if self.endpoint.protocol.sasl else "",
             )
@@ -83,7 +86,7 @@ def bound_address(endpoint: EndPoint, sockets: Sequence[socket.socket]) -> Socke
 
 
 async def bind(endpoint: EndPoint) -> list[socket.socket]:
-    """The sockets of a listener. Raises ConfigurationError where they cannot be had."""
+    """The sockets of a listener, which refuse connections yet. Raises ConfigurationError where they cannot be had."""
     host, port = endpoint.address
     with explain_bind_error(host or "*", port):
         return await _bind(host, port)
@@ -108,7 +111,6 @@ async def _bind(host: str, port: int) -> list[socket.socket]:
                     made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             taken = port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0)
             made.bind((address[0], taken, *address[2:]))
-            made.listen(_BACKLOG)
         if not sockets:
             raise OSError(f"no address for {host}")
     except BaseException:

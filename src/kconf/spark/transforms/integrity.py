@@ -1,4 +1,4 @@
-"""What does not add up: holes in the journal, and changes made behind kconf's back."""
+"""Inconsistencies: gaps in the journal, and changes made outside kconf."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _OWN: Final = (
 
 
 _COUNTED: Final = ("kconf", "outside")
-"""Origins of revisions that a server numbers one by one; those of a metadata log have its offsets."""
+"""Origins whose revisions a server numbers consecutively; those of a metadata log have its offsets."""
 
 
 def holes(journal: DataFrame) -> DataFrame:
-    """Sequences that are missing, and revisions without all their lines. Changes that no server numbers have neither.
+    """Missing sequence numbers, and incomplete revisions. Changes without server numbering have neither.
 
-    Every epoch begins with 1, so that its first revisions are missed as well. First each epoch is counted, which is
-    quick; only those that do not add up are looked at line by line.
+    Every epoch starts with 1, so missing first revisions are found too. Each epoch is counted first, which is fast;
+    only those with a wrong count are examined line by line.
     """
     numbered = journal.where("epoch > 0").where(F.col("origin").isin(*_COUNTED))
     head = F.col("line") == 0
@@ -89,7 +89,7 @@ def contradicted(requests: DataFrame) -> DataFrame:
 
 
 def slipped(history: DataFrame) -> DataFrame:
-    """Changes that found another value than the one before them had left."""
+    """Changes that found a value other than the one left by the previous change."""
     return history.where("slipped").select(
         *(F.lit("slipped").alias("kind"), *_KEY, F.col("until_epoch").alias("epoch")),
         *(F.col("value").alias("expected"), "found", F.col("until").alias("time")),
@@ -97,10 +97,10 @@ def slipped(history: DataFrame) -> DataFrame:
 
 
 def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, keys: DataFrame) -> DataFrame:
-    """Where the journal, folded up to the last snapshot of a cluster, and that snapshot do not agree.
+    """Differences between a snapshot and the journal at that time.
 
-    `snapshots` are the clusters to compare: (cluster, began, taken). What changed during the snapshot is left out:
-    nobody can say whether it was seen.
+    `snapshots` are the clusters to compare: (cluster, began, taken). Changes made during the snapshot are excluded:
+    whether it shows them is unknown.
     """
     at = history.where("kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl')").join(
         F.broadcast(snapshots), "cluster"

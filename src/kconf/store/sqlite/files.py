@@ -33,7 +33,7 @@ def path_of(url: str) -> Path:
     """The file that a URL names: three slashes for a relative path, four for an absolute one."""
     name = url.removeprefix(SCHEME)
     if name in {"", url}:
-        raise ConfigurationError(f"{url!r} names no file: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
+        raise ConfigurationError(f"{url!r} contains no file name: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
     return Path(name)
 
 
@@ -86,8 +86,8 @@ def _refuse_key(path: Path, fact: str) -> None:
     file = beside(path, KEY)
     if file.exists():
         raise StoreMismatch(
-            f"{path} {fact}, but its key {file.name} exists: restore the store from a backup,"
-            " or remove the key to begin with an empty store"
+            f"{path} {fact}, but its key {file.name} exists: restore the store from a backup, or remove the key to "
+            "start with an empty store"
         )
 
 
@@ -100,8 +100,8 @@ def read_store_key(path: Path) -> bytes:
         key = file.read_bytes()
     except FileNotFoundError:
         raise StoreMismatch(
-            f"{file} is missing: restore it, or put {KEY_BYTES} random bytes there"
-            " and lose the passwords that it encrypts, and the comparison of sensitive values with older ones"
+            f"{file} is missing: restore it. If you replace it with {KEY_BYTES} random bytes, encrypted passwords are "
+            "lost, and sensitive values can no longer be compared with older ones"
         ) from None
     if len(key) != KEY_BYTES:
         raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}")

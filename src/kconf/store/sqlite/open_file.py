@@ -69,7 +69,7 @@ class OpenFile:
         except BlockingIOError:
             raise StoreLocked(f"{path} is in use by {_holder(identity)}") from None
         if FileIdentity.of(path) != identity:
-            raise StoreLocked(f"{path} was replaced while it was opened; try again")
+            raise StoreLocked(f"{path} was replaced while being opened; try again")
         return identity
 
     def watch_wal(self) -> None:
@@ -100,7 +100,7 @@ class OpenFile:
         """Log the first damage that is found."""
         if self.problem is None:
             self.problem = error
-            log.error("%s; `kconf store verify` says what is damaged", error)
+            log.error("%s; run `kconf store verify` for details", error)
 
     def release(self) -> None:
         """Call it after SQLite has closed the file."""
@@ -124,8 +124,8 @@ def _check_kind(path: Path) -> None:
         raise StoreMismatch(f"{path} is not a regular file")
     if found.st_nlink > 1:
         raise StoreMismatch(
-            f"{path} has {found.st_nlink} hard links: SQLite's files beside it would belong to one name only."
-            " Remove the other names, or copy the file (kconf backup)"
+            f"{path} has {found.st_nlink} hard links, but SQLite's WAL files belong to one name only. Remove the "
+            "other links, or copy the file (kconf backup)"
         )
 
 

@@ -19,9 +19,9 @@ from kconf.protocol.messages.consumer_group_describe import ConsumerGroupDescrib
 from kconf.protocol.messages.delete_groups import DeleteGroupsRequest
 from kconf.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kconf.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
-from kconf.protocol.messages.describe_groups import DescribeGroupsRequest
+from kconf.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kconf.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from kconf.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from kconf.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kconf.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kconf.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kconf.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -46,6 +46,7 @@ from tests.conformance.differential.draw import Draw, topic
 from tests.conformance.differential.side import Side
 
 _TIMESTAMPS = (-1, -1, -2, -2, -3, -4, -5, -6, -7, 0, 1_000, 10**13)
+TRANSACTIONAL_ID_NOT_FOUND = 105
 _PARTITIONS = (0, 0, 1, 2, 9, -1)
 
 
@@ -166,11 +167,24 @@ def _list_transactions(draw: Draw) -> Ask:
 def await_coordinators(kafka: Side, seconds: float = 60.0) -> None:
     """Until a real broker has its coordinators; it creates their topics when it is asked first."""
     deadline = time.monotonic() + seconds
-    for kind in (0, 1):
-        while True:
-            answer = kafka.ask(Ask("FindCoordinator", 1, FindCoordinatorRequest("g", kind)))
-            assert isinstance(answer, FindCoordinatorResponse)
-            if not answer.error_code:
-                break
+    for question in (
+        Ask("FindCoordinator", 1, FindCoordinatorRequest("g", 0)),
+        Ask("FindCoordinator", 1, FindCoordinatorRequest("g", 1)),
+        Ask("DescribeGroups", 0, DescribeGroupsRequest(["g"])),
+        Ask("DescribeTransactions", 0, DescribeTransactionsRequest(["t"])),
+    ):
+        while not _is_ready(answer := kafka.ask(question)):
             assert time.monotonic() < deadline, f"there is no coordinator: {answer}"
             time.sleep(0.1)
+    kafka.close()
+
+
+def _is_ready(answer: object) -> bool:
+    match answer:
+        case FindCoordinatorResponse():
+            return answer.error_code == 0
+        case DescribeGroupsResponse():
+            return answer.groups[0].error_code == 0
+        case DescribeTransactionsResponse():
+            return answer.transaction_states[0].error_code == TRANSACTIONAL_ID_NOT_FOUND
+    return False

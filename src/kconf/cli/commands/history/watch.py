@@ -46,14 +46,14 @@ says which source is used. Who made a change is known on a kconf server only.
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "watch",
-        help="changes as they come",
-        description="Tell changes as they come, until it is interrupted.",
+        help="stream changes as they happen",
+        description="Stream changes as they happen, until interrupted.",
         epilog=EXAMPLES,
     )
     add_history(parser)
-    parser.add_argument("--key", metavar="KEY", action="append", help="of this key only; may be repeated")
+    parser.add_argument("--key", metavar="KEY", action="append", help="only this key; may be repeated")
     parser.add_argument("--every", metavar="TIME", help="poll so often, where a cluster has no feed: 30s, 5m")
-    parser.add_argument("--count", metavar="N", type=int, help="end after so many changes")
+    parser.add_argument("--count", metavar="N", type=int, help="exit after N changes")
     add_target(parser)
     add_controllers(parser)
     parser.set_defaults(run=run)
@@ -123,10 +123,11 @@ def _entries(
             return _log_entries(cluster, admin.describe_cluster().cluster_id, scopes, keys, interval)
         if interval is None:
             raise ConfigurationError(
-                f"{cluster.name} has no feed: give its KRaft controllers (--controllers), or poll it (--every TIME)"
+                f"{cluster.name} has no change feed: pass its KRaft controllers (--controllers), or poll it (--every "
+                "TIME)"
             ) from None
         return poll_changes(cluster, scopes, keys, interval, lambda cost: _print_cost(cost, interval))
-    return watch_feed(admin, scopes, lambda: _print_started("watching the feed"))
+    return watch_feed(admin, scopes, lambda: _print_started("watching the change feed"))
 
 
 def _log_entries(
@@ -152,7 +153,7 @@ def _print_started(text: str) -> None:
 def _print_cost(cost: PollCost, interval: float) -> None:
     print(
         f"polling every {interval:g} s: about {cost.requests} requests for {cost.resources} resources with "
-        f"{cost.values} values, which took {cost.seconds:.2f} s now",
+        f"{cost.values} values, measured at {cost.seconds:.2f} s now",
         file=sys.stderr,
         flush=True,
     )
@@ -168,5 +169,5 @@ def _seconds(text: str) -> float:
     except (ValueError, KeyError):
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise ConfigurationError(f"--every takes a time such as 30s or 5m, and not {text!r}")
+        raise ConfigurationError(f"--every takes a duration such as 30s or 5m, not {text!r}")
     return seconds
