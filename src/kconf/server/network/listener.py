@@ -56,6 +56,7 @@ class Listener:
 
     async def open(self) -> None:
         """Bind, and start to accept connections. Raises ConfigurationError where that is not possible."""
+        await self._authenticator.open()
         host, port = self.endpoint.address
         with explain_bind_error(host or "*", port):
             self._sockets = await _bind(host, port)
@@ -74,6 +75,7 @@ class Listener:
         return Connection(self.endpoint, host, self._authenticator, self._handler, self._registry)
 
     def close(self) -> None:
+        self._authenticator.close()
         if self._acceptor is not None:
             self._acceptor.close()
 
