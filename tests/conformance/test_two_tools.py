@@ -83,7 +83,7 @@ def test_a_value_that_another_tool_set_is_not_attributed_to_the_last_recorded_au
         ("retention.ms", "set", "3600000", "432000000"),
         ("segment.ms", "delete", "700000", "604800000"),
     ]
-    assert any("retention.ms was changed outside the record" in each for each in plan["notes"]), plan["notes"]
+    assert any("retention.ms was changed without being recorded" in each for each in plan["notes"]), plan["notes"]
     people(f"rollback topic:{name} --to {then} --yes")
     people.shows(name, retention_ms="432000000")
 
@@ -100,11 +100,11 @@ def test_what_is_not_recorded_is_unknown_and_is_not_rolled_back(people: TwoTools
     assert (found["value"], found["record"], found["principal"]) == ("7200000", "unrecorded", None)
     diff = people.whole(f"diff topic:{name} --from {then}")
     assert (diff["items"], diff["unknown"]) == ([], [f"topic:{name}", f"topic:{name} retention.ms"])
-    assert "there is no difference" not in diff["notes"]
+    assert "no differences" not in diff["notes"]
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert (plan["items"], plan["unknown"]) == ([], [f"topic:{name} retention.ms"])
-    (note,) = [each for each in plan["notes"] if "unknown whether" in each]
-    assert note.startswith(f"no record of topic:{name} retention.ms before ")
+    (note,) = [each for each in plan["notes"] if "whether it changed is unknown" in each]
+    assert note.startswith(f"topic:{name} retention.ms has no recorded value before ")
 
 
 def test_an_override_that_another_tool_removed_is_shown_as_gone(people: TwoTools) -> None:
@@ -140,4 +140,34 @@ def test_a_topic_that_another_tool_created_anew_has_no_values_of_the_old_one(peo
     assert found["changed_outside_after"] is not None
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert plan["items"] == []
-    assert f"topic:{name} was made anew outside kconf; it is left alone" in plan["notes"]
+    assert f"topic:{name} was recreated outside kconf; it is not changed" in plan["notes"]
+
+
+def test_a_credential_that_another_tool_changed_has_no_author_and_its_password_is_not_restored(
+    people: TwoTools, tmp_path: Path
+) -> None:
+    user, word = f"user-{a_name()}", tmp_path / "word"
+    word.write_text("first-word\n")
+    before = now()
+    people(f"scram set --user {user} --password-file {word} --reason 'ticket 7'")
+    with people.admin() as admin:
+        until(lambda: user in admin.describe_user_scram_credentials(), True)
+        then = now()
+        secret = "SCRAM-SHA-256=[iterations=8192,password=other-word]"
+        where = ("--alter", "--entity-type", "users", "--entity-name", user, "--add-config", secret)
+        assert people.tools.kafka_configs(people.bootstrap, *where).returncode == 0
+        until(lambda: {each.iterations for each in admin.describe_user_scram_credentials([user])[user]}, {4096, 8192})
+
+    theirs, mine = people.items(f"blame user:{user}")
+    assert [(each["record"], each["reason"]) for each in (theirs, mine)] == [
+        ("changed_outside", None),
+        ("unreadable", "ticket 7"),
+    ]
+    assert "unless changed outside kconf since" in people(f"blame user:{user}").out
+    (found,) = people.items(f"diff user:{user} --from {then}", status=3)
+    assert (found["before"], found["after"]) == ("(sensitive), iterations=4096", "(sensitive), iterations=8192")
+    (refused,) = people.items(f"rollback user:{user} --to {then} --dry-run", status=1)
+    assert (refused["key"], refused["outcome"]) == ("SCRAM-SHA-256", "failed")
+    assert "it cannot be restored" in refused["message"]
+    planned = people.items(f"rollback user:{user} --to {before} --yes")
+    assert [(each["op"], each["new"], each["outcome"]) for each in planned] == [("delete", None, "done")] * 2

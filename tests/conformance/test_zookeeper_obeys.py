@@ -39,6 +39,7 @@ from tests.conformance.obeying import (
     until,
 )
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 CHROOT = "/obeys"
 SESSION = "consumer.session.timeout.ms"
@@ -88,7 +89,7 @@ def limit(bootstrap: str, topic: str) -> str | None:
 Alter = Callable[[str, str, Mapping[str, str]], None]
 
 
-@pytest.fixture(params=["the Java client", "kafka-configs 4.3.1", "kafka-configs 3.9.2"])
+@pytest.fixture(params=one_of("the Java client", ["kafka-configs 4.3.1", "kafka-configs 3.9.2"]))
 def alter(request: pytest.FixtureRequest, shared: Shared) -> Alter:
     """Set keys of a resource through kconf."""
     if request.param == "the Java client":

@@ -31,6 +31,6 @@ def test_looking_at_a_place_without_a_store_creates_none(zookeeper: ZooKeeper, c
         refused = run_in_process(main, [*words, *action])
 
         assert refused.status != 0
-        assert "neither a Kafka cluster nor a store of kconf" in refused.err
+        assert "neither a Kafka cluster nor a kconf store" in refused.err
         with pytest.raises(StoreMismatch):
             open_store(zookeeper.url(chroot), read_only=True)

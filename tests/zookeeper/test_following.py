@@ -17,7 +17,7 @@ from tests.feed.reading import changes, revision_of, set_key, until
 from tests.support.admin import APPEND, BROKER, SET, TOPIC, Admin, codes
 from tests.zookeeper.conftest import Serve
 
-SOON = 20.0
+SOON = 60.0
 
 
 def overrides(admin: Admin, topic: str) -> dict[str, str] | None:

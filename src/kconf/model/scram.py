@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_ITERATIONS: Final = re.compile(r"(?:^|,)iterations=(\d+)(?: |$)")
 
 
 class Mechanism(IntEnum):
@@ -35,6 +38,15 @@ class Credential:
     stored_key: bytes = field(repr=False)
     server_key: bytes = field(repr=False)
     iterations: int
+
+
+def shown_iterations(text: str | None) -> int | None:
+    """The iterations in a text about a credential; None if it has none.
+
+    A journal has `iterations=4096 hmac:…`, a stored credential `salt=…,iterations=4096`.
+    """
+    found = _ITERATIONS.search(text or "")
+    return None if found is None else int(found[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import Entry, ValueType, own_source
 from kconf.model.resource import Resource
 from kconf.operations.execute import ChangeRequest
-from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange
+from kconf.operations.planned_change import SOURCES, UNKNOWN, ChangePlan, PlannedChange, keys_shown
 from kconf.operations.risks.data_loss import flag_data_loss
-from kconf.operations.risks.inheritance import Inheritance
+from kconf.operations.risks.inheritance import Inheritance, KeyValue, other_key
 from kconf.operations.selection.selectors import is_one_resource, resolve
 
 if TYPE_CHECKING:
@@ -154,9 +154,11 @@ def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None, inherita
         return PlannedChange(resource, op.key, before, after, word, before, after, _source(entry), True)
     before = entry.value if entry is not None and is_own else None
     after = _after(op, key, entry, before)
-    old = inheritance.effective(resource, entry, key)
-    new = after if after is not None else inheritance.below(resource, entry, key)
-    return PlannedChange(resource, op.key, before, after, word, old, new, _source(entry))
+    old = inheritance.effective_with_key(resource, entry, key)
+    new = KeyValue(after, op.key) if after is not None else inheritance.below_with_key(resource, entry, key)
+    shown = keys_shown(other_key(resource, op.key, old), other_key(resource, op.key, new))
+    change = PlannedChange(resource, op.key, before, after, word, old.value, new.value, _source(entry))
+    return change._replace(shown=shown)
 
 
 def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before: str | None) -> str | None:
@@ -170,7 +172,7 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     if key is None and entry is not None and entry.type is ValueType.LIST:
         key = ConfigKey(name=op.key, type=ValueType.LIST)
     if key is None:
-        raise InvalidConfig(f"{op.key} is no key that kconf knows here, so it is for set and unset only")
+        raise InvalidConfig(f"{op.key} is unknown to kconf here; only set and unset work on unknown keys")
     return combined(op.op, key, op.key, before, op.value or "")
 
 

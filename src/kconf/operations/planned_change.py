@@ -69,6 +69,11 @@ class PlannedChange(NamedTuple):
         return self.before == self.after and not self.sensitive
 
 
+def keys_shown(old_key: str, new_key: str) -> dict[str, str]:
+    """The `shown` fields for values that come from another key; empty if they do not."""
+    return {name: key for name, key in (("old_key", old_key), ("new_key", new_key)) if key}
+
+
 class ChangePlan(NamedTuple):
     """What would be changed, the resources for which it fails, and the policy rules that only warn."""
 

@@ -18,7 +18,7 @@ from tests.cli.conftest import run_program
 from tests.support.process import KconfProcess
 
 PEOPLES = {
-    name: COMMANDS[name] for group in ("look and change", "at the prompt") for name in GROUPS[group] if name != "quota"
+    name: COMMANDS[name] for group in ("configuration", "interactive use") for name in GROUPS[group] if name != "quota"
 }
 SERVERS = ("serve", "policy", "backup", "store", "archive")
 ELSEWHERE = (*SERVERS, "pipeline", "lake", "config-command", "kafka", "scram-credentials")

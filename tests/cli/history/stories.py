@@ -50,7 +50,6 @@ def history_tells_what_was_changed_by_whom_and_why(people: People) -> None:
     assert len(changes(people, f"topic:{name} --until {middle}")) == 2
     assert len(changes(people, f"topic:{name} --key max.message.bytes")) == 1
     assert changes(people, f"topic:{name} --last 1") == [("segment.ms", "7200000", None)]
-    assert changes(people, f"topic:{name}x") == []
     table = people(f"history topic:{name}").lines
     assert table[0].split()[0] == "TIME"
     assert "ticket 12" in table[2]
@@ -93,7 +92,7 @@ def two_times_are_compared(people: People) -> None:
     assert between(f"--from {begin} --to {middle}") == [("segment.ms", None, "3600000")]
     assert between(f"--from {middle}") == [("segment.ms", "3600000", "7200000")]
     assert between(f"--from {now()}", status=0) == []
-    assert "one thing" in people.whole(f"diff topic:{name}", status=2)["message"]
+    assert "exactly one of" in people.whole(f"diff topic:{name}", status=2)["message"]
     assert "is after" in people.whole(f"diff --from {middle} --to {begin}", status=2)["message"]
 
 
@@ -116,21 +115,25 @@ def files_and_clusters_are_compared(people: People) -> None:
 
 
 def a_rollback_sets_back_what_can_be(people: People) -> None:
-    """Configs, quotas and ACLs; not what is a secret, and no topic is made or deleted."""
+    """Configs, quotas, ACLs and new credentials; no changed secret, and no topic is made or deleted."""
     name, user = a_name("r"), a_name("u")
     people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
     people(f"quota set --user {user} producer_byte_rate=1MiB")
+    (people.directory / "password").write_text(SECRET)
+    password = f"--user {user} --password-file {people.directory / 'password'}"
+    people(f"scram set {password} --mechanism SCRAM-SHA-256")
     until(lambda: len(people.overrides(f"topic:{name}")), 1)
+    until(lambda: len(people.items(f"scram list --user {user}")), 1)
     before = now()
     people(f"set topic:{name} segment.ms=4h max.message.bytes=2000000")
     people(f"quota set --user {user} producer_byte_rate=2MiB consumer_byte_rate=1MiB")
     people(f"acl add --principal User:{user} --operation read --on topic:{name}")
-    (people.directory / "password").write_text(SECRET)
-    people(f"scram set --user {user} --password-file {people.directory / 'password'}")
+    people(f"scram set {password} --mechanism SCRAM-SHA-256 --mechanism SCRAM-SHA-512")
     people(f"topic create {name}.later --partitions 1 --replication-factor 1")
     until(lambda: len(people.overrides(f"topic:{name}")), 2)
     until(lambda: len(people.items(f"acl list --principal User:{user}")), 1)
     until(lambda: len(people.items(f"quota list --user {user}")), 2)
+    until(lambda: len(people.items(f"scram list --user {user}")), 2)
     mine = f"topic:{name}* quota:{user} user:{user} acl:User:{user}"
 
     dry = people.whole(f"rollback {mine} --to {before} --dry-run", status=1)
@@ -141,17 +144,19 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
         ("producer_byte_rate", "1048576", "dry run"),
         ("consumer_byte_rate", None, "dry run"),
         (f"allow User:{user} read", None, "dry run"),
+        ("SCRAM-SHA-512", None, "dry run"),
     }, found
-    assert {(each["resource"], each["message"]) for each in dry["items"] if each["error"] is not None} == {
-        (f"user:{user}", "it is a secret, and no record has its value: set it anew")
-    }
-    assert f"topic:{name}.later was made since; a rollback does not delete it" in dry["notes"]
+    (refused,) = [each for each in dry["items"] if each["error"] is not None]
+    assert (refused["resource"], refused["key"]) == (f"user:{user}", "SCRAM-SHA-256")
+    assert refused["message"].startswith("SCRAM-SHA-256 is a secret, and no record has its value of then")
+    assert f"topic:{name}.later was created since; a rollback does not delete it" in dry["notes"]
     assert people.whole(f"rollback topic:{name} --to {before}", status=2)["error"] == "NOT_DONE"
 
     people(f"rollback {mine} --to {before} --yes --allow-risk message-size --reason 'undo it'", status=1)
 
     until(lambda: people.overrides(f"topic:{name}"), {"segment.ms": "10800000"})
     until(lambda: people.items(f"acl list --principal User:{user}"), [])
+    until(lambda: [each["mechanism"] for each in people.items(f"scram list --user {user}")], ["SCRAM-SHA-256"])
     until(
         lambda: [(each["key"], each["value"]) for each in people.items(f"quota list --user {user}")],
         [("producer_byte_rate", "1048576")],
@@ -159,11 +164,41 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
     assert people.items(f"history topic:{name} --last 1")[0]["reason"] == "undo it"
     again = people.whole(f"rollback topic:{name} --to {before}")
     assert again["items"] == []
-    assert any(each.startswith("there is nothing to set back") for each in again["notes"])
+    assert any(each.startswith("nothing to roll back") for each in again["notes"])
     assert SECRET not in str(people.whole(f"history user:{user}"))
 
 
+def a_name_that_nothing_has_is_refused(people: People) -> None:
+    """A misspelled name is not "no difference". What was deleted is in the record, and the answer says so."""
+    name = a_name("n")
+    people(f"topic create {name} --partitions 1 --replication-factor 1 --config segment.ms=3h")
+    people.overrides(f"topic:{name}")
+    wrong = f"topic:{name}x"
+    for words in (f"history {wrong}", f"blame {wrong}", f"diff {wrong} --from 1h", f"rollback {wrong} --to 1h"):
+        refused = people.whole(words, status=1)
+        assert refused["error"] == "UNKNOWN_TOPIC_OR_PARTITION", words
+        assert f"did you mean topic:{name}?" in refused["message"], words
+    assert "matches nothing" in people.whole(f"diff topic:{name}x* --from 1h", status=2)["message"]
+    assert "did you mean" in people.whole(f"diff {wrong} --against here", status=1)["message"]
+    assert "is not on the cluster" in people.whole(f"export {wrong}", status=1)["message"]
+    assert people.whole(f"blame user:{name}", status=1)["error"] == "RESOURCE_NOT_FOUND"
+    assert people.whole("blame broker:77", status=1)["message"].endswith("the brokers are 1")
+
+    then = now()
+    people(f"topic delete {name} --yes --allow-data-loss")
+    with people.admin() as admin:
+        until(lambda: name in admin.list_topics(), False)
+    gone = people.items(f"diff topic:{name} --from {then}", status=3)
+    assert [(each["key"], each["before"], each["after"]) for each in gone][:1] == [
+        (None, "1 partition, 1 replica", None)
+    ]
+    for words in (f"blame topic:{name}", f"diff topic:{name} --from 2020-01-01"):
+        notes = people.whole(words)["notes"]
+        assert any(each.startswith(f"topic:{name} does not exist now: it was deleted at") for each in notes), notes
+
+
 STORIES = (
+    a_name_that_nothing_has_is_refused,
     history_tells_what_was_changed_by_whom_and_why,
     blame_tells_who_set_what_is_set_now,
     two_times_are_compared,

@@ -10,6 +10,8 @@ from kconf.cli.output.cells import resource_cell, value_cell
 from kconf.cli.output.result import Item, ResultColumn
 from kconf.cli.output.timestamps import parse_time
 from kconf.model.journal import ChangeKind
+from kconf.model.resource import ResourceType
+from kconf.model.scram import shown_iterations
 from kconf.operations.history.sources import SOURCES
 from kconf.util.iso_time import EPOCH, iso_time
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from kconf.operations.history.sources import HistoryEntry
 
 SENSITIVE = "(sensitive)"
+UNCERTAIN = "unless changed outside kconf since"
+"""Of a secret: who set it last by the record. Whether another tool did since cannot be seen."""
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +31,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker:1, quota, user:NAME, …"
     )
     parser.add_argument(
-        "--source", choices=SOURCES, help="the only source to read (default: the feed, or else all others)"
+        "--source", choices=SOURCES, help="read only this source (default: the change feed, or else all others)"
     )
 
 
@@ -51,9 +55,10 @@ def history_columns() -> list[ResultColumn]:
 
 
 def who(item: Item) -> str:
-    """The principal, and the user of the operating system."""
+    """The principal, and the user of the operating system; `outside` if it was not made with this kconf."""
     user = f" ({item['os_user']})" if item.get("os_user") else ""
-    return f"{item['principal'] or '?'}{user}"
+    nobody = "outside" if item.get("origin") == "outside" else "?"
+    return f"{item['principal'] or nobody}{user}"
 
 
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:
@@ -69,7 +74,8 @@ def author_cell(item: Item) -> str:
 
     after = item["changed_outside_after"]
     found = Attribution(Fit(item["record"]), None, None if after is None else milliseconds(after))
-    return author_text(found) or (who(item) if item["time"] else "")
+    known = who(item) if item["time"] else ""
+    return author_text(found) or (f"{known}, {UNCERTAIN}" if found.fit is Fit.UNREADABLE else known)
 
 
 def history_item(entry: HistoryEntry) -> dict[str, Any]:
@@ -106,7 +112,8 @@ def value_of(change: Change, value: str | None) -> str | None:
     if value is None:
         return None
     if change.sensitive:
-        return SENSITIVE
+        iterations = shown_iterations(value) if change.resource.type is ResourceType.SCRAM else None
+        return SENSITIVE if iterations is None else f"{SENSITIVE}, iterations={iterations}"
     return topic_text(value) if change.kind is ChangeKind.TOPIC else value
 
 
@@ -118,4 +125,5 @@ def topic_text(text: str) -> str:
     partitions = facts.get("partitions") if replicas is None else len(replicas)
     copies = facts.get("replication") if replicas is None else len(replicas[0]) if replicas else 0
     counts = ((partitions, "partition"), (copies, "replica"))
-    return ", ".join(f"{number} {what}{'' if number == 1 else 's'}" for number, what in counts if number is not None)
+    known = [f"{number} {what}{'' if number == 1 else 's'}" for number, what in counts if number is not None]
+    return ", ".join(known) or "(exists)"

@@ -39,7 +39,8 @@ def _value(item: Item, name: str) -> str:
     if name == "old" and item.get("old_unknown"):
         return UNKNOWN
     if item[name] is None or not item.get("configs"):
-        return value_cell(item, name)
+        comes_from = item.get(f"{name}_key")
+        return value_cell(item, name) + (f" ({comes_from})" if comes_from else "")
     text: str = item[name]
     for key, value in item["configs"].items():  # of a topic that is created
         text = text.replace(f", {key}={value}", f", {key}={shown_value(key, value)}")

@@ -70,7 +70,11 @@ def print_table(result: CommandResult) -> None:
         headings = [each.heading for each in columns]
         rows = [[each.text(item) for each in columns] for item in succeeded]
         whole = [number for number, each in enumerate(columns) if each.is_whole]
-        (tables.print_pairs if result.vertical else tables.print_table)(headings, rows, whole)
+        unbroken = [number for number, each in enumerate(columns) if each.is_unbroken]
+        if result.vertical:
+            tables.print_pairs(headings, rows, whole)
+        else:
+            tables.print_table(headings, rows, whole, unbroken)
     sys.stdout.flush()
     for line in dict.fromkeys(f"{_subject(result, item)}: {item['message']}" for item in result.failed):
         print(line, file=sys.stderr)  # once, also if it applies to several keys
@@ -127,7 +131,7 @@ def plain(value: Any) -> str:
 
 
 def guarded_cell(value: Any) -> str:
-    """The same for a spreadsheet, which takes what begins like this for a formula and executes it."""
+    """The same for a spreadsheet, which evaluates cells that start like this as formulas."""
     text = plain(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 

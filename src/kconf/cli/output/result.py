@@ -52,6 +52,11 @@ class ResultColumn(NamedTuple):
         return self.name in _WHOLE
 
     @property
+    def is_unbroken(self) -> bool:
+        """Whether its cells name who did something: they stand below the row before a table breaks them."""
+        return self.name == "principal"
+
+    @property
     def heading(self) -> str:
         return self.title or self.name.upper().replace("_", " ")
 

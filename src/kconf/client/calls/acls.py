@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kconf.client.calls.arguments import item_of, items_of
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 
@@ -25,7 +26,7 @@ class DescribeAcls(ClusterCall[list[AclBinding]]):
 
     def __init__(self, wanted: AclFilter | None) -> None:
         super().__init__()
-        self._filter = wanted = wanted or AclFilter()
+        self._filter = wanted = item_of("wanted", wanted or AclFilter(), AclFilter)
         self.min_version = _min_version([wanted.pattern], [wanted.resource_type])
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
@@ -48,7 +49,7 @@ class CreateAcls(PerItemCall[AclBinding, None]):
     hint = _PATTERNS
 
     def __init__(self, bindings: Iterable[AclBinding], *, reason: str | None = None) -> None:
-        super().__init__(distinct(bindings, "an ACL"))
+        super().__init__(distinct(items_of("bindings", bindings, AclBinding), "an ACL"))
         self.reason = reason
         self.min_version = _min_version(
             (each.pattern for each in self.items), {each.resource_type for each in self.items}
@@ -90,7 +91,7 @@ class DeleteAcls(PerItemCall[AclFilter, list[AclBinding]]):
     repeatable = False  # a second response would not contain what the first request deleted
 
     def __init__(self, filters: Iterable[AclFilter], *, reason: str | None = None) -> None:
-        super().__init__(distinct(filters, "a filter"))
+        super().__init__(distinct(items_of("filters", filters, AclFilter), "a filter"))
         self.reason = reason
         self.min_version = _min_version(
             (each.pattern for each in self.items), {each.resource_type for each in self.items}

@@ -1,6 +1,6 @@
-"""Values with units, such as 7d and 1GiB, as the plain numbers that the protocol has.
+"""Values with units, such as 7d and 1GiB, as the plain numbers of the protocol.
 
-What is no amount of its key is left as it is: the server refuses it, for its resource.
+A value that is not an amount is unchanged: the server rejects it, for its resource.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from kconf.client.calls.arguments import mapping_of
 from kconf.errors import ConfigurationError, InvalidRequest
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.resource import ResourceType
@@ -44,14 +45,18 @@ def plain_ops(kind: ResourceType, ops: Iterable[AlterConfigOp]) -> list[AlterCon
 def plain_quotas(alterations: Mapping[QuotaEntity, Mapping[str, Amount]]) -> dict[QuotaEntity, dict[str, float | None]]:
     """Quotas as numbers. A text that is none raises, and nothing is sent."""
     return {
-        entity: {key: _number(entity, key, value) for key, value in each.items()}
+        entity: {
+            key: _number(entity, key, value) for key, value in mapping_of(f"alterations[{entity}]", each, str).items()
+        }
         for entity, each in alterations.items()
     }
 
 
 def _number(entity: QuotaEntity, key: str, value: Amount) -> float | None:
-    if not isinstance(value, str):
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{entity}: {key} must be a number, with or without a unit, not a {type(value).__name__}")
     try:
         return float(plain_value(ResourceType.QUOTA, key, value))
     except ValueError:

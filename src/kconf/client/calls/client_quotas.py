@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kconf.client.calls.amounts import Amount, plain_quotas
+from kconf.client.calls.arguments import item_of, mapping_of
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.model.quota import QuotaEntity, QuotaFilter
 
@@ -19,7 +20,7 @@ class DescribeClientQuotas(ClusterCall[Quotas]):
 
     def __init__(self, wanted: QuotaFilter | None) -> None:
         super().__init__()
-        self._filter = wanted or QuotaFilter()
+        self._filter = item_of("wanted", wanted or QuotaFilter(), QuotaFilter)
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, QuotaFilterComponent
@@ -54,7 +55,10 @@ class AlterClientQuotas(PerItemCall[QuotaEntity, None]):
         reason: str | None = None,
     ) -> None:
         self.alterations = plain_quotas(
-            {QuotaEntity.of(dict(entity.parts)): each for entity, each in alterations.items()}
+            {
+                QuotaEntity.of(dict(entity.parts)): each
+                for entity, each in mapping_of("alterations", alterations, QuotaEntity).items()
+            }
         )
         super().__init__(self.alterations)
         self.validate_only, self.reason = validate_only, reason

@@ -8,12 +8,14 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 from kconf.client.calls.amounts import plain_ops, plain_value
+from kconf.client.calls.arguments import items_of, mapping_of, ops_of, resources_of, text_of
 from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
-from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
+from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, UnsupportedVersion
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.protocol.codec.varint import Malformed, read_uvarint, skip_tags
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -31,7 +33,7 @@ Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
 ALTER_CONFIGS_IS_DEPRECATED: Final = (
     "alter_configs is deprecated (KIP-339): it removes every key that is not given; use incremental_alter_configs"
 )
-NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces all values of a resource"
+NO_INCREMENTAL = "before Kafka 2.3, only alter_configs exists, which replaces all values of a resource"
 
 
 class DescribedConfigs(Results[Resource, View]):
@@ -63,10 +65,29 @@ def node_of(resource: Resource) -> int:
 def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resource, Sequence[str]]:
     if isinstance(keys, str):
         raise InvalidRequest(f"keys must be a list of names, or a mapping from resources to such lists: {keys!r}")
-    if keys is None or isinstance(keys, Mapping):
-        return keys or {}
-    names = list(keys)
+    if keys is None:
+        return {}
+    if isinstance(keys, Mapping):
+        found = mapping_of("keys", keys, Resource)
+        return {each: items_of(f"keys[{each}]", names, str) for each, names in found.items()}
+    names = items_of("keys", keys, str)
     return dict.fromkeys(resources, names) if names else {}
+
+
+def _check_known(names: Sequence[str], outcomes: Mapping[Resource, View | ApiError]) -> None:
+    """Raise for a name that no resource has as a key: the brokers leave it out without an error."""
+    from kconf.configdef.lookup import known_key, similar_key
+
+    views = {resource: each for resource, each in outcomes.items() if not isinstance(each, ApiError)}
+    kinds = dict.fromkeys(resource.type for resource in views)
+    if not names or len(views) < len(outcomes):
+        return
+    found = {entry.name for each in views.values() for entry in each.entries}
+    for name in names:
+        if name not in found and not any(known_key(kind, name) for kind in kinds):
+            near = next(filter(None, (similar_key(kind, name) for kind in kinds)), None)
+            meant = f"; did you mean {near}?" if near else ""
+            raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{meant}")
 
 
 class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
@@ -80,8 +101,9 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         synonyms: bool = False,
         documentation: bool = False,
     ) -> None:
-        super().__init__(dict.fromkeys(resources))
+        super().__init__(dict.fromkeys(resources_of("resources", resources)))
         self._keys = _keys_of(self.items, keys)
+        self._listed = list(dict.fromkeys(keys)) if keys is not None and not isinstance(keys, Mapping) else []
         self._synonyms, self._documentation = synonyms, documentation
         self._readers: dict[tuple[int, int], EntryReader] = {}
         self._revisions: list[int] = []
@@ -121,7 +143,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             (count,) = _I32.unpack_from(data, p)
             p += 4
         if count > len(data) - p:
-            raise Malformed("has more results than it may")
+            raise Malformed("has more results than allowed")
         for _ in range(count):
             (code,) = _RESULT.unpack_from(data, p)
             message, p = _text(data, p + 2, flexible)
@@ -158,6 +180,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             raise Malformed("is cut off")
 
     def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
+        _check_known(self._listed, outcomes)
         # Responses may come from several snapshots. Compare-and-set is only safe with the oldest.
         return DescribedConfigs(outcomes, min(self._revisions, default=None), stale=self._stale)
 
@@ -184,9 +207,12 @@ class AlterConfigs(PerItemCall[Resource, None]):
     batch_factor = 4  # the controller commits a request as a whole, whatever its size
 
     def __init__(self, configs: Mapping[Resource, Mapping[str, str]], *, validate_only: bool = False) -> None:
-        super().__init__(configs)
+        super().__init__(mapping_of("configs", configs, Resource))
         self.configs: Mapping[Resource, Mapping[str, str]] = {
-            resource: {key: plain_value(resource.type, key, value) for key, value in each.items()}
+            resource: {
+                key: plain_value(resource.type, key, text_of(f"configs[{resource}]: {key}", value))
+                for key, value in mapping_of(f"configs[{resource}]", each, str).items()
+            }
             for resource, each in configs.items()
         }
         self.validate_only = validate_only
@@ -224,13 +250,16 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         expected: Mapping[Resource, int] | None = None,
         reason: str | None = None,
     ) -> None:
-        super().__init__(alterations)
-        self.alterations = {resource: plain_ops(resource.type, each) for resource, each in alterations.items()}
+        super().__init__(mapping_of("alterations", alterations, Resource))
+        self.alterations = {
+            resource: plain_ops(resource.type, ops_of("alterations", resource, each))
+            for resource, each in alterations.items()
+        }
         self.validate_only = validate_only
-        self._expected, self.reason = expected or {}, reason
+        self._expected, self.reason = mapping_of("expected", expected or {}, Resource), reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
-            raise InvalidRequest(f"expected has resources that are not altered: {', '.join(sorted(stray))}")
+            raise InvalidRequest(f"`expected` contains resources that are not altered: {', '.join(sorted(stray))}")
         # A retry of a request that was carried out would fail, since it changed the revision.
         self.repeatable = not self._expected
         self.min_version = 1 if self._expected else 0
@@ -246,9 +275,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         )
 
         if self._expected and not node.is_kconf:
-            raise UnsupportedVersion(
-                f"{node.name} cannot compare revisions: it is no kconf server, and would ignore the expected revision"
-            )
+            raise UnsupportedVersion(f"{node.name} is not a kconf server and would ignore the expected revision")
         resources = [
             IncrementalAlterConfigsResource(
                 each.type,
@@ -269,10 +296,10 @@ def updates(configs: Mapping[Resource, Mapping[str, str]]) -> dict[Resource, lis
     """KIP-248's incremental update: an empty value removes a key, keys that are not given are unchanged."""
     return {
         resource: [
-            AlterConfigOp(OpType.SET, key, value) if value else AlterConfigOp(OpType.DELETE, key)
-            for key, value in each.items()
+            AlterConfigOp(OpType.SET, key, value) if value not in ("", None) else AlterConfigOp(OpType.DELETE, key)
+            for key, value in mapping_of(f"configs[{resource}]", each, str).items()
         ]
-        for resource, each in configs.items()
+        for resource, each in mapping_of("configs", configs, Resource).items()
     }
 
 
@@ -294,9 +321,9 @@ class ListConfigResources(ClusterCall[list[Resource]]):
 
     def __init__(self, types: Iterable[ResourceType] = ()) -> None:
         super().__init__()
-        self._types = [int(each) for each in types]
+        self._types = [int(each) for each in items_of("types", types, ResourceType)]
         self.min_version = 0 if self._types == [ResourceType.CLIENT_METRICS] else 1
-        self.hint = "before Kafka 4.1, only client metrics can be listed, and nothing before 3.7"
+        self.hint = "only client metrics can be listed before Kafka 4.1, and nothing before 3.7"
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest

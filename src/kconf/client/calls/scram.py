@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from os import urandom
 
+from kconf.client.calls.arguments import items_of
 from kconf.client.calls.base import CONTROLLER, Call, CallResult, NodeVersions, PerItemCall, api_error
-from kconf.errors import ApiError, DuplicateResource, Results
+from kconf.errors import ApiError, DuplicateResource
+from kconf.model.results import Results
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 _HINT = "before Kafka 2.7, SCRAM credentials can be altered in ZooKeeper only"
@@ -24,7 +26,7 @@ class DescribeUserScramCredentials(PerItemCall[str, tuple[CredentialInfo, ...]])
     hint = _HINT
 
     def __init__(self, users: Iterable[str]) -> None:
-        super().__init__(dict.fromkeys(users))
+        super().__init__(dict.fromkeys(items_of("users", users, str)))
 
     def write(self, node: NodeVersions, version: int, items: Sequence[str]) -> object:
         from kconf.protocol.messages.describe_user_scram_credentials import (
@@ -102,7 +104,8 @@ class AlterUserScramCredentials(Call[CredentialKey, None, Results[str, None]]):
         *,
         reason: str | None = None,
     ) -> None:
-        given, self.reason = list(alterations), reason
+        given = items_of("alterations", alterations, UserScramCredentialUpsertion, UserScramCredentialDeletion)
+        self.reason = reason
         self.alterations = {(each.user, int(each.mechanism)): each for each in given}
         if len(self.alterations) < len(given):
             raise DuplicateResource("a credential is altered twice")

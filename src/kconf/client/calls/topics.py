@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from kconf.client.calls.amounts import plain_value
+from kconf.client.calls.arguments import item_of, items_of, mapping_of, text_of
 from kconf.client.calls.base import CONTROLLER, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error, distinct
 from kconf.client.calls.cluster import operations_of
 from kconf.client.calls.describe_decoder import source_of
@@ -32,7 +33,8 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in topics]
+        listed = items_of("topics", topics, NewTopic, str)
+        given = [NewTopic(each) if isinstance(each, str) else _plain(each) for each in listed]
         super().__init__(distinct((each.name for each in given), "a topic"))
         self.topics, self.reason = {each.name: each for each in given}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
@@ -77,20 +79,27 @@ class CreateTopics(PerItemCall[str, CreatedTopic]):
 
 def _plain(topic: NewTopic) -> NewTopic:
     """With values as the protocol has them, without units."""
-    configs = dict(topic.configs)
-    plain = {k: None if value is None else plain_value(ResourceType.TOPIC, k, value) for k, value in configs.items()}
+    what = f"topics: {item_of('topics: the name of a topic', topic.name, str)}"
+    for count in (topic.partitions, topic.replication_factor):
+        item_of(f"{what}: a number of partitions or replicas", count, int)
+    configs: dict[str, str | None] = dict(topic.configs)
+    plain = {key: value if value is None else _text(what, key, value) for key, value in configs.items()}
     return topic if plain == configs else topic._replace(configs=tuple(plain.items()))
+
+
+def _text(topic: str, key: str, value: object) -> str:
+    return plain_value(ResourceType.TOPIC, key, text_of(f"{topic}: {key}", value))
 
 
 def _details(topic: Any, version: int) -> TopicDetails | ApiError:
     """KIP-525. Without permission to describe configs there are none, and no counts."""
     if topic.topic_config_error_code:
-        return api_error(topic.topic_config_error_code, "you may not describe the configs of this topic")
+        return api_error(topic.topic_config_error_code, "not authorized to describe the configs of this topic")
     if topic.num_partitions < 0:
         return ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"CreateTopics v{version} does not return the partitions and configs of a topic, "
-            "which Kafka does from 2.4 on (v5)",
+            "which Kafka supports since 2.4 (v5)",
         )
     entries = sorted(
         (
@@ -116,11 +125,11 @@ class DeleteTopics(PerItemCall[TopicName, None]):
     repeatable = False
 
     def __init__(self, topics: Iterable[TopicName], *, timeout_ms: int, reason: str | None = None) -> None:
-        super().__init__(distinct(topics, "a topic"))
+        super().__init__(distinct(items_of("topics", topics, str, UUID), "a topic"))
         self._timeout_ms, self.reason = timeout_ms, reason
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 6
-            self.hint = "topics can be deleted by id from Kafka 2.8 on"
+            self.hint = "topics can be deleted by ID since Kafka 2.8"
 
     def group(self, item: TopicName) -> bool:
         return isinstance(item, UUID)  # a response has both the name and the id
@@ -161,7 +170,9 @@ class CreatePartitions(PerItemCall[str, None]):
         validate_only: bool = False,
         reason: str | None = None,
     ) -> None:
-        super().__init__(counts)
+        super().__init__(mapping_of("counts", counts, str))
+        for name, count in counts.items():
+            item_of(f"counts[{name}]", count, int)
         self.counts, self._assignments, self.reason = counts, assignments or {}, reason
         self._timeout_ms, self.validate_only = timeout_ms, validate_only
         self.repeatable = validate_only
@@ -224,11 +235,11 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
     name = "Metadata"
 
     def __init__(self, topics: Iterable[TopicName], *, authorized_operations: bool = False) -> None:
-        super().__init__(dict.fromkeys(topics))
+        super().__init__(dict.fromkeys(items_of("topics", topics, str, UUID)))
         self._operations = authorized_operations
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 12
-            self.hint = "topics can be described by id from Kafka 3.1 on"
+            self.hint = "topics can be described by ID since Kafka 3.1"
 
     def group(self, item: TopicName) -> bool:
         return isinstance(item, UUID)  # a broker ignores names in a request with ids

@@ -54,11 +54,18 @@ class Contexts(NamedTuple):
             from difflib import get_close_matches
 
             near = get_close_matches(name, list(self.contexts), 1)
-            hint = (
-                f"; did you mean {near[0]}?" if near else f" in {self.path}; kconf context list tells which there are"
-            )
-            raise ConfigurationError(f"there is no context {name!r}{hint}")
+            hint = f"; did you mean {near[0]}?" if near else f" in {self.path}; list them with `kconf context list`"
+            raise ConfigurationError(f"no context {name!r}{hint}")
         return found
+
+    def chosen(self) -> Context:
+        """The current context. Only a user without contexts gets the default address: it may be another cluster."""
+        if self.current is not None:
+            return self.named(self.current)
+        if self.contexts:
+            names = ", ".join(self.contexts)
+            raise ConfigurationError(f"no context is chosen; -C NAME or kconf context use NAME chooses one of {names}")
+        return Context()
 
     def matching(self, pattern: str) -> list[Context]:
         """The context of that name, or those whose names match a glob, in their order."""
@@ -68,7 +75,7 @@ class Contexts(NamedTuple):
 
         found = [each for name, each in self.contexts.items() if fnmatchcase(name, pattern)]
         if not found:
-            raise ConfigurationError(f"no context in {self.path} has a name like {pattern!r}")
+            raise ConfigurationError(f"no context in {self.path} matches {pattern!r}")
         return found
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from kconf.client.calls.acls import CreateAcls, DeleteAcls, DescribeAcls
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.client.calls.effective_quotas import AlterQuotas
 from kconf.client.calls.scram import AlterUserScramCredentials, DescribeUserScramCredentials
 from kconf.client.journal.base import UNREADABLE, CallSequence, PendingChange, PlannedChangesRecorder
 from kconf.engine.access.acls import key_of, matches, pattern_of
-from kconf.engine.declarative.diff import quota_value
-from kconf.errors import KafkaError, Results
+from kconf.engine.declarative.diff import iterations_text, quota_value
+from kconf.errors import ErrorCode, KafkaError
 from kconf.model.acl import AclBinding
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion
 from kconf.security.scram import credential, to_text
 
@@ -43,28 +46,33 @@ class AlterQuotasRecorder(PlannedChangesRecorder):
 
 
 class AlterScramCredentialsRecorder(PlannedChangesRecorder):
-    """Of an existing credential only its presence is known; a new one is redacted, as all secrets."""
+    """Of an existing credential only the iterations are known; a new one is redacted, as all secrets.
+
+    If it is not known whether there is one, it counts as existing: a rollback does not remove it then.
+    """
 
     def __init__(self, call: AlterUserScramCredentials) -> None:
         self.alterations = list(call.alterations.values())
 
     def before(self) -> CallSequence[list[PendingChange]]:
-        try:
-            described: Results[str, tuple[CredentialInfo, ...]] = yield DescribeUserScramCredentials(
-                dict.fromkeys(each.user for each in self.alterations)
-            )
+        users = list(dict.fromkeys(each.user for each in self.alterations))
+        unread = set(users)
+        existing: dict[tuple[str, int], str] = {}
+        with suppress(KafkaError):
+            described: Results[str, tuple[CredentialInfo, ...]] = yield DescribeUserScramCredentials(users)
+            unread = {
+                user for user, each in described.failures.items() if each.code is not ErrorCode.RESOURCE_NOT_FOUND
+            }
             existing = {
-                (user, int(info.mechanism))
+                (user, int(info.mechanism)): f"{UNREADABLE},{iterations_text(info.iterations)}"
                 for user in described
                 if user not in described.failures
                 for info in described[user]
             }
-        except KafkaError:
-            existing = set()
         found = []
         for each in self.alterations:
             mechanism = _MECHANISMS.get(int(each.mechanism), Mechanism.UNKNOWN)
-            before = UNREADABLE if (each.user, int(mechanism)) in existing else None
+            before = existing.get((each.user, int(mechanism)), UNREADABLE if each.user in unread else None)
             after = None
             if not isinstance(each, UserScramCredentialDeletion):
                 after = to_text(credential(mechanism, each.salted_password, each.salt, each.iterations))

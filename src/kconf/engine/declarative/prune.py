@@ -1,11 +1,12 @@
-"""What is there and named by no file: which of it is drift, and what pruning removes of it.
+"""Undeclared values: which of them are drift, and what pruning removes.
 
-An override or a quota limit that no file names is drift where a file names the resource or a selector covers it, unless
-the key is ignored or unmanaged. Pruning removes it inside the selectors.
+An override, quota or credential that no file declares is drift if a file declares the resource or a selector matches
+it, unless it is ignored or unmanaged; so is a topic or an ACL that a selector matches. Pruning removes it within the
+selectors.
 
-Overrides go without further ado; topics, users, ACLs and the quotas of whole entities only by a word for each. Kafka's
-own topics never go, nor do secrets that no file names, nor a value that would be inherited all the same. Replication
-throttles and the operators' own users are left alone.
+Overrides are removed by default; topics, users, ACLs and whole quota entities only if their kind is given. Internal
+topics are never removed, nor secrets, nor a value that would be inherited anyway. Replication throttles and the
+operators' own users are ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ UNDECLARED: Final = "undeclared"
 """The `op` of a difference that is drift and that applying the files leaves as it is."""
 
 PRUNABLE: Final = ("topics", "users", "acls", "quotas")
-"""What is removed only where it is asked for by this word; overrides need none."""
+"""Kinds that are removed only if given by this word; overrides need none."""
 
 
 Claims = Callable[..., bool]
@@ -48,14 +49,14 @@ Claims = Callable[..., bool]
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """What may be removed. `operators` are users to be left alone, beside those that every cluster's operators have."""
+    """What may be removed. `operators` are users to ignore, in addition to the usual ones."""
 
     words: Collection[str] = ()
     operators: Collection[str] = ()
 
 
 def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> Differences:
-    """What would be removed, the least grave first. The views must tell synonyms."""
+    """What would be removed, the least severe first. The views must include synonyms."""
     pruning = _Pruning(declared, reading, keys, prune)
     parts = [pruning.overrides(), pruning.limits(whole=False)]
     if "quotas" in prune.words:
@@ -69,18 +70,28 @@ def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune
     return Differences([each for part in parts for each in part], pruning.notes)
 
 
-def undeclared(declared: Declared, reading: ClusterState, keys: KeysOf) -> list[Difference]:
-    """The drift that no file names: it stays as it is unless it is pruned. The views must tell synonyms."""
-    surplus = _Surplus(declared, reading, keys)
-    found = [*surplus.overrides(declared.claims), *surplus.limits(declared.claims, whole=False)]
+def undeclared(
+    declared: Declared, reading: ClusterState, keys: KeysOf, operators: Collection[str] = ()
+) -> list[Difference]:
+    """Undeclared drift: it stays unless it is pruned. The views must include synonyms."""
+    surplus = _Surplus(declared, reading, keys, operators)
+    claims = declared.claims
+    found = [
+        *surplus.topics(claims),
+        *surplus.overrides(claims),
+        *surplus.limits(claims, whole=False),
+        *surplus.limits(claims, whole=True),
+        *surplus.credentials(claims),
+        *surplus.bindings(claims),
+    ]
     return [each._replace(op=UNDECLARED, after=each.before, new=each.old, pruned=False) for each in found]
 
 
 class _Surplus:
-    """Overrides and quota limits that no file names, where `claims` covers the resource."""
+    """What no file names, where `claims` covers the resource; without the `operators` and other users of theirs."""
 
-    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf) -> None:
-        self.declared, self.reading, self.keys = declared, reading, keys
+    def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, operators: Collection[str]) -> None:
+        self.declared, self.reading, self.keys, self._operators = declared, reading, keys, operators
 
     def overrides(self, claims: Claims) -> Iterator[Difference]:
         for resource, view in self.reading.configs.items():
@@ -105,18 +116,46 @@ class _Surplus:
         made = Difference(ChangeKind.CONFIG, resource, "delete", entry.name, value, None, value, new, own)
         return made._replace(pruned=True, sensitive=entry.sensitive)
 
-    def limits(self, claims: Claims, *, whole: bool, operators: Collection[str] = ()) -> Iterator[Difference]:
+    def limits(self, claims: Claims, *, whole: bool) -> Iterator[Difference]:
         """Quotas that no file names: of declared entities, or of the others."""
         for entity, limits in self.reading.quotas.items():
             wanted = self.declared.quotas.get(entity)
             names = [name or "" for _, name in entity.parts]
             if (wanted is None) != whole or not claims(entity.resource, wanted is not None, *names):
                 continue
-            if wanted is None and is_operators(dict(entity.parts).get(USER) or "", operators):
+            if wanted is None and self._is_operators(dict(entity.parts).get(USER) or ""):
                 continue
             for key, value in limits.items():
                 if key not in (wanted or {}) and not self.declared.ignores_key(key):
                     yield _gone(entity.resource, key, quota_value(key, value))
+
+    def credentials(self, claims: Claims) -> Iterator[Difference]:
+        for user, infos in self.reading.users.items():
+            wanted = self.declared.users.get(user)
+            resource = Resource(ResourceType.SCRAM, user)
+            if not claims(resource, wanted is not None) or (wanted is None and self._is_operators(user)):
+                continue
+            for mechanism, iterations in infos:
+                if mechanism not in (wanted or {}) and mechanism is not Mechanism.UNKNOWN:
+                    yield _gone(resource, mechanism.word, iterations_text(iterations))._replace(sensitive=True)
+
+    def bindings(self, claims: Claims) -> Iterator[Difference]:
+        for binding in self.reading.acls:
+            resource = pattern_of(binding).resource
+            if binding in self.declared.acls or not claims(resource, False, binding.principal):
+                continue
+            if not self._is_operators(binding.principal.partition(":")[2]):
+                yield _gone(resource, key_of(binding), "")
+
+    def topics(self, claims: Claims) -> Iterator[Difference]:
+        for name, shape in self.reading.topics.items():
+            resource = Resource(ResourceType.TOPIC, name)
+            if name not in self.declared.topics and not shape.internal and claims(resource, False):
+                before = shape_text(shape.partitions, shape.replication)
+                yield Difference(ChangeKind.TOPIC, resource, "delete", "", before, None, pruned=True)
+
+    def _is_operators(self, user: str) -> bool:
+        return is_operators(user, self._operators)
 
     def _is_internal(self, resource: Resource) -> bool:
         shape = self.reading.topics.get(resource.name) if resource.type is ResourceType.TOPIC else None
@@ -125,53 +164,34 @@ class _Surplus:
 
 class _Pruning:
     def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> None:
-        self.declared, self.reading, self.prune = declared, reading, prune
-        self._surplus = _Surplus(declared, reading, keys)
+        self.declared = declared
+        self._surplus = _Surplus(declared, reading, keys, prune.operators)
         self.notes: list[str] = []
 
     def overrides(self) -> Iterator[Difference]:
         for each in self._surplus.overrides(self._inside):
             if each.sensitive:
-                self.notes.append(f"{each.resource} {each.key}: a secret that no file names; it is left alone")
+                self.notes.append(f"{each.resource} {each.key}: a secret that no file declares; it is not removed")
             else:
                 yield each
 
     def limits(self, *, whole: bool) -> Iterator[Difference]:
-        return self._surplus.limits(self._inside, whole=whole, operators=self.prune.operators)
+        return self._surplus.limits(self._inside, whole=whole)
 
     def credentials(self) -> Iterator[Difference]:
-        for user, infos in self.reading.users.items():
-            wanted = self.declared.users.get(user)
-            resource = Resource(ResourceType.SCRAM, user)
-            if not self._inside(resource, wanted is not None) or (wanted is None and self._is_operators(user)):
-                continue
-            for mechanism, iterations in infos:
-                if mechanism not in (wanted or {}) and mechanism is not Mechanism.UNKNOWN:
-                    yield _gone(resource, mechanism.word, iterations_text(iterations))._replace(sensitive=True)
+        return self._surplus.credentials(self._inside)
 
     def bindings(self) -> Iterator[Difference]:
-        for binding in self.reading.acls:
-            resource = pattern_of(binding).resource
-            if binding in self.declared.acls or not self._inside(resource, False, binding.principal):
-                continue
-            if not self._is_operators(binding.principal.partition(":")[2]):
-                yield _gone(resource, key_of(binding), "")
+        return self._surplus.bindings(self._inside)
 
     def topics(self) -> Iterator[Difference]:
-        for name, shape in self.reading.topics.items():
-            resource = Resource(ResourceType.TOPIC, name)
-            if name not in self.declared.topics and not shape.internal and self._inside(resource, False):
-                before = shape_text(shape.partitions, shape.replication)
-                yield Difference(ChangeKind.TOPIC, resource, "delete", "", before, None, pruned=True)
+        return self._surplus.topics(self._inside)
 
     def _inside(self, resource: Resource, is_declared: bool, *names: str) -> bool:
-        """Where no selector says what the files own, they own what they name."""
+        """If no selector defines the scope, the files manage what they declare."""
         if self.declared.selectors:
             return self.declared.owns(resource, *names)
         return is_declared and not self.declared.ignores(resource, *names)
-
-    def _is_operators(self, user: str) -> bool:
-        return is_operators(user, self.prune.operators)
 
 
 def _gone(resource: Resource, key: str, before: str) -> Difference:

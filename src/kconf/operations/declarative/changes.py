@@ -12,7 +12,7 @@ from kconf.errors import ApiError, ErrorCode
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.operations.display_names import display_names
-from kconf.operations.planned_change import SOURCES, TOPIC, ChangePlan, PlannedChange
+from kconf.operations.planned_change import SOURCES, TOPIC, ChangePlan, PlannedChange, keys_shown
 from kconf.operations.risks.data_loss import TOPIC_DELETED, flag_data_loss
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def _change(each: Difference) -> PlannedChange:
         before = old = None if each.before is None else HIDDEN
         after = new = None if each.op == "delete" else HIDDEN
     change = PlannedChange(each.resource, each.key, before, after, each.op, old, new, source, each.sensitive)
-    return flag_data_loss(change._replace(shown=display_names(each.resource, each.key)))
+    shown = {**display_names(each.resource, each.key), **keys_shown(each.old_key, each.new_key)}
+    return flag_data_loss(change._replace(shown=shown))
 
 
 def _shape(text: str | None) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.configdef.units import shown_value
-from kconf.operations.state import read_scopes
+from kconf.operations.selection.unknown_names import check_scopes
+from kconf.operations.state import read_scopes, set_values
 
 if TYPE_CHECKING:
     from kconf.engine.declarative.model import Scope
@@ -28,6 +29,7 @@ def export_files(target: Target, scopes: Sequence[Scope]) -> Export:
     from kconf.operations.declarative.files import ignored_by
 
     state = read_scopes(target, scopes)
+    check_scopes([target], scopes, set_values(state).keys(), has_record=False)
     declared = Declared(selectors=tuple(scopes), ignored=ignored_by(target.context))
     return Export(declared_files(state, declared, _value), state)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _PARTS: Final = {kind: part for part, kind in PARTS.items()}
 _CONFIGURED: Final = {ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS}
-_READ_TO_PRUNE: Final = {ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.ACL}
 
 
 class DifferencePlan(NamedTuple):
@@ -50,9 +49,9 @@ def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | N
     parts = [each.strip() for each in words.split(",") if each.strip()]
     for each in parts:
         if each not in PRUNABLE:
-            raise ConfigurationError(f"--prune knows {', '.join(PRUNABLE)}, and not {each!r}")
+            raise ConfigurationError(f"--prune takes {', '.join(PRUNABLE)}, not {each!r}")
     if parts and not declared.selectors:
-        raise ConfigurationError(f"--prune={words} needs a selector in the files: what is theirs to remove")
+        raise ConfigurationError(f"--prune={words} needs a selector in the files that limits what may be removed")
     return Prune(parts, _own_users(target))
 
 
@@ -63,12 +62,12 @@ def plan_files(paths: Sequence[str], target: Target, prune_words: str | None) ->
 
     declared = load_declared(paths, target.context)
     prune = prune_of(prune_words, target, declared)
-    state = asyncio.run(_read(target, declared, prune))
+    state = asyncio.run(_read(target, declared))
     found, notes = differences(declared, state, keys_for)
     if prune is not None:
         removed, more = pruned(declared, state, keys_for, prune)
         found, notes = found + removed, notes + more
-    found, drift = _without_inherited(target, found, undeclared(declared, state, keys_for))
+    found, drift = _without_inherited(target, found, undeclared(declared, state, keys_for, _own_users(target)))
     gone = {(each.resource, each.key) for each in found if each.pruned}
     drift = [each for each in drift if (each.resource, each.key) not in gone]
     if drift:
@@ -87,7 +86,7 @@ def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource
         return {}
     with target.open() as admin:
         failures = admin.describe_topics(names).failures
-    why = "you may not describe it, so whether it exists is unknown"
+    why = "not authorized to describe it: whether it exists is unknown"
     return {
         Resource.topic(str(name)): ApiError(each.code, why)
         for name, each in failures.items()
@@ -118,23 +117,23 @@ def _is_inherited(each: Difference) -> bool:
 
 
 def _undeclared_note(count: int) -> str:
-    what = "1 value is" if count == 1 else f"{count} values are"
-    return f"{what} set that no file declares; `apply --prune` removes overrides, `unmanaged:` leaves keys to others"
+    what = "1 item" if count == 1 else f"{count} items"
+    return (
+        f"no file declares {what} of the cluster; `apply --prune` removes overrides, `--prune={','.join(PRUNABLE)}` "
+        "the rest; `unmanaged:` and `ignore:` exclude them"
+    )
 
 
 def check_deletes(found: Iterable[Difference], limit: int) -> None:
     """Refuse to prune more than `limit` things."""
     count = sum(each.pruned for each in found)
     if count > limit:
-        raise Aborted(f"this would remove {count} things, and --max-deletes allows {limit}")
+        raise Aborted(f"this would remove {count} items, but --max-deletes allows {limit}")
 
 
-async def _read(target: Target, declared: Declared, prune: Prune | None) -> ClusterState:
-    """Read what the files name or own. Users and ACLs that no file names are read only to be pruned."""
-    owned = {SCOPES[each.word] for each in declared.selectors}
-    if prune is None:
-        owned -= _READ_TO_PRUNE
-    kinds = {each.type for each in declared.configs} | owned
+async def _read(target: Target, declared: Declared) -> ClusterState:
+    """Read what the files name or own."""
+    kinds = {each.type for each in declared.configs} | {SCOPES[each.word] for each in declared.selectors}
     kinds |= {ResourceType.TOPIC} if declared.topics else set()
     kinds |= {ResourceType.QUOTA} if declared.quotas else set()
     kinds |= {ResourceType.SCRAM} if declared.users else set()

@@ -9,7 +9,7 @@ from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.diff import same, type_of
 from kconf.model.entry import own_source
 from kconf.model.resource import ResourceType
-from kconf.operations.history.live_values import same_value
+from kconf.operations.history.live_values import other_credential, same_value
 from kconf.operations.history.point_in_time import HistoryRange, change_of, ranges
 from kconf.operations.history.record import Attribution, Fit, Moment, PastValue, Record
 from kconf.operations.state import set_values
@@ -64,7 +64,8 @@ def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff
     """The recorded values at two moments or, without an end, at a moment and the live ones."""
     found = RecordDiff([], [], [], [], [])
     unread: set[Resource] = set()
-    for name in record.names():
+    gone = [(each, "") for each in record.unlisted_topics()] if end is None else []
+    for name in sorted({*record.names(), *gone}):
         if end is None and not record.live.is_readable(name):
             unread.add(name[0])
             continue
@@ -78,6 +79,8 @@ def diff_record(record: Record, begin: Moment, end: Moment | None) -> RecordDiff
 def _diff_key(record: Record, name: ConfigName, moments: tuple[Moment, Moment | None], found: RecordDiff) -> None:
     begin, end = moments
     earlier = record.value_at(name, begin)
+    if earlier is None and end is None and not record.live.is_listed(name[0]):
+        earlier = record.existence_at(name[0], begin)
     later = _live(record, name) if end is None else record.value_at(name, end)
     if earlier is None or later is None:
         found.unknown.append(name)
@@ -105,8 +108,9 @@ def _is_since(value: PastValue) -> bool:
 
 
 def _live(record: Record, name: ConfigName) -> PastValue:
-    """A secret that is set has a value that nobody knows: the empty text."""
-    return PastValue("" if record.live.is_secret(name) else record.live.values.get(name))
+    """A secret that is set has a value that nobody knows: the empty text, or the iterations of a credential."""
+    value = record.live.values.get(name)
+    return PastValue(value or "" if record.live.is_secret(name) else value)
 
 
 def _recorded(value: PastValue) -> Attribution:
@@ -125,10 +129,12 @@ def _is_secret(record: Record, name: ConfigName, *values: PastValue) -> bool:
 
 
 def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValue) -> tuple[Attribution, PastValue]:
-    """A secret that was set and is: it was changed if a later entry says so, and otherwise that is unknown."""
+    """A secret that was set and is: it was changed if a later entry or its iterations say so; else that is unknown."""
     attribution = record.attribute(name)
     last = attribution.author
-    return attribution, earlier if last is None else live._replace(value=last.change.after)
+    if last is None:
+        return attribution, live if other_credential(name, earlier.value, live.value) else earlier
+    return attribution, live._replace(value=last.change.after)
 
 
 def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDifference]:

@@ -10,6 +10,7 @@ from kconf.configdef.lookup import known_key
 from kconf.engine.declarative.diff import same
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.scram import shown_iterations
 from kconf.model.snapshot import encode_id
 from kconf.operations.history.topic_incarnations import same_topic
 from kconf.operations.state import ConfigName, set_values
@@ -33,6 +34,13 @@ class LiveValues:
         """Whether a value is set that the cluster does not show; of a credential it shows only the iterations."""
         return name in self.values and (self.values[name] is None or name[0].type is ResourceType.SCRAM)
 
+    def may_be(self, name: ConfigName, text: str | None, *, is_secret: bool) -> bool:
+        """Whether the live value may be a text of the record; of a secret only presence and iterations are known."""
+        value = self.values.get(name)
+        if not is_secret:
+            return same_value(name, value, text)
+        return (name in self.values) == (text is not None) and not other_credential(name, value, text)
+
     def topic_id(self, resource: Resource) -> str | None:
         shape = self.state.topics.get(resource.name)
         return None if shape is None or not shape.id.int else encode_id(shape.id)
@@ -52,6 +60,12 @@ class LiveValues:
         if resource.type is ResourceType.BROKER or (is_topic and key and resource.name in self.state.topics):
             return resource in self.state.configs  # a broker that is down is not listed, and not in `missing` either
         return True
+
+
+def other_credential(name: ConfigName, one: str | None, other: str | None) -> bool:
+    """Whether two texts are certainly not one SCRAM credential: their iterations differ."""
+    counts = shown_iterations(one), shown_iterations(other)
+    return name[0].type is ResourceType.SCRAM and None not in counts and counts[0] != counts[1]
 
 
 def same_value(name: ConfigName, one: str | None, other: str | None) -> bool:

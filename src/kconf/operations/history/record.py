@@ -1,7 +1,7 @@
-"""The record of a cluster that other tools change too: what it says of each key, and whether the live value fits.
+"""The recorded changes of a cluster that other tools change too: past values, and whether the live value matches.
 
-Such a record has gaps. So values of the past come from the record, forward, and never from the live state backward; a
-live value that is not the last recorded one has no known author; and what the record does not reach is unknown.
+Such a record has gaps. So past values are derived forward from recorded changes, never backward from the live state; a
+live value that differs from the last recorded one has no known author; and everything else is unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.resource import Resource, ResourceType
-from kconf.operations.history.live_values import LiveValues, same_value
+from kconf.operations.history.live_values import LiveValues, other_credential, same_value
 from kconf.operations.history.topic_incarnations import Incarnation, TopicIncarnations
 
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ MAX_LAG: Final = 10_000
 
 
 class Fit(StrEnum):
-    """How a live value fits the record."""
+    """How a live value relates to the record."""
 
-    MATCHES = "matches"  # it is what the last recorded change set
-    SEEN = "seen"  # it is what a snapshot showed: nobody recorded who set it
-    CHANGED_OUTSIDE = "changed_outside"  # it is not what the last recorded change set
+    MATCHES = "matches"  # set by the last recorded change
+    SEEN = "seen"  # first shown by a snapshot: the author is not recorded
+    CHANGED_OUTSIDE = "changed_outside"  # not set by the last recorded change
     RECREATED_OUTSIDE = "recreated_outside"  # the topic is not the recorded one
     NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
-    UNKNOWN_OUTCOME = "unknown_outcome"  # a change that was begun may have set it
+    UNKNOWN_OUTCOME = "unknown_outcome"  # a started change with unknown outcome may have set it
     NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
-    UNREADABLE = "unreadable"  # a secret, which cannot be compared
-    UNRECORDED = "unrecorded"  # the record has nothing about it
+    UNREADABLE = "unreadable"  # a secret: the last recorded change set it, unless it was changed outside since
+    UNRECORDED = "unrecorded"  # nothing is recorded about it
 
 
 class Attribution(NamedTuple):
@@ -63,7 +63,7 @@ class Moment(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """When a key was changed without a record: after a time, and up to a time (None: now)."""
+    """When a key was changed without being recorded: after a time, and up to a time (None: now)."""
 
     after: int | None
     until: int | None
@@ -102,8 +102,9 @@ class Record:
                 self._begun.setdefault((each.change.resource, each.change.key), []).append(each)
         self._incarnations: dict[Resource, list[Incarnation]] = {}
         self._entries: dict[ConfigName, list[tuple[Incarnation, HistoryEntry]]] = {}
+        self._parts: dict[Resource, list[tuple[Incarnation, HistoryEntry]]] = {}
         for resource, some in done.items():
-            parts = self._split(resource, some)
+            parts = self._parts[resource] = self._split(resource, some)
             for incarnation, each in parts:
                 self._entries.setdefault((resource, each.change.key), []).append((incarnation, each))
 
@@ -117,8 +118,12 @@ class Record:
         return [(incarnation, each) for each in entries]
 
     def names(self) -> list[ConfigName]:
-        """Everything that the record or the cluster has."""
+        """Every key in the record or on the cluster."""
         return sorted({*self._entries, *self.live.values})
+
+    def unlisted_topics(self) -> list[Resource]:
+        """Topics that the record has and the cluster does not list."""
+        return [each for each in self._parts if not self.live.is_listed(each)]
 
     def incarnations(self, resource: Resource) -> list[Incarnation]:
         return self._incarnations.setdefault(resource, [Incarnation()])
@@ -134,7 +139,7 @@ class Record:
         return [each for its, each in self._entries.get(name, ()) if its is incarnation]
 
     def is_recreated(self, resource: Resource) -> bool:
-        """Whether the live topic is not the last one that the record has."""
+        """Whether the live topic is not the last recorded one."""
         incarnation, live = self.incarnations(resource)[-1], self.live.topic_id(resource)
         if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
             return False
@@ -145,7 +150,7 @@ class Record:
     # -- now ---------------------------------------------------------------------------------------------------------
 
     def attribute(self, name: ConfigName) -> Attribution:
-        """Who made the live value, or removed it."""
+        """Who set or removed the live value."""
         resource, _ = name
         incarnation = self.incarnations(resource)[-1]
         entries = self.entries(name, incarnation)
@@ -159,20 +164,15 @@ class Record:
         return self._compare(name, last, last.change.after if entries else None)
 
     def _compare(self, name: ConfigName, last: HistoryEntry, recorded: str | None) -> Attribution:
-        value, is_set = self.live.values.get(name), name in self.live.values
         is_secret = last.change.sensitive or self.live.is_secret(name)
-        if is_secret and is_set and recorded is not None:
-            return Attribution(Fit.UNREADABLE, last)
-        if not is_secret and same_value(name, value, recorded):
-            return self._same(name, last)
-        if not is_set and recorded is None:
-            return Attribution(Fit.MATCHES, last)
-        if any(
-            each.time >= last.time and ((is_set and is_secret) or same_value(name, each.change.after, value))
-            for each in self._begun.get(name, ())
-        ):
+        is_hidden = is_secret and name in self.live.values
+        begun = [each for each in self._begun.get(name, ()) if each.time >= last.time]
+        may_be_begun = any(self.live.may_be(name, each.change.after, is_secret=is_secret) for each in begun)
+        if self.live.may_be(name, recorded, is_secret=is_secret) and not (is_hidden and may_be_begun):
+            return Attribution(Fit.UNREADABLE, last) if is_hidden and not last.is_snapshot else self._same(name, last)
+        if may_be_begun:
             return Attribution(Fit.UNKNOWN_OUTCOME, last)
-        if self._is_lagging(name, last, value, self.live.state.started):
+        if self._is_lagging(name, last, is_secret=is_secret):
             return Attribution(Fit.NOT_YET_VISIBLE, last)
         return Attribution(Fit.CHANGED_OUTSIDE, last, last.known_at)
 
@@ -193,7 +193,7 @@ class Record:
         return Attribution(Fit.NOT_LISTED, incarnation.last)
 
     def _recreated(self, name: ConfigName, incarnation: Incarnation) -> Attribution:
-        """Another topic of that name: a recorded change may be about the one or the other, unless it is older."""
+        """A recreated topic: a recorded change may belong to either incarnation, unless it is older."""
         resource, key = name
         shown = incarnation.identified if incarnation.exists is not False else incarnation.begin
         begun = [each for each in self._begun.get((resource, ""), ()) if shown is None or each.time >= shown.time]
@@ -206,8 +206,8 @@ class Record:
         unsure = key and is_newer and (is_same or last[0].change.sensitive)
         return Attribution(Fit.RECREATED_OUTSIDE, shown, None if unsure else bound)
 
-    def _is_lagging(self, name: ConfigName, last: HistoryEntry, seen: str | None, at: int) -> bool:
-        """Whether what was seen at a time may be the value from before an entry. A new topic shows its configs."""
+    def _is_lagging(self, name: ConfigName, last: HistoryEntry, *, is_secret: bool) -> bool:
+        """Whether the live value may predate an entry. A new topic shows its configs immediately."""
         created = self.incarnations(name[0])[-1].created
         if (
             last.is_snapshot
@@ -215,12 +215,13 @@ class Record:
             or (created is not None and created.revision == last.revision)
         ):
             return False
-        return at - last.time < MAX_LAG and same_value(name, seen, last.change.before)
+        is_recent = self.live.state.started - last.time < MAX_LAG
+        return is_recent and self.live.may_be(name, last.change.before, is_secret=is_secret)
 
     # -- then --------------------------------------------------------------------------------------------------------
 
     def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
-        """What the record says of a key at a moment; None: it does not reach it."""
+        """The recorded value of a key at a moment; None: nothing is recorded."""
         incarnation = self.incarnation_at(name[0], moment)
         entries = self.entries(name, incarnation)
         past = [each for each in entries if moment.includes(each)]
@@ -236,8 +237,17 @@ class Record:
         value = past[-1].change.after if past else None
         return PastValue(value, last, self._gap(name, moment, incarnation, value, last, later[0] if later else None))
 
+    def existence_at(self, topic: Resource, moment: Moment) -> PastValue | None:
+        """That a topic was there, of which only changes of its configs are recorded; None: that is unknown."""
+        incarnation = self.incarnation_at(topic, moment)
+        entries = [each for its, each in self._parts.get(topic, ()) if its is incarnation]
+        past = [each for each in entries if moment.includes(each)]
+        if not entries or incarnation.exists is False:
+            return None
+        return PastValue("{}", past[-1]) if past else PastValue("{}", seen_at=entries[0].time)
+
     def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
-        """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
+        """The previous value in the first entry after a moment. Only a followed log proves that it was set before."""
         if not first.is_snapshot:
             followed = self._followed_since is not None and moment.is_after(self._followed_since)
             is_certain = followed and first.is_from_log
@@ -256,7 +266,7 @@ class Record:
         last: HistoryEntry | None,
         following: HistoryEntry | None,
     ) -> Gap | None:
-        """The change without a record between the last entry before a moment and what was seen next."""
+        """The unrecorded change between the last entry before a moment and the next observation."""
         since = last.known_at if last is not None else None
         if following is not None:
             return self._gap_before(following, name, moment, value, last)
@@ -278,6 +288,8 @@ class Record:
             begin = max((each for each in (since, following.not_before) if each is not None), default=None)
             return Gap(begin, following.time) if moment.is_after(following.not_before) else None
         before = following.change.before
-        if following.change.sensitive or same_value(name, before, value):
+        if following.change.sensitive and not other_credential(name, before, value):
             return None
-        return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be told apart
+        if same_value(name, before, value):
+            return None
+        return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be distinguished

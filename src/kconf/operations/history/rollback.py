@@ -1,7 +1,8 @@
 """Plans a rollback: the differences that restore the values of an earlier time.
 
-Secrets are not restored, since no record has them. Topics are neither created nor deleted. By a record with gaps only
-recorded values are restored: what it does not reach is left alone and listed as unknown.
+A secret that was not set then is removed; others are not restored, since no record has them. Topics are neither created
+nor deleted. By a record with gaps only recorded values are restored: what it does not reach is left alone and listed as
+unknown.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.engine.declarative.diff import Difference
+from kconf.configdef.sensitive import HIDDEN
+from kconf.engine.declarative.diff import Difference, plain_difference
 from kconf.model.entry import own_source
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
-from kconf.operations.history.live_values import same_value
+from kconf.operations.history.live_values import other_credential, same_value
 from kconf.operations.history.record import Moment, PastValue, Record
 from kconf.operations.history.topic_incarnations import facts_of
 from kconf.operations.state import ConfigName, set_values
@@ -65,6 +67,13 @@ class _ConfigDifferences:
             (resource, entry.name): entry for resource, view in state.configs.items() for entry in view.entries
         }
 
+    def remove_secret(self, name: ConfigName) -> Difference:
+        """A secret that is set now and was not then."""
+        resource, key = name
+        shown = self._values.get(name) or HIDDEN  # of a credential its iterations
+        source = None if resource.type is ResourceType.SCRAM else own_source(resource)
+        return plain_difference(resource, "delete", key, shown, None)._replace(source=source, sensitive=True)
+
     def restore(self, name: ConfigName, earlier: str | None) -> Difference:
         resource, key = name
         now = self._values.get(name)
@@ -98,6 +107,8 @@ class _RollbackPlanner:
         (resource, _), change = name, changed.first.change
         earlier, now = change.before, self._values.get(name)
         if change.sensitive or (name in self._values and now is None):
+            if change.before is None:
+                return self._configs.remove_secret(name) if name in self._values else None
             if change.before != changed.last.change.after:
                 self.secrets.append(_secret(name))
             return None
@@ -127,17 +138,20 @@ class _RecordPlanner:
             return
         earlier = self._record.value_at(name, self._moment)
         if not self._live.is_readable(name):
-            self._note(f"{resource} cannot be read; it is left alone")
+            self._note(f"cannot read {resource}; it is not changed")
         elif earlier is None:
             self.unknown.append(name)
         elif self._is_secret(name, earlier):
             self._add_secret(name, earlier)
         elif not same_value(name, earlier.value, self._live.values.get(name)):
-            self.differences.append(self._configs.restore(name, earlier.value))
-            if not earlier.is_certain:
-                self.gaps.append((name, earlier))
+            self._restore(name, earlier, self._configs.restore(name, earlier.value))
         if earlier is not None and not earlier.is_certain:
             self.uncertain.append(name)
+
+    def _restore(self, name: ConfigName, earlier: PastValue, difference: Difference) -> None:
+        self.differences.append(difference)
+        if not earlier.is_certain:
+            self.gaps.append((name, earlier))
 
     def _is_left_alone(self, resource: Resource) -> bool:
         """Whether the present topic, if there is one, is not that of the moment. A note says so, once."""
@@ -147,7 +161,7 @@ class _RecordPlanner:
             if note is not None:
                 self._note(f"{resource} {note}")
             elif self._has_grown(resource):
-                self._note(f"{resource} has grown since; partitions cannot be taken away")
+                self._note(f"{resource} has more partitions since; partitions cannot be removed")
         return self._left_alone[resource]
 
     def _topic_note(self, resource: Resource) -> str | None:
@@ -155,16 +169,16 @@ class _RecordPlanner:
         incarnation = record.incarnation_at(resource, self._moment)
         if not self._live.is_listed(resource):
             if incarnation.exists is False:
-                return None if incarnation is record.incarnations(resource)[-1] else "was made and deleted since"
+                return None if incarnation is record.incarnations(resource)[-1] else "was created and deleted since"
             is_known = record.incarnations(resource)[-1].exists is False
-            return "was deleted since; it cannot be brought back" if is_known else "is not listed; it is left alone"
+            return "was deleted since; it cannot be restored" if is_known else "is not listed; it is not changed"
         if record.is_recreated(resource):
-            return "was made anew outside kconf; it is left alone"
+            return "was recreated outside kconf; it is not changed"
         if incarnation is record.incarnations(resource)[-1]:
             return None
         if incarnation.exists is False:
-            return "was made since; a rollback does not delete it"
-        return "was made anew since; it is left alone"
+            return "was created since; a rollback does not delete it"
+        return "was recreated since; it is not changed"
 
     def _has_grown(self, resource: Resource) -> bool:
         earlier = self._record.value_at((resource, ""), self._moment)
@@ -182,9 +196,13 @@ class _RecordPlanner:
     def _add_secret(self, name: ConfigName, earlier: PastValue) -> None:
         last = self._record.attribute(name).author
         is_set = name in self._live.values
-        if (earlier.value is not None) != is_set or (last is not None and last.change.after != earlier.value):
+        is_other = last is not None and last.change.after != earlier.value
+        if earlier.value is None:
+            if is_set:
+                self._restore(name, earlier, self._configs.remove_secret(name))
+        elif not is_set or is_other or other_credential(name, earlier.value, self._live.values[name]):
             self.secrets.append(_secret(name))
-        elif is_set:
+        else:
             self.unreadable.append(name)
 
     def _note(self, text: str) -> None:
@@ -205,9 +223,9 @@ def _is_recreated(changed: HistoryRange) -> bool:
 def _topic_note(changed: HistoryRange) -> str:
     first, last = changed.first.change, changed.last.change
     if first.before is None:
-        return f"{first.resource} was made since; a rollback does not delete it"
+        return f"{first.resource} was created since; a rollback does not delete it"
     if last.after is None:
-        return f"{first.resource} was deleted since; it cannot be brought back"
+        return f"{first.resource} was deleted since; it cannot be restored"
     if "grow" in (first.op, last.op):
-        return f"{first.resource} has grown since; partitions cannot be taken away"
-    return f"{first.resource} was made anew since; it is left alone"
+        return f"{first.resource} has more partitions since; partitions cannot be removed"
+    return f"{first.resource} was recreated since; it is not changed"

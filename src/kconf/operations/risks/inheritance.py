@@ -29,6 +29,16 @@ _FROM_FILE: Final = (Source.STATIC, Source.DEFAULT)
 _LEVELS: Final = (Source.BROKER, Source.DEFAULT_BROKER, *_FROM_FILE)
 
 
+class KeyValue(NamedTuple):
+    """A value in the unit of the key that was asked for, and the key that it comes from."""
+
+    value: str | None
+    key: str = ""
+
+
+_UNKNOWN: Final = KeyValue(None)
+
+
 class Inheritance:
     """Resolves inherited values. Brokers are asked once per key, and only if the synonyms do not tell."""
 
@@ -39,26 +49,34 @@ class Inheritance:
 
     def below(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
         """The effective value without the resource's own."""
+        return self.below_with_key(resource, entry, key).value
+
+    def below_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
         own = own_source(resource)
         if entry is not None and entry.source != own and entry.value is not None:
-            return entry.value
+            return KeyValue(entry.value, entry.name)
         synonyms = entry.synonyms if entry is not None else ()
         synonym = next((each for each in synonyms if each.source != own and each.value is not None), None)
         if synonym is not None:
-            return _converted(synonym.value, synonym.name, key)
+            return KeyValue(_converted(synonym.value, synonym.name, key), synonym.name)
         match resource.type:
             case ResourceType.BROKER:
-                return None if key is None else self._at_brokers(resource, key)
+                return _UNKNOWN if key is None else self._at_brokers(resource, key)
             case ResourceType.TOPIC | ResourceType.GROUP if key is not None and key.fallbacks:
-                return self._at_brokers(resource, key) if entry is not None else None
+                return self._at_brokers(resource, key) if entry is not None else _UNKNOWN
             case _:
-                return key.default if key is not None and synonyms else None
+                return KeyValue(key.default, key.name) if key is not None and synonyms else _UNKNOWN
 
     def effective(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> str | None:
         """The value that holds at a resource."""
-        return entry.value if entry is not None and entry.value is not None else self.below(resource, entry, key)
+        return self.effective_with_key(resource, entry, key).value
 
-    def _at_brokers(self, resource: Resource, key: ConfigKey) -> str | None:
+    def effective_with_key(self, resource: Resource, entry: Entry | None, key: ConfigKey | None) -> KeyValue:
+        if entry is not None and entry.value is not None:
+            return KeyValue(entry.value, entry.name)
+        return self.below_with_key(resource, entry, key)
+
+    def _at_brokers(self, resource: Resource, key: ConfigKey) -> KeyValue:
         """The value that all brokers have, or the one that is named, at the levels below the resource's own."""
         levels: Sequence[Source] = _LEVELS
         only = ""
@@ -67,10 +85,11 @@ class Inheritance:
             levels = (Source.DEFAULT_BROKER, *_FROM_FILE) if only else _FROM_FILE
         found = self._described(key)
         if found is None:
-            return None
+            return _UNKNOWN
         views = [view for node, view in found.items() if not only or str(node) == only]
         values = {_value_at(view, key, levels) for view in views}
-        return values.pop() if len(values) == 1 else None
+        same = {each.value for each in values}
+        return min(values) if len(same) == 1 and None not in same else _UNKNOWN
 
     def of_topics(self, key: ConfigKey, changes: Iterable[PlannedChange] = ()) -> list[InheritedValue] | None:
         """What topics inherit for a key at each broker, before and after changes at broker level. None: unknown."""
@@ -116,7 +135,7 @@ def _inherited(node: int, view: View, key: ConfigKey, changes: Iterable[PlannedC
     from kconf.engine.configs.resolver import ConfigResolver
 
     levels = _levels(view, key)
-    default = _value_at(view, key, (Source.DEFAULT,)) or key.default
+    default = _value_at(view, key, (Source.DEFAULT,)).value or key.default
     old = ConfigResolver(kafka_43(), levels[Source.STATIC], levels[Source.DEFAULT_BROKER], levels[Source.BROKER])
     everywhere, here = dict(old.everywhere), dict(old.here)
     names = {each.name for each in _aliases(key)}
@@ -173,8 +192,10 @@ def with_inherited(admin: SyncAdminClient, found: Sequence[Difference]) -> list[
     def resolved(each: Difference) -> Difference:
         entry, key = entries.get((each.resource, each.key)), known_key(each.resource.type, each.key)
         if each.op == "delete":
-            return each._replace(new=inheritance.below(each.resource, entry, key))
-        return each._replace(old=inheritance.effective(each.resource, entry, key))
+            new = inheritance.below_with_key(each.resource, entry, key)
+            return each._replace(new=new.value, new_key=other_key(each.resource, each.key, new))
+        old = inheritance.effective_with_key(each.resource, entry, key)
+        return each._replace(old=old.value, old_key=other_key(each.resource, each.key, old))
 
     return [resolved(each) if _is_unclear(each) else each for each in found]
 
@@ -187,6 +208,12 @@ def _is_unclear(each: Difference) -> bool:
     return each.op == "delete" and has_aliases(each.resource, each.key)
 
 
+def other_key(resource: Resource, key: str, found: KeyValue) -> str:
+    """The broker key that a value comes from, if it is not the one that was asked for: log.retention.hours, say."""
+    is_other = resource.type is ResourceType.BROKER and found.value is not None and found.key != key
+    return found.key if is_other else ""
+
+
 def has_aliases(resource: Resource, name: str) -> bool:
     """Whether a key has a weaker one in another unit."""
     key = known_key(resource.type, name)
@@ -197,7 +224,7 @@ def _aliases(key: ConfigKey) -> Iterable[BrokerFallback]:
     return key.fallbacks or (BrokerFallback(key.name),)
 
 
-def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> str | None:
+def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> KeyValue:
     """The value at the strongest of the levels that a broker shows; the aliases are in the order of precedence."""
     entries = {entry.name: entry for entry in view.entries}
     for alias in _aliases(key):
@@ -209,17 +236,21 @@ def _value_at(view: View, key: ConfigKey, levels: Sequence[Source]) -> str | Non
             told = [entry.value]
         value = next((each for each in told if each is not None), None)
         if value is not None:
-            return _converted(value, alias.name, key)
-    return None
+            return KeyValue(_converted(value, alias.name, key), alias.name)
+    return _UNKNOWN
 
 
 def _converted(value: str | None, name: str, key: ConfigKey | None) -> str | None:
-    """A value of an alias in the unit of the key; -1 is unlimited in any unit."""
-    factor = next((each.factor for each in _aliases(key) if each.name == name), 1) if key is not None else 1
-    if factor == 1 or value is None:
+    """A value of an alias in the unit of the key, None if it is no whole number of it; -1 is unlimited in any unit."""
+    factors = {} if key is None else {each.name: each.factor for each in _aliases(key)}
+    factor, own = factors.get(name, 1), 1 if key is None else factors.get(key.name, 1)
+    if factor == own or value is None:
         return value
     try:
         number = int(value)
     except ValueError:
         return None
-    return str(number * factor) if number > 0 else value
+    if number <= 0:
+        return value
+    whole, rest = divmod(number * factor, own)
+    return str(whole) if not rest else None

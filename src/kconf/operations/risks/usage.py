@@ -1,13 +1,16 @@
-"""What clients use of their quotas, from a file: `--usage`, the same file that the pipeline takes."""
+"""Actual quota usage of clients, from the --usage file; the pipeline reads the same format."""
 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
+from kconf.engine.quotas.alter import QUOTA_KEYS
 from kconf.errors import ConfigurationError
+from kconf.util.mistakes import Mistakes
 
 _COLUMNS: Final = ("user", "client_id", "key", "rate")
 
@@ -23,46 +26,73 @@ class UsageRow(NamedTuple):
 
 
 def read_usage(path: str) -> list[UsageRow]:
-    """The rows of a CSV or Parquet file, or ConfigurationError with the first that is wrong."""
-    rows = _parquet_rows(path) if path.endswith(".parquet") else _csv_rows(path)
-    return [_row(path, number, each) for number, each in rows]
+    """The rows of a CSV or Parquet file, or ConfigurationError with everything that is wrong in them."""
+    mistakes = Mistakes()
+    found = []
+    for number, each in _parquet_rows(path) if path.endswith(".parquet") else _csv_rows(path, mistakes):
+        with mistakes.collected():
+            found.append(_row(f"{path} line {number}", each))
+    mistakes.raise_all()
+    return found
 
 
-def _csv_rows(path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _csv_rows(path: str, mistakes: Mistakes) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The cells of each line by column, with its number."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            _check_columns(path, reader.fieldnames or ())
-            yield from ((reader.line_num, each) for each in reader)
+            lines = file.read()
     except OSError as error:
-        raise ConfigurationError(f"the usage file {path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error):
+        raise ConfigurationError(f"cannot read the usage file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
         raise ConfigurationError(f"the usage file {path} is not CSV in UTF-8") from None
+    reader = csv.reader(io.StringIO(lines, newline=""), strict=True)
+    header: list[str] | None = None
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            mistakes.add(f"{path} line {reader.line_num} is not CSV: {error}")
+            continue
+        if header is None:
+            mistakes.raise_all()
+            header = cells or []
+            _check_columns(path, header)
+        elif cells is None:
+            return
+        elif cells and len(cells) != len(header):
+            mistakes.add(f"{path} line {reader.line_num}: {len(cells)} cells, but the first line has {len(header)}")
+        elif cells:
+            yield reader.line_num, dict(zip(header, cells, strict=True))
 
 
 def _parquet_rows(path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         from pyarrow.parquet import read_table
     except ImportError:
-        raise ConfigurationError(f"{path}: Parquet needs pyarrow; install kconf[spark], or give CSV") from None
+        raise ConfigurationError(f"{path}: Parquet needs pyarrow; install kconf[spark], or use CSV") from None
     try:
         table = read_table(path)
     except (OSError, ValueError):
-        raise ConfigurationError(f"the usage file {path} cannot be read as Parquet") from None
+        raise ConfigurationError(f"cannot read the usage file {path} as Parquet") from None
     _check_columns(path, table.column_names)
     yield from enumerate(table.to_pylist(), 1)
 
 
 def _check_columns(path: str, names: Sequence[str]) -> None:
     if set(_COLUMNS) - set(names):
-        raise ConfigurationError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+        raise ConfigurationError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
 
 
-def _row(path: str, number: int, cells: Mapping[str, Any]) -> UsageRow:
+def _row(place: str, cells: Mapping[str, Any]) -> UsageRow:
+    problems = []
     try:
         rate = float(cells["rate"])
     except (TypeError, ValueError):
         rate = -1.0
     if not isfinite(rate) or rate < 0:
-        raise ConfigurationError(f"{path} line {number}: rate is not a number from 0 on: {cells['rate']!r}")
-    return UsageRow(cells["user"] or "", cells["client_id"] or "", cells["key"] or "", rate, cells.get("cluster"))
+        problems.append(f"rate must be a number, 0 or more: {cells['rate']!r}")
+    if cells["key"] not in QUOTA_KEYS:
+        problems.append(f"{cells['key']!r} is not a quota; use one of {', '.join(QUOTA_KEYS)}")
+    if problems:
+        raise ConfigurationError(f"{place}: {'; '.join(problems)}")
+    return UsageRow(cells["user"] or "", cells["client_id"] or "", cells["key"], rate, cells.get("cluster") or None)

@@ -91,6 +91,24 @@ def test_a_key_for_which_there_is_no_room_beside_others_has_a_line_of_its_own() 
     ]
 
 
+def test_who_did_it_stands_below_the_row_before_it_is_broken() -> None:
+    headings = ["RESOURCE", "KEY", "BEFORE", "AFTER", "WHO"]
+    outside = "changed outside kconf after 2026-11-15 12:36:33"
+    rows = [["topic:orders", "message.timestamp.after.max.ms", "(unset)", "2h", outside]]
+
+    assert table(headings, rows, width=80, whole=[1], unbroken=[4]) == [
+        "RESOURCE      KEY                             BEFORE   AFTER",
+        "topic:orders  message.timestamp.after.max.ms  (unset)  2h",
+        f"    who: {outside}",
+    ]
+
+
+def test_a_time_in_a_sentence_is_not_broken() -> None:
+    lines = table(["NOTE"], [["changed outside kconf after 2026-11-15 12:36:33 by someone"]], width=40)
+
+    assert lines == ["NOTE", "changed outside kconf after", "2026-11-15 12:36:33 by someone"]
+
+
 def test_a_list_goes_on_below_between_its_items() -> None:
     value = "log.retention.ms,log.retention.minutes,log.retention.hours"
 
@@ -103,28 +121,36 @@ def test_a_list_goes_on_below_between_its_items() -> None:
 
 KEYS = sorted(key for kind in ResourceType for key in keys_for(kind) if len(key) <= 68)
 SHOWN = st.sampled_from(["", "7d", "(unset)", "6 partitions, 1 replica", "User:ANONYMOUS", "topic:payments.refunds"])
+PEOPLE = st.sampled_from(
+    ["", "User:ana (root)", "changed outside kconf after 2026-10-15 12:36:33", "unknown: not recorded"]
+)
 
 
 @given(
-    st.lists(st.tuples(SHOWN, st.sampled_from(KEYS), SHOWN, SHOWN, SHOWN, SHOWN), min_size=1, max_size=4),
+    st.lists(st.tuples(SHOWN, st.sampled_from(KEYS), SHOWN, SHOWN, PEOPLE, SHOWN), min_size=1, max_size=4),
     st.sets(st.integers(0, 5)),
     st.integers(80, 200),
 )
-def test_no_key_and_no_time_is_broken_at_80_columns(rows: list[tuple[str, ...]], times: set[int], width: int) -> None:
+def test_no_key_no_time_and_no_name_is_broken_at_80_columns(
+    rows: list[tuple[str, ...]], times: set[int], width: int
+) -> None:
     """In any of the tables: any column may be one of times, and the key has any place."""
     time = "2026-11-15 12:36:33"
     cells = [[time if number in times - {1} else cell for number, cell in enumerate(row)] for row in rows]
     whole = {1, *times}
 
-    lines = table(["RESOURCE", "KEY", "OLD", "NEW", "WHO", "OUTCOME"], cells, width=width, whole=whole)
+    headings = ["RESOURCE", "KEY", "OLD", "NEW", "WHO", "OUTCOME"]
+    lines = table(headings, cells, width=width, whole=whole, unbroken=[4])
 
     assert all(text_width(line) <= width for line in lines)
     text = "\n".join(lines)
     assert all(text.count(row[1]) > 0 for row in cells)
     assert text.count(time) == sum(row.count(time) for row in cells)
+    assert all(row[4] in text for row in cells)
 
 
 def test_the_columns_of_keys_and_times_of_all_commands_are_whole() -> None:
     columns = [*history_columns(), *plan_columns(), *describe._COLUMNS, *queries._WHERE, queries.time("since")]
 
     assert [each.name for each in columns if each.is_whole] == ["time", "key", "key", "key", "key", "since"]
+    assert [each.name for each in history_columns() if each.is_unbroken] == ["principal"]

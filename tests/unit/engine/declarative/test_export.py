@@ -9,7 +9,7 @@ from kconf.engine.declarative.diff import differences
 from kconf.engine.declarative.export import declared_files
 from kconf.engine.declarative.model import Declared
 from kconf.engine.declarative.parser import read_declared
-from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned
+from kconf.engine.declarative.prune import PRUNABLE, Prune, pruned, undeclared
 from kconf.errors import ApiError, ErrorCode
 from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.cluster_state import ClusterState, MissingPart
@@ -112,6 +112,16 @@ acls:
     }
 
 
+def test_an_override_that_someone_adds_to_an_exported_broker_without_any_is_drift() -> None:
+    default = Resource.brokers()
+    files = declared_files(ClusterState(configs={default: view(default, {})}), Declared(), plain)
+    later = ClusterState(configs={default: view(default, {"log.retention.ms": "1"})})
+    declared = read_declared([*files.items(), ("more", "brokers: {default: {message.max.bytes: 1}}")], keys)
+
+    assert files == {"brokers.yaml": "version: 1\nbrokers:\n  default: {}\n"}
+    assert [(each.resource, each.key) for each in undeclared(declared, later, keys)] == [(default, "log.retention.ms")]
+
+
 def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
     """Of names that are patterns too, only the names themselves."""
     refused = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -125,7 +135,7 @@ def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
 
     assert files["unread.yaml"].splitlines()[:3] == [
         "version: 1",
-        "# Could not be read by this export, and is left alone by --prune:",
+        "# This export could not read the following; --prune ignores it:",
         "# topic:orders: TOPIC_AUTHORIZATION_FAILED",
     ]
     whole = read_declared([*files.items(), ("own", "selector: [topic, broker, group, quota, user, acl]")], keys)

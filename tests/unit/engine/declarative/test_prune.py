@@ -101,11 +101,11 @@ def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
     removed = pruned(declared("selector: broker"), reading, keys, Prune())
 
     assert removed.found == []
-    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file names; it is left alone"]
+    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file declares; it is not removed"]
 
 
 def drifting(text: str, reading: ClusterState = READING, own: str = "") -> list[tuple[str, str]]:
-    found = undeclared(declared(text, own), reading, keys)
+    found = undeclared(declared(text, own), reading, keys, operators=("me",))
     assert all(each.op == "undeclared" and not each.pruned and each.new == each.old for each in found)
     return [(str(each.resource), each.key) for each in found]
 
@@ -116,10 +116,28 @@ def test_what_is_set_and_named_by_no_file_is_drift_on_declared_resources() -> No
 
 def test_a_declared_resource_outside_the_selector_drifts_too() -> None:
     assert drifting(NAMED, own="selector: [topic:other]") == [
+        ("topic:other", ""),
         ("topic:orders", "tags"),
         ("topic:other", "tags"),
         ('quota:{"user":"alice"}', "consumer_byte_rate"),
     ]
+
+
+def test_whatever_is_added_inside_a_selector_drifts_but_for_the_operators_own() -> None:
+    assert drifting(EVERYTHING + NAMED) == [
+        ("topic:other", ""),
+        ("topic:orders", "tags"),
+        ("topic:other", "tags"),
+        ('quota:{"user":"alice"}', "consumer_byte_rate"),
+        ('quota:{"user":"bob"}', "producer_byte_rate"),
+        ("scram:bob", "SCRAM-SHA-256"),
+        ("acl:2:3:orders", '["User:bob","*",3,3]'),
+    ]
+    assert drifting("selector: topic\nignore: [topic:other]\ntopics: {orders: {configs: {tags: x}}}") == []
+
+
+def test_a_mechanism_that_someone_adds_to_a_declared_user_drifts() -> None:
+    assert drifting("users: {alice: {SCRAM-SHA-512: }}") == [("scram:alice", "SCRAM-SHA-256")]
 
 
 @pytest.mark.parametrize(

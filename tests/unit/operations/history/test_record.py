@@ -122,6 +122,20 @@ def test_a_topic_that_is_not_listed_may_be_hidden() -> None:
     assert (found.attribution.fit, found.attribution.author) == (Fit.NOT_LISTED, None)
 
 
+def test_a_topic_of_which_only_configs_are_recorded_and_that_is_not_listed_is_a_difference() -> None:
+    nothing = record(ClusterState("c", NOW, NOW), entry(9, RETENTION, None, "1"))
+
+    known = diff_record(nothing, Moment(10 * MINUTE), None)
+    earlier = diff_record(nothing, Moment(5 * MINUTE), None)
+
+    for found in (known, earlier):
+        ((change, before, after, attribution),) = found.differences
+        assert (change.resource, change.key, before, after) == (TOPIC, "", "{}", None)
+        assert attribution.fit is Fit.NOT_LISTED
+        assert found.unknown == []
+    assert (known.gaps, [value.seen_at for _, value, _ in earlier.gaps]) == ([], [9 * MINUTE])
+
+
 def test_a_secret_is_compared_by_its_presence_only() -> None:
     user = (Resource(ResourceType.SCRAM, "u"), "SCRAM-SHA-256")
     change = entry(1, user, None, "hmac:1", sensitive=True)
@@ -134,9 +148,74 @@ def test_a_secret_is_compared_by_its_presence_only() -> None:
 
     assert (kept.fit, gone.fit) == (Fit.UNREADABLE, Fit.CHANGED_OUTSIDE)
     assert (unchanged.secrets, unchanged.unknown, unchanged.unreadable) == ([], [], [user])
-    assert [each.resource for each in newer.secrets] == [user[0]]
+    assert newer.secrets == []
+    assert [(each.resource, each.op, each.old, each.sensitive) for each in newer.differences] == [
+        (user[0], "delete", "iterations=4096", True)
+    ]
     (difference,) = diff_record(record(there, change), Moment(0), None).differences
     assert (difference.change.sensitive, difference.before) == (True, None)
+
+
+def credentials(iterations: int) -> ClusterState:
+    return ClusterState("c", NOW, NOW, users={"u": [CredentialInfo(Mechanism.SCRAM_SHA_256, iterations)]})
+
+
+CREDENTIAL = (Resource(ResourceType.SCRAM, "u"), "SCRAM-SHA-256")
+
+
+def test_a_credential_with_other_iterations_than_the_recorded_one_was_changed_outside() -> None:
+    change = entry(1, CREDENTIAL, None, "iterations=4096 hmac:1", sensitive=True)
+
+    same, other = (record(credentials(count), change) for count in (4096, 8192))
+    (difference,) = diff_record(other, Moment(5 * MINUTE), None).differences
+    plan = plan_rollback_by_record(other, Moment(5 * MINUTE))
+
+    assert same.attribute(CREDENTIAL).fit is Fit.UNREADABLE
+    assert other.attribute(CREDENTIAL) == Attribution(Fit.CHANGED_OUTSIDE, change, change.time)
+    assert (difference.before, difference.after) == ("iterations=4096 hmac:1", "iterations=8192")
+    assert ([each.key for each in plan.secrets], plan.differences, plan.unreadable) == ([CREDENTIAL[1]], [], [])
+
+
+def test_a_change_that_found_other_iterations_than_the_recorded_ones_shows_a_gap() -> None:
+    mine = entry(1, CREDENTIAL, None, "iterations=4096 hmac:1", sensitive=True)
+    newer = entry(9, CREDENTIAL, "iterations=8192 hmac:0", "iterations=8192 hmac:2", sensitive=True)
+
+    found = record(credentials(8192), mine, newer).value_at(CREDENTIAL, Moment(5 * MINUTE))
+
+    assert found is not None
+    assert found.gap == Gap(mine.time, newer.time)
+
+
+def test_a_credential_that_a_begun_change_may_have_set_has_no_author() -> None:
+    mine = entry(1, CREDENTIAL, None, "iterations=4096 hmac:1", sensitive=True)
+    begun = entry(2, CREDENTIAL, "iterations=4096 hmac:0", "iterations=8192 hmac:2", sensitive=True)
+
+    fits = [
+        record(credentials(count), mine, begun._replace(outcome="unknown")).attribute(CREDENTIAL).fit
+        for count in (4096, 8192)
+    ]
+
+    assert fits == [Fit.UNREADABLE, Fit.UNKNOWN_OUTCOME]
+
+
+def test_a_secret_that_only_a_snapshot_showed_has_no_author() -> None:
+    seen = entry(1, CREDENTIAL, None, "", sensitive=True)._replace(origin="snapshot")
+
+    assert record(credentials(4096), seen).attribute(CREDENTIAL).fit is Fit.SEEN
+
+
+def test_a_secret_config_that_was_not_set_then_is_removed_by_a_rollback() -> None:
+    name = (Resource.broker(1), "ssl.key.password")
+    change = entry(9, name, None, "hmac:1", sensitive=True)
+    secret = Entry(name[1], None, own_source(name[0]), ValueType.PASSWORD, sensitive=True)
+    state = ClusterState("c", NOW, NOW, configs={name[0]: View((secret,))})
+
+    plan = plan_rollback_by_record(record(state, change), Moment(5 * MINUTE))
+
+    assert [(each.key, each.op, each.before, each.after, each.sensitive) for each in plan.differences] == [
+        (name[1], "delete", "[hidden]", None, True)
+    ]
+    assert plan.secrets == []
 
 
 def test_a_journal_and_a_lake_that_read_it_have_each_entry_once() -> None:
@@ -161,11 +240,12 @@ def test_notes_name_the_key_and_the_times() -> None:
     many = [(TOPIC, f"key.{number}") for number in range(9)]
 
     assert gap_note(RETENTION, gap, Moment(1000)).startswith(
-        "topic:t retention.ms was changed outside the record after 1970-01-01 00:00:00 and before 1970-01-01 00:01:00"
+        "topic:t retention.ms was changed without being recorded after 1970-01-01 00:00:00 "
+        "and before 1970-01-01 00:01:00"
     )
     assert unknown_notes([RETENTION], Moment(revision=7)) == [
-        "no record of topic:t retention.ms before revision 7; unknown whether it changed"
+        "topic:t retention.ms has no recorded value before revision 7; whether it changed is unknown"
     ]
     (note,) = unknown_notes(many, Moment(0))
-    assert note.startswith("no record of 9 keys before")
+    assert note.startswith("9 keys have no recorded value before")
     assert "and 4 more" in note

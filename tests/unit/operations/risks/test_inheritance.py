@@ -16,9 +16,10 @@ from kconf.errors import ApiError, ErrorCode
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import Resource, ResourceType
+from kconf.operations.declarative.changes import changes_of
 from kconf.operations.planned_change import PlannedChange
 from kconf.operations.risks.data_loss import flag_data_loss
-from kconf.operations.risks.inheritance import Inheritance, with_inherited
+from kconf.operations.risks.inheritance import Inheritance, KeyValue, with_inherited
 
 HOUR = 3_600_000
 ORDERS = Resource.topic("orders")
@@ -114,5 +115,35 @@ def test_an_undo_that_lengthens_loses_nothing_and_one_that_shortens_does() -> No
         return flag_data_loss(PlannedChange(*each[1:2], each.key, each.before, None, "delete", each.old, each.new)).loss
 
     assert (longer.new, loss(longer)) == (str(168 * HOUR), "")
-    assert (shorter.new, loss(shorter)) == ("4", "retention gets shorter")
-    assert (unknown.new, loss(unknown)) == (None, "retention gets shorter")
+    assert (shorter.new, loss(shorter)) == ("4", "retention is reduced")
+    assert (unknown.new, loss(unknown)) == (None, "retention is reduced")
+
+
+@pytest.mark.parametrize(
+    ("levels", "key", "value", "comes_from"),
+    [
+        ({}, "log.retention.hours", "168", "log.retention.hours"),
+        ({}, "log.retention.minutes", "10080", "log.retention.hours"),
+        ({}, "log.retention.ms", str(168 * HOUR), "log.retention.hours"),
+        ({Source.STATIC: {"log.retention.ms": str(2 * HOUR)}}, "log.retention.hours", "2", "log.retention.ms"),
+        (MINUTES, "log.retention.hours", None, "log.retention.minutes"),
+    ],
+)
+def test_a_value_is_in_the_unit_of_the_key_that_was_asked_for(
+    levels: Mapping[Source, Mapping[str, str]], key: str, value: str | None, comes_from: str
+) -> None:
+    inheritance = Inheritance(Brokers(levels).admin)
+
+    found = inheritance.below_with_key(Resource.brokers(), None, known_key(ResourceType.BROKER, key))
+
+    assert found == (KeyValue(value, comes_from) if value is not None else KeyValue(None))
+
+
+def test_a_plan_has_the_key_that_an_old_value_comes_from() -> None:
+    hours = Difference(ChangeKind.CONFIG, Resource.brokers(), "set", "log.retention.hours", None, "100", None, "100")
+    (same,) = with_inherited(Brokers({}).admin, [hours])
+    (other,) = with_inherited(Brokers({}).admin, [hours._replace(key="log.retention.ms", after="5", new="5")])
+    (change,) = changes_of([other])
+
+    assert (same.old, same.old_key) == ("168", "")
+    assert (other.old, change.shown) == (str(168 * HOUR), {"old_key": "log.retention.hours"})

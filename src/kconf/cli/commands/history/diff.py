@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.cli.common.command import command
@@ -26,6 +27,8 @@ from kconf.operations.selection.scopes import parse_scopes
 from kconf.operations.target import Target
 
 if TYPE_CHECKING:
+    from kconf.engine.declarative.model import Scope
+    from kconf.model.cluster_state import ClusterState
     from kconf.operations.history.diff import RecordedDifference
     from kconf.operations.history.record import Moment
     from kconf.operations.history.sources import RecordedHistory
@@ -42,14 +45,14 @@ examples:
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "diff",
-        help="what differs between clusters, times, files",
-        description="Tell what differs between two clusters, two times, or files and a cluster.",
+        help="show differences between clusters, times or files",
+        description="Show differences between two clusters, two points in time, or files and a cluster.",
         epilog=EXAMPLES,
     )
     add_history(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")
     parser.add_argument("--from", dest="begin", metavar="TIME", help=f"compare with this time: {TIME_HELP}")
-    parser.add_argument("--to", dest="end", metavar="TIME", help="up to then (default: now)")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="end of the time range (default: now)")
     add_files(parser, required=False)
     add_target(parser)
     parser.set_defaults(run=command("diff", run))
@@ -58,9 +61,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace, result: CommandResult) -> None:
     ways = [options.against is not None, options.begin is not None, bool(options.file)]
     if sum(ways) != 1:
-        raise ConfigurationError("compare with one thing: --against CONTEXT, --from TIME, or -f DIR")
+        raise ConfigurationError("pass exactly one of --against CONTEXT, --from TIME or -f DIR")
     if options.end is not None and options.begin is None:
-        raise ConfigurationError("--to ends what --from begins")
+        raise ConfigurationError("--to requires --from")
     if options.file:
         _with_files(options, result)
     elif options.begin is not None:
@@ -71,7 +74,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
         result.status = DIFFERENT
     if not result.items:
         is_partial = result.facts.get("source", FEED) != FEED
-        result.notes.append("no difference is recorded" if is_partial else "there is no difference")
+        result.notes.append("no differences recorded" if is_partial else "no differences")
 
 
 def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
@@ -79,27 +82,42 @@ def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.plan import plan_files
 
     if options.selectors:
-        raise ConfigurationError("files say themselves what they are about; leave the selectors out")
+        raise ConfigurationError("-f compares everything the files declare; remove the resource arguments")
     cluster = target(options)
     print_plan(result, cluster, plan_files(options.file, cluster, None))
 
 
 def _between_times(options: argparse.Namespace, result: CommandResult) -> None:
+    from kconf.operations.history.absent import check_recorded
     from kconf.operations.history.record import Moment
     from kconf.operations.history.sources import read_history
+    from kconf.operations.selection.unknown_names import named_topics
+    from kconf.operations.state import read_state
 
     cluster, now = target(options), milliseconds("now")
     begin, end = milliseconds(options.begin), None if options.end is None else milliseconds(options.end)
     if end is not None and end < begin:
         raise ConfigurationError("--from is after --to")
+    scopes = parse_scopes(options.selectors, "diff")
     with cluster.open() as admin:
-        history = read_history(cluster, admin, parse_scopes(options.selectors, "diff"), which=options.source)
+        history = read_history(cluster, admin, scopes, which=options.source)
+    check_recorded(cluster, scopes, history)
     result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     if history.is_complete:
         _by_journal(result, history, Moment(begin), None if end is None else Moment(end))
+        if named_topics(scopes):
+            _add_absent(result, scopes, history, read_state(cluster, scopes))
     else:
         _by_record(options, result, history, Moment(begin), None if end is None or end >= now else Moment(end))
+
+
+def _add_absent(result: CommandResult, scopes: Sequence[Scope], history: RecordedHistory, state: ClusterState) -> None:
+    """Notes on topics that were named and are not there, unless an item says so."""
+    from kconf.operations.history.absent import absent_notes
+
+    shown = {each["resource"] for each in result.items if each["key"] is None}
+    result.notes += [text for each, text in absent_notes(scopes, history, state).items() if str(each) not in shown]
 
 
 def _by_journal(result: CommandResult, history: RecordedHistory, begin: Moment, end: Moment | None) -> None:
@@ -122,11 +140,13 @@ def _by_record(
     from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes, unreadable_note
     from kconf.operations.state import read_state
 
-    state = read_state(target(options), parse_scopes(options.selectors, "diff"))
+    scopes = parse_scopes(options.selectors, "diff")
+    state = read_state(target(options), scopes)
     found = diff_record(Record(history.entries, LiveValues(state)), begin, end)
     result.columns = [*_columns("before", "after"), ResultColumn("principal", "WHO", author_cell)]
     for each in found.differences:
         result.add(**_recorded_item(each))
+    _add_absent(result, scopes, history, state)
     result.notes += dict.fromkeys(gap_note(*each) for each in found.gaps)
     result.notes += [unreadable_note(each) for each in found.unread]
     result.notes += [*unknown_notes(found.unknown, begin), *secret_notes(found.unreadable)]
@@ -135,7 +155,7 @@ def _by_record(
 
 
 def _recorded_item(difference: RecordedDifference) -> Item:
-    """The fields of a history entry; those of a change that nobody recorded are null."""
+    """The fields of a history entry; null for a change that was not recorded."""
     change, last = difference.change, difference.attribution.author
     values = {"before": value_of(change, difference.before), "after": value_of(change, difference.after)}
     if last is None:
@@ -155,12 +175,14 @@ _ENTRY_FIELDS: Final = (
 def _with_cluster(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.client.contexts.load import load_contexts
     from kconf.operations.history.diff import diff_clusters
-    from kconf.operations.state import read_state
+    from kconf.operations.selection.unknown_names import check_scopes
+    from kconf.operations.state import read_state, set_values
 
     one = target(options)
     other = Target(load_contexts().named(options.against), timeout=options.timeout)
     scopes = parse_scopes(options.selectors, "diff")
     states = read_state(one, scopes), read_state(other, scopes)
+    check_scopes([one, other], scopes, {name for each in states for name in set_values(each)}, has_record=False)
     result.facts.update(context=one.name, against=other.name)
     result.columns = _columns("here", "there", one.name, other.name)
     for change, here, there in diff_clusters(*states):

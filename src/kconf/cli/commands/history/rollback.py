@@ -1,4 +1,4 @@
-"""`kconf rollback`: set things back to what they were at a time, or at a revision."""
+"""`kconf rollback`: restore configs to an earlier time or revision at a time, or at a revision."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ examples:
   kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
-A number is a revision (of 13 digits: milliseconds since 1970), all else is a time. Secrets are not set back, since no
-record has them; topics are neither made nor deleted. Keys without a record are not set back either; they are listed as
-unknown.
+A number is a revision (13 digits: milliseconds since 1970); anything else is a time. A secret that was not set then is
+removed; one that had another value cannot be restored, because secrets are not recorded. Topics are neither created
+nor deleted. Keys without recorded changes are not rolled back; they are listed as unknown.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "rollback",
-        help="set things back to what they were",
-        description="Set things back to what they were at a time or a revision. The plan is shown and asked about.",
+        help="restore configs to an earlier time or revision",
+        description="Restore configs to their values at a time or revision. Shows the plan and asks for confirmation.",
         epilog=EXAMPLES,
     )
     add_history(parser)
@@ -53,6 +53,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.cli.common.declarative_output import execute_differences
     from kconf.operations.declarative.changes import changes_of
     from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.history.absent import check_recorded
     from kconf.operations.history.sources import read_history
     from kconf.operations.history.wording import gap_note, name_text, secret_notes, unknown_notes
     from kconf.operations.selection.scopes import parse_scopes
@@ -63,23 +64,24 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     scopes = parse_scopes(options.selectors, "rollback")
     with cluster.open() as admin:
         history = read_history(cluster, admin, scopes, which=options.source)
+    check_recorded(cluster, scopes, history)
     result.facts.update(context=cluster.name, cluster=history.cluster, source=history.source, unknown=[], uncertain=[])
     result.notes += history.notes
     moment = _moment(options.to)
     history.check_reaches(revision=moment.revision, time=moment.time)
     state = read_state(cluster, scopes, synonyms=True)
     rollback = _plan(history, moment, state)
-    refused = ApiError(ErrorCode.INVALID_REQUEST, "it is a secret, and no record has its value: set it anew")
     for each in changes_of(rollback.secrets):
-        result.add(refused, **change_item(each, "failed"))
+        why = f"{each.key} is a secret, and no record has its value of then; it cannot be restored: set it anew"
+        result.add(ApiError(ErrorCode.INVALID_REQUEST, why), **change_item(each, "failed"))
     result.notes += [*rollback.notes, *(gap_note(*each, moment) for each in rollback.gaps)]
     result.notes += [*unknown_notes(rollback.unknown, moment), *secret_notes(rollback.unreadable)]
     result.facts["unknown"] = [name_text(each) for each in (*rollback.unknown, *rollback.unreadable)]
     result.facts["uncertain"] = [name_text(each) for each in rollback.uncertain]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
-        nothing = "there is nothing to set back"
-        result.notes.append(nothing if history.is_complete else f"{nothing}, as far as it is recorded")
+        nothing = "nothing to roll back"
+        result.notes.append(nothing if history.is_complete else f"{nothing}, according to the recorded changes")
         return
     plan = DifferencePlan(history.cluster, rollback.differences, {}, [], state.revision)
     execute_differences(result, options, cluster, plan)

@@ -67,7 +67,7 @@ def read_oauth_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> OAu
     handler, validator = given(HANDLER), given(_VALIDATOR)
     if handler not in (None, UNSECURED, *_SECURED) or validator not in (None, *_VALIDATORS):
         raise ConfigurationError(
-            f"listener {endpoint.name}: {HANDLER} and {_VALIDATOR} ask for a Java class, which kconf cannot call"
+            f"listener {endpoint.name}: {HANDLER} or {_VALIDATOR} is a Java class, which kconf cannot run"
         )
     return OAuthSettings(
         None if handler == UNSECURED else _jwks(endpoint, given),

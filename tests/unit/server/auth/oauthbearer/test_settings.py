@@ -84,7 +84,7 @@ def test_unsecured_tokens_need_kafkas_class_by_its_name() -> None:
         ({URL: "file:/x", "sasl.oauthbearer.jwks.endpoint.refresh.ms": "0"}, "at least 1"),
         ({URL: "file:/x", f"oauthbearer.{HANDLER}": "com.example.Mine"}, "Java class"),
         ({URL: "file:/x", "sasl.oauthbearer.jwt.validator.class": "com.example.Mine"}, "Java class"),
-        ({URL: "file:/x", "oauthbearer.sasl.jaas.config": "secret"}, "sasl.jaas.config must read"),
+        ({URL: "file:/x", "oauthbearer.sasl.jaas.config": "secret"}, "jaas.config"),
     ],
 )
 def test_what_cannot_be_used_stops_the_start(given: dict[str, str], why: str) -> None:
