@@ -4,11 +4,11 @@ FROM python:3.13-slim AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[zookeeper,tls]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[zookeeper,tls,oauth]'
 
 FROM python:3.13-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links /wheels 'kconf[zookeeper,tls]' \
+    pip install --no-cache-dir --no-index --find-links /wheels 'kconf[zookeeper,tls,oauth]' \
     && useradd --system --create-home --home-dir /var/lib/kconf kconf
 USER kconf
 WORKDIR /var/lib/kconf

@@ -95,6 +95,6 @@ class AdminProbe:
             self.call("close")
 
 
-def probe_jvm(version: str = "4.3.1") -> JsonJvm:
+def probe_jvm(version: str = "4.3.1", *, options: tuple[str, ...] = ()) -> JsonJvm:
     """A JVM for any number of probes of one release; whoever makes it closes it."""
-    return JsonJvm("AdminProbe", version)
+    return JsonJvm("AdminProbe", version, options=options)

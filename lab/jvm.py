@@ -22,9 +22,9 @@ from lab.java import QUICK, LabError, compiled
 class JsonJvm:
     """Runs `lab/java/<main>.java` of the lab with the jars of a Kafka release; starts with the first question."""
 
-    def __init__(self, main: str, version: str) -> None:
+    def __init__(self, main: str, version: str, *, options: tuple[str, ...] = ()) -> None:
         self.version = version
-        self._main = main
+        self._main, self._options = main, options
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str] = queue.Queue()
@@ -65,7 +65,7 @@ class JsonJvm:
 
     def _start(self) -> None:
         classes = compiled(self.version, classpath(self.version))
-        command = java_command(self.version, self._main, options=(*QUICK, "-Xmx512m"), classes=classes)
+        command = java_command(self.version, self._main, options=(*QUICK, "-Xmx512m", *self._options), classes=classes)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         self._answers = queue.Queue()
         self._process = subprocess.Popen(

@@ -20,11 +20,18 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from kconf import AuthenticationFailed
 from kconf.client.auth.oauth import ClientCredentials
 from kconf.client.auth.sasl import OAuthBearer
+from lab.admin import AdminError, AdminProbe, probe_jvm
 from lab.broker import KafkaBroker
+from tests.support.process import KconfProcess
+from tests.support.token_server import token_server
+from tests.support.wire import Wire
+from tests.unit.client.certificates import Certificates
 from tests.unit.client.drivers import KINDS, driver
 
 JAAS = "org.apache.kafka.common.security.oauthbearer"
 ISSUER, AUDIENCE = "https://issuer.test", "kafka"
+JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
+ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 def _base64(data: bytes) -> str:
@@ -42,13 +49,13 @@ class Provider:
     key: RSAPrivateKey
     url: str = ""
 
-    def token(self, *, lifetime: int = 300, audience: str = AUDIENCE, scope: str = "") -> str:
+    def token(self, *, lifetime: int = 300, audience: str = AUDIENCE, scope: str = "", age: int = 1) -> str:
         now = int(time.time())
         claims = {
             "iss": ISSUER,
             "aud": audience,
             "sub": "alice",
-            "iat": now - 1,
+            "iat": now - age,
             "exp": now + lifetime,
             "scope": scope or "all",
         }
@@ -84,24 +91,36 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def validating(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A broker that takes only what the provider has signed, for it, and lately."""
+def validation(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Takes only what the provider has signed, for it, and lately."""
     keys: Path = tmp_path_factory.mktemp("jwks") / "keys.json"
     keys.write_text(provider.public())
     listener = "listener.name.sasl.oauthbearer"
-    properties = {
+    return {
         "listener.name.sasl.sasl.enabled.mechanisms": "OAUTHBEARER",
         f"{listener}.sasl.jaas.config": f"{JAAS}.OAuthBearerLoginModule required ;",
         f"{listener}.sasl.server.callback.handler.class": f"{JAAS}.OAuthBearerValidatorCallbackHandler",
-        f"{listener}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        f"{listener}.{JWKS_URL}": keys.as_uri(),
         f"{listener}.sasl.oauthbearer.expected.issuer": ISSUER,
         f"{listener}.sasl.oauthbearer.expected.audience": AUDIENCE,
     }
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
+
+
+@pytest.fixture(scope="module")
+def validating(validation: dict[str, str]) -> Iterator[KafkaBroker]:
+    allowed = f"-D{ALLOWED}={validation[f'listener.name.sasl.oauthbearer.{JWKS_URL}']}"
     with KafkaBroker(
-        listeners={"SASL": "SASL_PLAINTEXT"}, properties=properties, jvm_options=("-Xmx1G", allowed)
+        listeners={"SASL": "SASL_PLAINTEXT"}, properties=validation, jvm_options=("-Xmx1G", allowed)
     ) as broker:
         yield broker
+
+
+@pytest.fixture(scope="module")
+def ours(validation: dict[str, str]) -> Iterator[KconfProcess]:
+    """kconf with the same settings."""
+    names = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"}
+    with KconfProcess(properties={**validation, **names}, listeners=("PLAINTEXT", "SASL")) as process:
+        yield process
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,3 +170,93 @@ def test_any_other_token_is_refused(validating: KafkaBroker, provider: Provider,
         admin.describe_cluster()
 
     assert token not in str(refused.value)
+
+
+def first(token: str, *, head: str = "n,,", scheme: str = "Bearer", more: str = "") -> bytes:
+    return f"{head}\x01auth={scheme} {token}\x01{more}\x01".encode()
+
+
+EXCHANGES: dict[str, Callable[[Provider], list[bytes]]] = {
+    "a token": lambda provider: [first(provider.token())],
+    "a token with extensions": lambda provider: [first(provider.token(), more="traceId=1,2\x01host=a b\x01")],
+    "a token for oneself": lambda provider: [first(provider.token(), head="n,a=alice,")],
+    "a scheme in capitals": lambda provider: [first(provider.token(), scheme="BEARER")],
+    **{
+        f"a token that is {why}": lambda provider, make=make: [first(make(provider)), b"\x01"]  # type: ignore[misc]
+        for why, make in WRONG.items()
+    },
+    "a token within the skew": lambda provider: [first(provider.token(lifetime=-5, age=60))],
+    "a token that ends before it begins": lambda provider: [first(provider.token(lifetime=-5)), b"\x01"],
+    "no token": lambda provider: [b"n,,\x01\x01"],
+    "no message": lambda provider: [b"hello"],
+    "a bad extension": lambda provider: [first(provider.token(), more="trace1=x\x01")],
+    "an empty extension": lambda provider: [first(provider.token(), more="trace=\x01")],
+}
+
+
+@pytest.mark.parametrize("what", EXCHANGES)
+def test_kconf_answers_as_kafka(validating: KafkaBroker, ours: KconfProcess, provider: Provider, what: str) -> None:
+    """Codes, messages and bytes of every step; and the lifetime of the session, which is that of the token.
+
+    Left out: a scheme that is not Bearer. Kafka closes the connection without an answer, kconf answers with 58.
+    """
+    messages = EXCHANGES[what](provider)
+
+    def said(address: str) -> list[tuple[int, str | None, bytes, int]]:
+        with Wire(address) as line:
+            assert line.ask("SaslHandshake", 1, mechanism="OAUTHBEARER").error_code == 0
+            answers = [line.ask("SaslAuthenticate", 2, auth_bytes=each) for each in messages]
+        return [
+            (each.error_code, each.error_message, each.auth_bytes, -(-each.session_lifetime_ms // 60_000))
+            for each in answers
+        ]
+
+    on_kafka = said(validating.address("SASL"))
+
+    assert said(ours.address("SASL")) == on_kafka
+
+
+def test_another_authorization_id_fails_on_both(
+    validating: KafkaBroker, ours: KconfProcess, provider: Provider
+) -> None:
+    """Kafka's message has both names."""
+    for address in (validating.address("SASL"), ours.address("SASL")):
+        with Wire(address) as line:
+            line.ask("SaslHandshake", 1, mechanism="OAUTHBEARER")
+            said = line.ask("SaslAuthenticate", 2, auth_bytes=first(provider.token(), head="n,a=bob,"))
+        assert said.error_code == 58
+        assert "authorization id" in said.error_message
+
+
+@pytest.mark.parametrize("secret", ["s3cret", "wr0ng"])
+def test_javas_client_logs_in_on_kconf(tmp_path: Path, secret: str) -> None:
+    """Its token comes by https from a server with a CA of its own, which also has the keys."""
+    certificates = Certificates(tmp_path)
+    with token_server(certificates) as issuing:
+        trust = f'ssl.truststore.type="PEM" ssl.truststore.location="{certificates.ca}"'
+        module = f"{JAAS}.OAuthBearerLoginModule required {trust}"
+        served = {
+            "listener.security.protocol.map": "SASL:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            f"oauthbearer.{JWKS_URL}": issuing.jwks_url,
+            "oauthbearer.sasl.jaas.config": f"{module};",
+            "sasl.oauthbearer.expected.audience": AUDIENCE,
+        }
+        login = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.login.callback.handler.class": f"{JAAS}.OAuthBearerLoginCallbackHandler",
+            "sasl.oauthbearer.token.endpoint.url": issuing.token_url,
+            "sasl.login.retry.backoff.max.ms": "100",
+            "sasl.jaas.config": f'{module} clientId="me" clientSecret="{secret}" extension_traceId="7";',
+        }
+        with (
+            KconfProcess(properties=served, listeners=("SASL",)) as kconf,
+            probe_jvm(options=(f"-D{ALLOWED}={issuing.token_url}",)) as jvm,
+        ):
+            probe = AdminProbe(kconf.address("SASL"), properties=login, jvm=jvm)
+            if secret == "wr0ng":
+                with pytest.raises(AdminError):
+                    probe.call("describeCluster")
+            else:
+                assert probe.call("describeCluster")["nodes"]

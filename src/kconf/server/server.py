@@ -204,7 +204,7 @@ class Server:
             with self._recovery_explained(service):
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
-            listener.open()
+            await listener.open()
         await service.in_store(lambda store: store.join(self._member()))
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from kconf.engine.access.acls import Authorizer
 from kconf.errors import RemoteProtocolError
 from kconf.server.auth.authorizer import authorize_function
+from kconf.server.auth.mechanisms import SaslConfig
+from kconf.server.auth.oauthbearer.jwks import JwksSource
 from kconf.server.auth.sasl_authenticator import SaslServerAuthenticator
 from kconf.server.auth.sasl_config import principal_mapping_of, sasl_config_of
 from kconf.server.connection_context import ConnectionContext
@@ -26,8 +28,22 @@ class Authenticator:
         self, endpoint: EndPoint, service: Service, authorizer: Authorizer | None, now: Callable[[], float]
     ) -> None:
         self._authorizer, self._now = authorizer, now
-        self._sasl = sasl_config_of(endpoint, service) if endpoint.protocol.sasl else None
+        self._sasl: SaslConfig | None = None
+        self._keys: JwksSource | None = None
+        if endpoint.protocol.sasl:
+            self._sasl, self._keys = sasl_config_of(endpoint, service)
+        self._refresh: asyncio.Task[None] | None = None
         self._principal_of = principal_mapping_of(endpoint, service) if endpoint.protocol.tls else None
+
+    async def open(self) -> None:
+        """Read the keys of OAUTHBEARER's provider, and keep them fresh. Until they are there, tokens are refused."""
+        if self._keys is not None:
+            loaded = await self._keys.load()
+            self._refresh = asyncio.create_task(self._keys.run(loaded=loaded), name="keys of the token provider")
+
+    def close(self) -> None:
+        if self._refresh is not None:
+            self._refresh.cancel()
 
     def authenticate(
         self, connection: ConnectionContext, transport: asyncio.BaseTransport

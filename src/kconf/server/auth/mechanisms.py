@@ -1,4 +1,4 @@
-"""The SASL mechanisms PLAIN and SCRAM, on the server's side, without the wire (sasl_authenticator.py).
+"""The SASL mechanisms PLAIN, SCRAM and OAUTHBEARER, on the server's side, without the wire (sasl_authenticator.py).
 
 Unknown users go through the same steps as others, with a dummy credential that no password matches, and a failure never
 shows whether the user exists: neither by its message nor by its time.
@@ -15,18 +15,17 @@ from secrets import token_bytes, token_urlsafe
 from typing import Final, Protocol
 
 from kconf.engine.access.scram_credentials import credential_text
-from kconf.errors import KconfError
 from kconf.model.scram import Mechanism
 from kconf.model.snapshot import Snapshot
 from kconf.security.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.server.auth.dummy_credentials import DummyCredentials
+from kconf.server.auth.login_failed import LoginFailed
+from kconf.server.auth.oauthbearer.exchange import OAuthBearerExchange
+from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
+from kconf.server.auth.oauthbearer.settings import OAUTHBEARER
 
 PLAIN: Final = "PLAIN"
 SCRAMS: Final[Mapping[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
-
-
-class LoginFailed(KconfError):
-    """Authentication failed. The message may be sent to the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,17 @@ class SaslConfig:
     dummy_credentials: DummyCredentials = field(
         default_factory=DummyCredentials, repr=False
     )  # for users that do not exist
+    tokens: TokenValidator | None = None  # of OAUTHBEARER
 
 
 class SaslExchange(Protocol):
-    """One authentication under way: tokens go in, tokens come out; `user` is set at the end."""
+    """One authentication under way: tokens go in, tokens come out; `user` is set at the end.
+
+    `lifetime_ms` is how long the credential is valid from then on; None: it has no end.
+    """
 
     user: str | None
+    lifetime_ms: int | None
 
     def step(self, token: bytes) -> bytes: ...
 
@@ -59,6 +63,8 @@ def start_exchange(mechanism: str, config: SaslConfig) -> SaslExchange:
 
 class PlainExchange:
     """RFC 4616: authorization id NUL user NUL password, in one token."""
+
+    lifetime_ms: int | None = None
 
     def __init__(self, config: SaslConfig) -> None:
         self.user: str | None = None
@@ -89,6 +95,8 @@ def _equal(one: str, other: str) -> bool:
 
 class ScramExchange:
     """Two steps, on one credential: the user's, or a dummy that no password matches."""
+
+    lifetime_ms: int | None = None
 
     def __init__(self, mechanism: Mechanism, config: SaslConfig) -> None:
         self.user: str | None = None
@@ -124,9 +132,15 @@ class ScramExchange:
         return answer
 
 
+def _oauth(config: SaslConfig) -> SaslExchange:
+    assert config.tokens is not None
+    return OAuthBearerExchange(config.tokens)
+
+
 _EXCHANGES: Final[Mapping[str, Callable[[SaslConfig], SaslExchange]]] = {
     PLAIN: PlainExchange,
     **{name: partial(ScramExchange, mechanism) for name, mechanism in SCRAMS.items()},
+    OAUTHBEARER: _oauth,
 }
 MECHANISMS: Final = tuple(_EXCHANGES)
 """The mechanisms that `sasl.enabled.mechanisms` may name. A new one is a class like these and a row above."""

@@ -3,8 +3,8 @@
 Before it, only ApiVersions and SaslHandshake are answered; anything else closes the connection. After a handshake of
 version 0 the tokens are sent without a header, after their length; after version 1 in SaslAuthenticate. A failure is
 answered after a delay, in one sentence that does not show whether the user exists, and ends the connection. A session
-with a lifetime (`connections.max.reauth.ms`) may be re-authenticated by the same user with the same mechanism; one that
-has expired is closed.
+with a lifetime (`connections.max.reauth.ms`, or that of a bearer token) may be re-authenticated by the same user with
+the same mechanism; one that has expired is closed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kconf.protocol.codec.serde import decode, encode
 from kconf.protocol.headers import HEAD, LENGTH, Header, read_header, response
 from kconf.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kconf.protocol.messages.sasl_handshake import SaslHandshakeResponse
-from kconf.server.auth.mechanisms import LoginFailed, SaslConfig, SaslExchange, start_exchange
+from kconf.server.auth.login_failed import LoginFailed
+from kconf.server.auth.mechanisms import SaslConfig, SaslExchange, start_exchange
 from kconf.server.error_responses import error_response
 
 SASL_HANDSHAKE: Final = 17
@@ -55,7 +56,7 @@ class SaslServerAuthenticator:
         return self._config.failure_delay
 
     def check_session(self) -> None:
-        if self._expires is not None and self._now() > self._expires:
+        if self._expires is not None and self._now() >= self._expires:  # uvloop counts milliseconds
             raise RemoteProtocolError("the session has expired and was not re-authenticated")
 
     @property
@@ -114,7 +115,7 @@ class SaslServerAuthenticator:
             answer = exchange.step(token)
             self._complete(exchange)
         except LoginFailed as error:
-            return AuthenticationStep(b"", str(error))
+            return AuthenticationStep(b"", error.reason)
         return AuthenticationStep(LENGTH.pack(len(answer)) + answer)
 
     def _token(self, exchange: SaslExchange, frame: bytes, key: int, version: int) -> AuthenticationStep:
@@ -131,8 +132,8 @@ class SaslServerAuthenticator:
             lifetime = self._complete(exchange)
         except LoginFailed as error:
             failed = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, str(error), b"")
-            return AuthenticationStep(_encoded(header, failed), str(error))
-        return AuthenticationStep(_encoded(header, SaslAuthenticateResponse(0, None, answer, lifetime)))
+            return AuthenticationStep(_encoded(header, failed), error.reason)
+        return AuthenticationStep(_encoded(header, SaslAuthenticateResponse(0, "", answer, lifetime)))
 
     def _complete(self, exchange: SaslExchange) -> int:
         """Start the session if the exchange is complete. Returns its lifetime in ms, 0 for none."""
@@ -141,18 +142,21 @@ class SaslServerAuthenticator:
         if self._user not in (None, exchange.user):
             raise LoginFailed("Authentication failed: a session cannot change its principal")
         assert self._mechanism is not None
-        lifetime = self._config.lifetimes.get(self._mechanism, 0)
-        self._expires = self._now() + lifetime / 1000 if lifetime > 0 else None
+        lifetime, limit = exchange.lifetime_ms, self._config.lifetimes.get(self._mechanism, 0)
+        if limit > 0:
+            lifetime = limit if lifetime is None else min(lifetime, limit)
+        self._expires = None if lifetime is None else self._now() + lifetime / 1000
         self._exchange, self.is_authenticated = None, True
         self._user = exchange.user
         self._on_success(exchange.user)
-        return max(lifetime, 0)
+        return lifetime or 0
 
 
 class _AnotherMechanism:
     """A re-authentication by another mechanism, which fails at its first token."""
 
     user: str | None = None
+    lifetime_ms: int | None = None
 
     def step(self, token: bytes) -> bytes:
         raise LoginFailed("Authentication failed: a session cannot change its mechanism")

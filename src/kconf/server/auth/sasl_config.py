@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import digest
+from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.broker import BROKER
@@ -20,11 +21,16 @@ from kconf.model.resource import Resource
 from kconf.security.jaas import parse
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
+from kconf.server.auth.oauthbearer.jwks import JwksSource
+from kconf.server.auth.oauthbearer.jwt_validator import JwtValidator, UnsecuredValidator
+from kconf.server.auth.oauthbearer.settings import HANDLER, OAUTHBEARER, OAuthSettings, read_oauth_settings
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
     from kconf.server.auth.tls_context import PrincipalRules
+
+log = getLogger(__name__)
 
 JAAS: Final = "sasl.jaas.config"
 REAUTH: Final = "connections.max.reauth.ms"
@@ -43,14 +49,15 @@ class SaslSettings:
     lifetimes: Mapping[str, int]
     failure_delay_ms: int
     max_receive_size: int
+    oauth: OAuthSettings | None = None
 
 
 def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> SaslSettings:
     """The SASL settings of a listener. Raises ConfigurationError."""
     mechanisms = _mechanisms(endpoint, effective)
     for mechanism in mechanisms:
-        name = f"{mechanism.lower()}.sasl.server.callback.handler.class"
-        if endpoint.setting(effective, name):
+        name = f"{mechanism.lower()}.{HANDLER}"
+        if mechanism != OAUTHBEARER and endpoint.setting(effective, name):
             raise ConfigurationError(f"listener {endpoint.name}: {name} is a Java class, which kconf cannot run")
     return SaslSettings(
         mechanisms,
@@ -58,6 +65,7 @@ def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> Sasl
         {each: _lifetime(endpoint, effective, each) for each in mechanisms},
         read_number(_DELAY, endpoint.setting(effective, _DELAY)),
         read_number(_RECEIVE_SIZE, endpoint.setting(effective, _RECEIVE_SIZE)),
+        read_oauth_settings(endpoint, effective) if OAUTHBEARER in mechanisms else None,
     )
 
 
@@ -88,10 +96,14 @@ def read_number(key: str, text: str | None) -> int:
     return value
 
 
-def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
-    """The SASL of a listener of a running server. Raises ConfigurationError."""
+def sasl_config_of(endpoint: EndPoint, service: Service) -> tuple[SaslConfig, JwksSource | None]:
+    """The SASL of a listener of a running server, and the keys that it reads. Raises ConfigurationError."""
     settings = read_sasl_settings(endpoint, service.settings.effective)
-    return SaslConfig(
+    oauth = settings.oauth
+    keys = JwksSource(oauth.jwks) if oauth is not None and oauth.jwks is not None else None
+    if oauth is not None and keys is None:
+        log.warning("listener %s accepts tokens without a signature: anyone can log in as anybody", endpoint)
+    config = SaslConfig(
         settings.mechanisms,
         settings.plain_users,
         lambda: service.state.snapshot,
@@ -99,7 +111,9 @@ def sasl_config_of(endpoint: EndPoint, service: Service) -> SaslConfig:
         settings.failure_delay_ms / 1000,
         settings.max_receive_size,
         _dummy_credentials(service),
+        None if oauth is None else UnsecuredValidator(oauth) if keys is None else JwtValidator(oauth, keys),
     )
+    return config, keys
 
 
 def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, ...]:

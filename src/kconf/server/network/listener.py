@@ -56,8 +56,9 @@ class Listener:
         host = self.endpoint.address.host
         return (socket.gethostname() if host in ("", "0.0.0.0", "::") else host), self.port
 
-    def open(self) -> None:
+    async def open(self) -> None:
         """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        await self._authenticator.open()
         with explain_bind_error(self.endpoint.address.host or "*", self.port):
             for each in self._sockets:
                 each.listen(_BACKLOG)
@@ -76,6 +77,7 @@ class Listener:
         return Connection(self.endpoint, host, self._authenticator, self._handler, self._registry)
 
     def close(self) -> None:
+        self._authenticator.close()
         if self._acceptor is not None:
             self._acceptor.close()
 

@@ -13,7 +13,8 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
 from kconf.model.snapshot import Snapshot
 from kconf.security.scram import ScramClient, credential, salted_password, to_text
-from kconf.server.auth.mechanisms import LoginFailed, SaslConfig, start_exchange
+from kconf.server.auth.login_failed import LoginFailed
+from kconf.server.auth.mechanisms import SaslConfig, start_exchange
 
 PASSWORD = "correct horse battery staple"
 SALT = bytes(range(20))

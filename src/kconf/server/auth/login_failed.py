@@ -1,0 +1,13 @@
+"""The failure of a login, with what the client is told and what the log says."""
+
+from __future__ import annotations
+
+from kconf.errors import KconfError
+
+
+class LoginFailed(KconfError):
+    """Authentication failed. The message may be sent to the client; `reason` is for the log."""
+
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason or message

@@ -1,0 +1,89 @@
+"""The exchange of OAUTHBEARER (RFC 7628) as Kafka's server does it, and its extensions (KIP-342).
+
+A token that is refused is answered with the JSON of RFC 7628; the client acknowledges it with one byte, and then the
+login fails with the same text. The log has the reason, and nothing of the token.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from kconf.server.auth.login_failed import LoginFailed
+from kconf.server.auth.oauthbearer.jwt_validator import InvalidToken, TokenValidator
+
+INVALID_TOKEN: Final = '{"status":"invalid_token"}'
+_ACKNOWLEDGED: Final = b"\x01"
+_AUTHZID: Final = re.compile(r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+")
+_KEY: Final = re.compile(r"[A-Za-z]+")
+_VALUE: Final = re.compile(r"[\x21-\x7e \t\r\n]+")
+_AUTH: Final = re.compile(r"(\w+) +([-_.a-zA-Z0-9]+)", re.ASCII)
+_MALFORMED: Final = (
+    "Authentication failed during authentication due to invalid credentials with SASL mechanism OAUTHBEARER"
+)
+
+
+class ClientFirst(NamedTuple):
+    """The client's first message. `authorization_id` is empty if it asks for none."""
+
+    token: str
+    authorization_id: str
+    extensions: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "ClientFirst([hidden])"
+
+
+def read_client_first(data: bytes) -> ClientFirst:
+    """Raises ValueError, with a message that contains nothing of the data."""
+    parts = data.decode("ascii").split("\x01")  # gs2 header, pairs, two empty texts
+    head, pairs = parts[0], parts[1:-2]
+    if len(parts) < 3 or parts[-2:] != ["", ""] or not head.startswith("n,") or not head.endswith(","):
+        raise ValueError("it is not a first message of OAUTHBEARER")
+    asked = head[2:-1]
+    if asked and not (asked.startswith("a=") and _AUTHZID.fullmatch(asked[2:])):
+        raise ValueError("its authorization id is not valid")
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
+            raise ValueError("its extensions are not pairs of a key and a value")
+        found[key] = value
+    auth = _AUTH.fullmatch(found.pop("auth", ""))
+    if auth is None or auth[1].lower() != "bearer":
+        raise ValueError("it has no bearer token")
+    return ClientFirst(auth[2], asked[2:].replace("=2C", ",").replace("=3D", "="), found)
+
+
+class OAuthBearerExchange:
+    """One login. Extensions are checked for their form; no one uses them, and all names are accepted, as in Kafka."""
+
+    def __init__(self, validator: TokenValidator, now: Callable[[], float] = time.time) -> None:
+        self.user: str | None = None
+        self.lifetime_ms: int | None = None
+        self._validator, self._now = validator, now
+        self._refused: str | None = None
+
+    def step(self, token: bytes) -> bytes:
+        if self._refused is not None:
+            raise LoginFailed(INVALID_TOKEN if token == _ACKNOWLEDGED else _MALFORMED, self._refused)
+        try:
+            first = read_client_first(token)
+        except ValueError as error:
+            raise LoginFailed(_MALFORMED, f"OAUTHBEARER: the first message was refused: {_reason(error)}") from None
+        try:
+            accepted = self._validator.validate(first.token)
+        except InvalidToken as error:
+            self._refused = f"OAUTHBEARER: the token was refused: {error}"
+            return INVALID_TOKEN.encode()
+        if first.authorization_id not in ("", accepted.principal):
+            raise LoginFailed("Authentication failed: the authorization id is not the principal of the token")
+        self.lifetime_ms = max(0, int((accepted.expires - self._now()) * 1000))
+        self.user = accepted.principal
+        return b""
+
+
+def _reason(error: ValueError) -> str:
+    return "it is not ASCII" if isinstance(error, UnicodeDecodeError) else str(error)
