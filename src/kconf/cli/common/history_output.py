@@ -55,9 +55,15 @@ def history_columns() -> list[ResultColumn]:
 
 
 def who(item: Item) -> str:
-    """The principal, and the user of the operating system."""
+    """The principal, and the user of the operating system; or why they are not known, in the words of `blame`."""
+    from kconf.operations.history.record import Attribution, Fit
+    from kconf.operations.history.sources import SNAPSHOT_ORIGIN
+    from kconf.operations.history.wording import author_text
+
+    if not item["principal"]:
+        return author_text(Attribution(Fit.SEEN if item.get("origin") == SNAPSHOT_ORIGIN else Fit.UNRECORDED))
     user = f" ({item['os_user']})" if item.get("os_user") else ""
-    return f"{item['principal'] or '?'}{user}"
+    return f"{item['principal']}{user}"
 
 
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:

@@ -17,6 +17,7 @@ _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # columns, from which on a last one of sentences may stand below its row
 _LEAST = 8  # characters that a column keeps, however narrow the terminal
+_SHORT_NAME = 20  # characters of a name that stays whole while another column can stand below its row
 _TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stand together
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+)\s*")  # a date and its time are one word
@@ -139,7 +140,9 @@ def _kept_beside(
 
 
 def _longest_part(cell: str) -> int:
-    """How wide a column must be at least: a word of a sentence stays whole, a name goes on behind a dot."""
+    """How wide a column must be at least: a word of a sentence and a short name stay whole, others break at a dot."""
+    if " " not in cell and text_width(cell) <= _SHORT_NAME:
+        return text_width(cell)
     parts = _words(cell) if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
     return max(map(text_width, parts), default=0)
 

@@ -36,6 +36,7 @@ examples:
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
   kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
+WHO is "unknown" where no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
 log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
 that nobody followed.
@@ -45,8 +46,10 @@ examples:
   kconf blame topic:orders
   kconf blame broker --output json
 
-On a Kafka that other tools change too, a value that is not the last recorded one has no author: it was "changed outside
-kconf" after the last recorded change, by another tool or by a kconf that records elsewhere.
+On a Kafka that other tools change too, a value that is not the last recorded one has no author. WHO then is "changed
+outside kconf" after the last recorded change, by another tool or by a kconf that records elsewhere; "unknown: not
+recorded" if there is no record of the key at all. Kafka does not show secrets: WHO set one last by the record, "unless
+changed outside kconf since".
 """,
 }
 
