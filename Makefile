@@ -27,7 +27,7 @@ $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,msk,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
-install: $(VENV)/.all ## put the package with all extras into .venv, and make Spark ready
+install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark
 	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -40,14 +40,21 @@ $(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
 
 # Spark is brought where it can run; without a JDK the story is told without its last step.
 JDK := $(if $(filter run,$(MAKECMDGOALS)),$(shell $(PYTHON) -m lab.java > /dev/null 2>&1 && echo found))
-ifeq ($(STORE),zookeeper)
+ifdef UPSTREAM
+RUNS_ON := $(VENV)/.core
+else ifeq ($(STORE),zookeeper)
 RUNS_ON := jdk $(VENV)/.spark
 else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## tell a story on a server, leave it running; STORE=zookeeper: on 3
+run: $(RUNS_ON) ## run a demo; STORE=zookeeper: on 3 servers; UPSTREAM=: a gateway
+ifdef UPSTREAM
+	@mkdir -p .run
+	@$(BIN)/kconf serve --upstream $(UPSTREAM) --controllers $(CONTROLLERS) --listen $(LISTEN) --store sqlite:///.run/gateway.db
+else
 	@$(BIN)/python -m examples.demo --listen $(LISTEN) --store $(STORE)
+endif
 
 check: $(VENV)/.tools ## style, types, layers
 	$(BIN)/ruff check .

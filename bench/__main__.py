@@ -12,6 +12,7 @@ from bench import (
     fairness,
     feed,
     follow,
+    gateway,
     growth,
     memory,
     mixed,
@@ -24,4 +25,4 @@ from bench.arena import main
 
 if __name__ == "__main__":
     servers = (describe, alter, mixed, bulk, memory, start, growth, feed, fairness, quotas, zookeeper)
-    main(*(each.rows for each in (*servers, client, cli, people, follow)))
+    main(*(each.rows for each in (*servers, client, cli, people, follow, gateway)))

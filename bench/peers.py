@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -79,6 +79,10 @@ class Kafka:
         return self._broker.bootstrap
 
     @property
+    def controllers(self) -> str:
+        return self._broker.address("CONTROLLER")
+
+    @property
     def pid(self) -> int:
         return self._broker.pid
 
@@ -110,9 +114,12 @@ class Kconf:
     name = "kconf"
     shows_writes_within = 0.0
 
-    def __init__(self, store: Path | None = None, *, url: str | None = None, node_id: int = 1) -> None:
+    def __init__(
+        self, store: Path | None = None, *, url: str | None = None, node_id: int = 1, options: Sequence[str] = ()
+    ) -> None:
         self.start_seconds = 0.0
         self.node_id = node_id
+        self._options = tuple(options)
         self.address = f"127.0.0.1:{_free_port()}"
         self._directory = Path(tempfile.mkdtemp(prefix="kconf-bench-"))
         self.store = store or self._directory / "kconf.db"
@@ -158,7 +165,16 @@ class Kconf:
         began = time.monotonic()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--listen", self.address, "--store", self.url, "--node-id", str(self.node_id)],
+                [
+                    *command,
+                    "--listen",
+                    self.address,
+                    "--store",
+                    self.url,
+                    "--node-id",
+                    str(self.node_id),
+                    *self._options,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

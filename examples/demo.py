@@ -1,7 +1,7 @@
-"""`make run`: start a server, tell a story on it, make tables of what happened, and leave the server running.
+"""`make run`: start a server, run example commands, build tables of the changes, and leave the server running.
 
-The story is commands that anyone can type (examples/story.py), the tables come from the pipeline (examples/tables.py).
-A second run finds what the first one left. On a ZooKeeper there are three servers, and a step more.
+The commands are in examples/story.py, the tables come from the pipeline (examples/tables.py). A second run continues
+with the state of the first. With ZooKeeper there are three servers, and one more step.
 Ctrl-C, SIGTERM and SIGHUP stop the servers.
 """
 
@@ -74,7 +74,7 @@ def _run(servers: Servers, *, once: bool, tables: bool) -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make run", description="A story on a real server.")
+    parser = argparse.ArgumentParser(prog="make run", description="Run example commands on a real server.")
     parser.add_argument("--listen", default="127.0.0.1:9092")
     parser.add_argument("--store", default="sqlite:///.run/kconf.db", help="a URL, or zookeeper: start one")
     parser.add_argument("--once", action="store_true", help="stop after the story")
@@ -83,8 +83,8 @@ def _options() -> argparse.Namespace:
 
 
 def _show_others(teller: Teller, addresses: Sequence[str]) -> None:
-    """One server is told something, and another one's feed tells it."""
-    teller.title("What one server acknowledged the others have too")
+    """Change a config on one server, and read it from the change feed of another."""
+    teller.title("A change acknowledged by one server is visible on the others")
     first, last = SyncAdminClient(addresses[0]), SyncAdminClient(addresses[-1])
     with first, last, last.watch_changes(about=[PAYMENTS]) as watch:
         now = first.describe_configs([PAYMENTS])[PAYMENTS]["segment.ms"].value
@@ -100,7 +100,7 @@ def _invite(servers: Servers) -> None:
     many = len(servers.addresses) > 1
     print(
         f"""
-{"The servers are running, and each answers for all" if many else "The server is running"}. In another terminal:
+{"The servers are running, and each serves all state" if many else "The server is running"}. In another terminal:
 
   export PATH=$PWD/.venv/bin:$PATH KCONF_CONFIG=$PWD/.run/kconf.yaml
   kconf watch

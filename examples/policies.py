@@ -14,7 +14,7 @@ from kconf.errors import PolicyViolation
 
 
 class OfficeHours:
-    """Only operators shorten a retention, and everyone is warned who sets it to no limit."""
+    """Only operators may shorten retention; unlimited retention causes a warning."""
 
     def check_alter(self, proposal: AlterProposal) -> Iterator[str]:
         after = proposal.changed.get("retention.ms")

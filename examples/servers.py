@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class NotStarted(Exception):
-    """A server ended before it was ready; it has said why. `status` is what it left with."""
+    """A server exited before it was ready and printed why. `status` is its exit code."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"a server ended with {status}")
@@ -56,7 +56,7 @@ class Servers:
         self.login = self.login or ready.partition("SASL_PLAINTEXT://")[2].split()[0]
 
     def wait(self) -> int:
-        """Wait until all have ended, as they do at Ctrl-C; the first status that is not 0."""
+        """Wait until all have exited, as on Ctrl-C; returns the first non-zero exit code."""
         return next((status for status in [each.wait() for each in self._processes] if status), 0)
 
     def stop(self) -> int:
@@ -73,7 +73,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def started(store: str, listen: str) -> Iterator[Servers]:
-    """One server, or three on a ZooKeeper: on the port named and the two after it, or on free ones."""
+    """One server, or three with ZooKeeper: on the given port and the next two, or on free ones."""
     RUN.mkdir(exist_ok=True)
     with ExitStack() as stack:
         servers = Servers(stack.enter_context(_zookeeper()) if store == OWN else store)
@@ -101,7 +101,7 @@ def _zookeeper() -> Iterator[str]:
 
 
 def is_taken(listen: str) -> bool:
-    """Whether somebody answers there already."""
+    """Whether something already listens there."""
     host, _, port = listen.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()

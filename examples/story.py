@@ -1,6 +1,6 @@
-"""The story that `make run` tells: commands as one would type them, run as they stand, with what they print.
+"""The commands that `make run` executes, printed with their output.
 
-Whoever reads can type them too: the contexts are in .run/kconf.yaml. A second telling finds what the first one left.
+You can run them too: the contexts are in .run/kconf.yaml. A second run continues with the state of the first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ PASSWORD = "demo"  # for a server that listens on loopback only
 MECHANISM = Mechanism.SCRAM_SHA_512
 STORY = (
     (
-        "Topics are made; the answer tells partitions, replicas, every config (KIP-525)",
+        "Create topics; the response contains partitions, replicas and every config (KIP-525)",
         "python -m examples.plain {address}",
     ),
     (
-        "A broken change is refused, with the reason, and nothing of it is applied",
+        "An invalid change is refused, with the reason, and none of it is applied",
         "kconf set topic:orders segment.bytes=1 max.message.bytes=2MB -C ana",
     ),
     (
-        "A dry run tells old and new, and what cannot be undone; it changes nothing",
+        "A dry run shows old and new values and risks, and changes nothing",
         "kconf set topic:orders retention.ms=1d --dry-run -C ana",
     ),
     (
@@ -38,17 +38,17 @@ STORY = (
         "kconf describe topic:orders topic:payments",
     ),
     (
-        "A quota, where it comes from, and what loses against it (KIP-248)",
+        "Set quotas, and show which one applies and which it overrides (KIP-248)",
         "kconf quota set --user-default producer_byte_rate=1MiB --yes -C ana",
         "kconf quota set --user ben producer_byte_rate=10MiB -C ana",
         "kconf quota explain --user ben --client-id reports producer_byte_rate",
     ),
     (
-        "Who changed what, when and why",
+        "Show who changed what, when and why",
         "kconf history topic:orders topic:payments --last 6",
     ),
     (
-        "And back again",
+        "Roll back",
         "kconf rollback topic:orders --to {revision} --yes --allow-data-loss --reason 'the audit is over' -C ben",
         "kconf describe topic:orders",
     ),
@@ -56,7 +56,7 @@ STORY = (
 
 
 class Teller:
-    """Prints a title, and each command before what it prints."""
+    """Runs commands, and prints each one before its output."""
 
     def __init__(self) -> None:
         here = Path(sys.executable).parent
@@ -85,7 +85,7 @@ class Teller:
 
 
 def tell(teller: Teller, servers: Servers) -> None:
-    """All of it; the revision to go back to is the one before the changes, once the topics are there."""
+    """Run everything; the rollback goes to the revision before the changes, after the topics exist."""
     _let_in(teller, servers)
     address, revision = servers.addresses[0], 0
     for title, *lines in STORY:
@@ -96,7 +96,7 @@ def tell(teller: Teller, servers: Servers) -> None:
 
 
 def _let_in(teller: Teller, servers: Servers) -> None:
-    """Users with passwords, and a context for each; those who are there already keep theirs."""
+    """Create users with passwords and a context for each; existing users keep theirs."""
     address = servers.addresses[0]
     with SyncAdminClient(address) as admin:
         known = admin.describe_user_scram_credentials(None)

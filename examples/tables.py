@@ -27,8 +27,8 @@ ASK = (
 
 
 def show_tables(teller: Teller) -> None:
-    """Run the pipeline, and ask its tables; where it cannot run, say what it needs."""
-    teller.title("The pipeline makes tables of it: the history, what is not as declared, a report")
+    """Run the pipeline and query its tables; if it cannot run, print what it needs."""
+    teller.title("Build tables with the pipeline: history, drift, report")
     missing = _missing()
     if missing is not None:
         print(missing)
@@ -39,7 +39,7 @@ def show_tables(teller: Teller) -> None:
 
 
 def _missing() -> str | None:
-    """What there is to install, in a sentence; None: nothing."""
+    """What must be installed, as a sentence; None: nothing."""
     if find_spec("pyspark") is None or find_spec("deltalake") is None:
         return "It needs Spark and Delta Lake, and they a JDK 17 or newer: install one, then `make run` again."
     from kconf.spark.session import SparkUnavailable, check_java

@@ -50,6 +50,7 @@ class KafkaBroker(JavaServer):
         self._extra = dict(properties or {})
         controller = {"CONTROLLER": "PLAINTEXT"} if zookeeper is None else {}
         self._protocols = {"PLAINTEXT": "PLAINTEXT", **controller, **(listeners or {})}
+        self._controller_names = self._extra.get("controller.listener.names", "CONTROLLER").split(",")
         self._elr_version = elr_version
         self._format_args = tuple(format_args)
         self._jvm_options = tuple(jvm_options)
@@ -85,7 +86,9 @@ class KafkaBroker(JavaServer):
             **self._role(),
             "inter.broker.listener.name": "PLAINTEXT",
             "listeners": ",".join(listening),
-            "advertised.listeners": ",".join(each for each in listening if not each.startswith("CONTROLLER:")),
+            "advertised.listeners": ",".join(
+                each for each in listening if each.partition("://")[0] not in self._controller_names
+            ),
             "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in self._protocols.items()),
             "log.dirs": str(self.directory / "data"),
             "offsets.topic.replication.factor": "1",

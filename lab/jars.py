@@ -14,16 +14,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab.java import LabError, cache_dir, java, maven
 
-VERSIONS = ("4.3.1", "3.9.2")
+VERSIONS = ("4.3.1", "3.9.2")  # what the tests start
+CATALOG_VERSIONS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1")  # what the catalogs of keys are made from
+CLIENT_VERSION = "4.4.0"  # of which there are no broker jars yet
+CLIENTS = ("1.1.1", "2.0.1", "2.3.1", "2.8.2", "3.3.2", "3.9.2", "4.3.1", "4.4.0")
+"""Releases of which the lab has the Java client alone."""
 
 # 4.x logs through log4j2, 3.x through reload4j; neither release's POMs bring the slf4j binding that its tarball ships.
 _LOGGING = {
-    "4.3.1": "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",
+    **dict.fromkeys((*CATALOG_VERSIONS, CLIENT_VERSION), "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"),
     "3.9.2": "org.slf4j:slf4j-reload4j:1.7.36",
 }
 _CONF = Path(__file__).parent / "conf"
@@ -37,9 +41,23 @@ def classpath(version: str) -> str:
 
 def jar_dir(version: str) -> Path:
     if version not in _LOGGING:
-        raise LabError(f"The lab knows Kafka {' and '.join(VERSIONS)}, not {version}.")
-    pom = _pom(version)
-    target = cache_dir() / f"kafka-{version}"
+        raise LabError(f"The lab knows Kafka {', '.join(_LOGGING)}, not {version}.")
+    names = ("kafka-clients", "kafka-server-common") if version == CLIENT_VERSION else ("kafka_2.13", "kafka-tools")
+    wanted = [*(f"org.apache.kafka:{name}:{version}" for name in names), _LOGGING[version]]
+    return _fetched(f"kafka-{version}", version, wanted)
+
+
+def client_classpath(version: str) -> str:
+    """The class path of a release's Java client, which logs nothing; downloads it the first time."""
+    if version not in CLIENTS:
+        raise LabError(f"The lab knows the clients {', '.join(CLIENTS)}, not {version}.")
+    wanted = [f"org.apache.kafka:kafka-clients:{version}", "org.slf4j:slf4j-nop:1.7.36"]
+    return f"{_fetched(f'kafka-clients-{version}', version, wanted)}/*"
+
+
+def _fetched(name: str, version: str, wanted: Sequence[str]) -> Path:
+    pom = _pom(version, wanted)
+    target = cache_dir() / name
     if not _complete(target, pom):
         with _lock(cache_dir() / "jars.lock"):
             if not _complete(target, pom):
@@ -70,7 +88,7 @@ def _complete(target: Path, pom: str) -> bool:
 
 
 def _fetch(version: str, pom: str, target: Path) -> None:
-    print(f"Fetching Kafka {version} with Maven into {target} (about 60 MB, once).", file=sys.stderr, flush=True)
+    print(f"Fetching Kafka {version} with Maven into {target} (once).", file=sys.stderr, flush=True)
     work = Path(tempfile.mkdtemp(prefix=".jars-", dir=cache_dir()))
     try:
         (work / "pom.xml").write_text(pom)
@@ -111,8 +129,7 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _pom(version: str) -> str:
-    wanted = [f"org.apache.kafka:kafka_2.13:{version}", f"org.apache.kafka:kafka-tools:{version}", _LOGGING[version]]
+def _pom(version: str, wanted: Sequence[str]) -> str:
     return f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>

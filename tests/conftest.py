@@ -21,6 +21,4 @@ settings.load_profile("unhurried")  # how long an example takes depends on the m
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--fuzz-frames", type=int, default=100_000, help="mutated frames that tests/adversity/test_fuzz.py sends"
-    )
+    parser.addoption("--fuzz-frames", type=int, default=100_000, help="mutated frames that `make faults` sends")

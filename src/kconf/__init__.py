@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         ProtocolError,
         RequestTimedOut,
         ResourceNotFound,
-        Results,
         SecurityDisabled,
         ThrottlingQuotaExceeded,
         TopicDeletionDisabled,
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
         QuotaSource,
     )
     from kconf.model.resource import Resource, ResourceType
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
     from kconf.security.tls import Tls
     from kconf.version import __version__
@@ -199,7 +199,7 @@ _MODULES = {
         "ErrorCode ApiError GroupNotAuthorized InvalidAssignment InvalidConfig InvalidPartitions "
         "InvalidReplicationFactor InvalidRequest InvalidTopic InvalidUpdateVersion JournalTrimmed KafkaError "
         "KconfError NotAuthorized NotController PolicyViolation ProtocolError RequestTimedOut ResourceNotFound "
-        "Results SecurityDisabled ThrottlingQuotaExceeded TopicDeletionDisabled TopicExists "
+        "SecurityDisabled ThrottlingQuotaExceeded TopicDeletionDisabled TopicExists "
         "TopicNotAuthorized UnacceptableCredential UnknownServerError UnknownTopic UnknownTopicId "
         "UnsupportedSaslMechanism UnsupportedVersion"
     ),
@@ -216,6 +216,7 @@ _MODULES = {
         "EffectiveQuota MatchType QuotaCandidate QuotaComponent QuotaEntity QuotaFilter QuotaDifference QuotaSource"
     ),
     "model.resource": "Resource ResourceType",
+    "model.results": "Results",
     "model.scram": "CredentialInfo UserScramCredentialDeletion Mechanism UserScramCredentialUpsertion",
     "client.journal.files": "ClientJournal",
     "version": "__version__",

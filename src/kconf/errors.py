@@ -1,15 +1,14 @@
-"""What can go wrong, as values and as exceptions.
+"""Errors, as values and as exceptions.
 
-An error that belongs to one resource is a `ApiError`, a value that stands in that resource's place; an error that
-ruins the whole request is an exception. `KafkaError` and its children carry Kafka's own code and can turn into a
-`ApiError` (`.failure()`); the other three trees never reach the wire as they are.
+An error of one resource is an `ApiError`, a value in the place of that resource's result; an error of the whole request
+is an exception. `KafkaError` and its subclasses have Kafka's error code and can be converted to an `ApiError`
+(`.failure()`); the other three hierarchies are never sent as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 
 class ErrorCode(IntEnum):
@@ -150,6 +149,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 class ApiError(NamedTuple):
@@ -191,11 +193,11 @@ class KafkaError(KconfError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return text if self.resource is None else f"{_name_of(self.resource)}: {text}"
+        return text if self.resource is None else f"{name_of(self.resource)}: {text}"
 
     @classmethod
     def of(cls, code: int, message: str | None = None) -> KafkaError:
-        """The exception for a code; one that we do not know is an UnknownServerError."""
+        """The exception for a code; UnknownServerError for unknown codes."""
         return cls._by_code.get(code, OtherError if code in _KNOWN else UnknownServerError)._make(code, message)
 
     @classmethod
@@ -207,11 +209,11 @@ class KafkaError(KconfError):
 
 
 class UnknownServerError(KafkaError):
-    """-1: the server does not say what happened."""
+    """-1: the server does not return the cause."""
 
 
 class OtherError(KafkaError):
-    """A known code without a class of its own."""
+    """A known code without its own class."""
 
     code = ErrorCode.NONE  # replaced per instance
 
@@ -239,7 +241,7 @@ class InvalidTopic(KafkaError):
 
 
 class NotAuthorized(KafkaError):
-    """29, 30, 31: the principal may not do this. `stock` is all that a caller without the right is told."""
+    """29, 30, 31: the principal is not authorized. `stock` is the only message an unauthorized caller gets."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     stock: ClassVar[str] = "The principal may not do this to the cluster."
@@ -380,7 +382,7 @@ class StoreMismatch(StoreError):
 
 
 class StoreFailed(StoreError):
-    """The store has a lasting problem: trying again does not help, somebody has to repair it."""
+    """The store has a permanent problem: retrying does not help, it must be repaired."""
 
 
 class StoreLost(StoreFailed):
@@ -392,7 +394,7 @@ class StoreDamaged(StoreFailed):
 
 
 class RevisionConflict(StoreError):
-    """A guard does not hold: the resource has changed since the plan was made."""
+    """A guard failed: the resource has changed since the plan was made."""
 
 
 class ChangeTooLarge(RevisionConflict):
@@ -412,105 +414,24 @@ class JournalTrimmed(StoreError):
 
 
 class ProtocolError(KconfError):
-    """The bytes do not say what they should."""
+    """Bytes that do not follow the protocol."""
 
 
 class LocalProtocolError(ProtocolError):
-    """We were about to say it wrong."""
+    """We cannot encode a message."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """They said it wrong: close the line."""
+    """The peer violated the protocol: close the connection."""
 
 
 class ConfigurationError(KconfError):
     """What the operator gave us to start with is wrong: a file, an option, a value."""
 
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-_SHOWN = 20  # results in a repr
-_SHOWN_HTML = 200
-
-
-class Results(Mapping[K, V], Generic[K, V]):
-    """One answer per resource: `results[resource]` is the value, or raises what happened to it.
-
-    Iterating yields the resources. `failures` has the errors, as values; `items()` and `values()` raise the first one.
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[K, V | ApiError]) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: K) -> V:
-        value = self._items[key]
-        if isinstance(value, ApiError):
-            raise value.error(key)
-        return value
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    @property
-    def failures(self) -> dict[K, ApiError]:
-        return {key: value for key, value in self._items.items() if isinstance(value, ApiError)}
-
-    def raise_for_failures(self) -> None:
-        """Raise all failures together, as an ExceptionGroup; do nothing when there are none."""
-        errors = [failure.error(key) for key, failure in self.failures.items()]
-        if errors:
-            raise ExceptionGroup(f"{len(errors)} of {len(self)} failed", errors)
-
-    def __repr__(self) -> str:
-        rows = [f"{_name_of(key)}: {_short(value)}" for key, value in list(self._items.items())[:_SHOWN]]
-        if len(self) > _SHOWN:
-            rows.append(f"… and {len(self) - _SHOWN} more")
-        return f"{type(self).__name__}({len(self)} results, {len(self.failures)} failed: {{{', '.join(rows)}}})"
-
-    def _repr_html_(self) -> str:
-        """A table for notebooks."""
-        from html import escape
-
-        rows = [
-            f"<tr><td>{escape(_name_of(key))}</td><td>{_cell(value)}</td></tr>"
-            for key, value in list(self._items.items())[:_SHOWN_HTML]
-        ]
-        if len(self) > _SHOWN_HTML:
-            rows.append(f"<tr><td>… and {len(self) - _SHOWN_HTML} more</td><td></td></tr>")
-        title = f"{len(self)} results, {len(self.failures)} failed"
-        return f"<table><caption>{title}</caption><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _name_of(key: object) -> str:
+def name_of(resource: object) -> str:
+    """A resource as messages name it."""
     try:
-        return str(key)
-    except ValueError:  # a resource of a type that this version does not know
-        return repr(key)
-
-
-def _short(value: object) -> str:
-    if value is None:
-        return "done"
-    if isinstance(value, ApiError):
-        return str(value)
-    return f"{len(value)} entries" if isinstance(value, Mapping) else repr(value)
-
-
-def _cell(value: object) -> str:
-    from html import escape
-
-    table = getattr(value, "_repr_html_", None)
-    if table is None:
-        return f"<b>{escape(str(value))}</b>" if isinstance(value, ApiError) else escape(_plain(value))
-    return f"<details><summary>{escape(_short(value))}</summary>{table()}</details>"
-
-
-def _plain(value: object) -> str:
-    return "done" if value is None else repr(value)
+        return str(resource)
+    except ValueError:  # of a type that this version does not know
+        return repr(resource)

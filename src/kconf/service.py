@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from logging import getLogger
@@ -41,6 +40,7 @@ from kconf.model.plan import PendingCommit, Plan, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import PassedOn, SingleServerMixin, Store, find_conflict
+from kconf.util.call_thread import CallThread
 from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
 
@@ -52,6 +52,7 @@ MAX_BATCH = 512  # plans in one transaction
 _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
 _NO_OVERRIDES: Overrides = {}
+_ALL_BROKERS = Resource.brokers()
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
 MAX_CHANGES = 10_000  # of one request, as in Kafka
 
@@ -85,12 +86,13 @@ class _Job(Generic[T]):
                 raise _Outdated
             return plan
         plan = self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
-        _check_size(plan)
+        if len(plan.changes) > MAX_CHANGES:
+            _check_size(plan)
         return plan
 
 
 class _Outdated(Exception):
-    """Others have changed what an early plan depends on."""
+    """Concurrent changes affected what an early plan depends on."""
 
 
 class _Planned(NamedTuple):
@@ -116,6 +118,7 @@ class Service:
     ) -> None:
         self.store = store
         self.node_id = node_id
+        self._own = Resource.broker(node_id)
         self.can_be_stale = not isinstance(store, SingleServerMixin)
         self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
         self.commits = 0
@@ -123,7 +126,7 @@ class Service:
         self.remote_revisions = 0  # committed by other servers
         self.failed_commits = 0
         self.writable = not read_only  # according to the last commit
-        self._own = self.state.resolver
+        self._own_configs = self.state.resolver
         self._catalog = catalog
         self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
@@ -137,18 +140,18 @@ class Service:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "kconf-store")
+        self._thread = CallThread("kconf-store")
         self._writer: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Load the state, and begin to accept changes and to apply those of other servers."""
         self._loop = asyncio.get_running_loop()
         self.store.on_change(self._store_changed)
-        snapshot = await self._in_thread(self.store.load)
+        snapshot = await self._thread.run(self.store.load)
         self.state = self._after(self.state, snapshot)
         self._generation = self.store.polled_generation
         with suppress(JournalTrimmed):
-            last = await self._in_thread(lambda: self.store.changes(snapshot.revision - 1, 1))
+            last = await self._thread.run(lambda: self.store.changes(snapshot.revision - 1, 1))
             self._clock.latest = last[0].time if last else 0
         self._writer = asyncio.create_task(self._write(), name="service writer")
         self._writer.add_done_callback(self._writer_ended)
@@ -159,13 +162,18 @@ class Service:
         self._wake.set()
         if self._writer is not None:
             await asyncio.gather(self._writer, return_exceptions=True)
-        await self._in_thread(self.store.close)
-        self._thread.shutdown()
+        await self._thread.run(self.store.close)
+        self._thread.close()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether changes wait or are being committed."""
+        return bool(self._jobs) or self._thread.is_busy
 
     @property
     def settings(self) -> ConfigResolver:
         """The configs of this process. Those of the state are the same, unless it is that of another cluster."""
-        return self.state.resolver if self.store.brokers_static is None else self._own
+        return self.state.resolver if self.store.brokers_static is None else self._own_configs
 
     @property
     def is_stale(self) -> bool:
@@ -193,9 +201,9 @@ class Service:
         if not validate_only:
             self._check_writable()
         check = None if policy is None else policy.check(context, validate_only=validate_only)
+        if check is None and validate_only:
+            return await self._dry_run(planner, NO_POLICY, context)
         if check is None:
-            if validate_only:
-                return await self._dry_run(planner, NO_POLICY, context)
             return await self._enqueue(planner, context)
         try:
             return await self._submit_checked(planner, context, check, validate_only)
@@ -229,14 +237,15 @@ class Service:
         pending = PendingCommit(context, self.now(), plan.changes, plan.guards, plan.operations)
         return self._revised(plan, await self._call_store(lambda: self.store.validate(pending)))
 
-    async def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> T:
+    def _enqueue(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None = None) -> Awaitable[T]:
         """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
         if is_sliced():
-            return await self._enqueue_large(planner, context, check)
-        return await self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
+            return self._enqueue_large(planner, context, check)
+        return self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
 
     async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
-        """As `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not involved."""
+        """Like `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not
+        involved."""
         for _ in range(MAX_ATTEMPTS):
             state = self.state
             job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
@@ -248,19 +257,21 @@ class Service:
                 return await self._queued(job)
             except _Outdated:
                 continue
-        raise StoreUnavailable("too many others are changing the same resources")
+        raise StoreUnavailable("too many concurrent changes to the same resources")
 
-    async def _queued(self, job: _Job[T]) -> T:
+    def _queued(self, job: _Job[T]) -> asyncio.Future[T]:
         self._check_writable()
         self._jobs.append(job)
         self._wake.set()
-        return await job.done
+        return job.done
 
     def _check_writable(self) -> None:
         if self._read_only:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
+        if self.store.brokers_static is not None and not self.store.is_reachable:
+            raise StoreUnavailable("the cluster behind this gateway does not answer, so the state may be stale")
 
     async def _write(self) -> None:
         while self._jobs or not self._closed:
@@ -288,7 +299,7 @@ class Service:
             try:
                 remote = await self._call_store(self.store.poll_remote)
             except StoreError as error:
-                log.error("the changes of other servers cannot be read: %s", error)
+                log.error("cannot read the changes of other servers: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
             self.state = self._after(self.state, self.state.snapshot)
@@ -311,7 +322,7 @@ class Service:
         """Only a bug ends the writer early. Reads go on; waiting and later changes fail."""
         self._closed = True
         if not writer.cancelled() and (error := writer.exception()) is not None:
-            log.critical("the writer has failed, nothing can be changed any more", exc_info=error)
+            log.critical("the writer failed; no further changes are possible", exc_info=error)
             self.writable = False
             waiting = [each.job for each in self._batch] + list(self._jobs)
             self._fail(waiting, StoreUnavailable("the writer has failed"))
@@ -323,7 +334,7 @@ class Service:
             revisions, remote = await self._call_store(lambda: self._commit(commits)) if commits else ((), ())
         except StoreError as error:
             if self.writable:  # logged once: while the store is away, thousands of callers may come and go
-                log.error("a commit failed: %s; changes are refused until one can be kept", error)
+                log.error("a commit failed: %s; changes are refused until the store accepts one", error)
             self._commit_failed(error)
             return
         self.writable = self.writable or bool(commits)
@@ -347,7 +358,7 @@ class Service:
         return self.store.commit(commits), self.store.poll_remote()
 
     async def _plan(self) -> tuple[list[PendingCommit], State]:
-        """Fill `_batch`, each plan made on the state that the one before it leads to."""
+        """Fill `_batch`; each plan is based on the state after the previous one."""
         state = self.state
         now = self._clock.next()
         batch = self._batch = []
@@ -407,12 +418,12 @@ class Service:
         if job.early is not None:
             self._fail([job], _Outdated())
         elif job.attempts >= MAX_ATTEMPTS:
-            self._fail([job], StoreUnavailable("too many others are changing the same resource"))
+            self._fail([job], StoreUnavailable("too many concurrent changes to the same resource"))
         else:
             self._jobs.append(job)
 
     def _apply(self, revisions: Sequence[Revision], final: State | None) -> None:
-        """Make revisions visible. `final` is the state that they lead to, if they are what was planned."""
+        """Make revisions visible. `final` is the resulting state, if they are what was planned."""
         if (
             final is not None
             and revisions[-1].number == final.snapshot.revision
@@ -447,9 +458,8 @@ class Service:
         everywhere: Overrides = _NO_OVERRIDES
         here: Overrides = _NO_OVERRIDES
         if not self._ignore_broker_configs:
-            everywhere = snapshot.overrides(Resource.brokers())
-            here = snapshot.overrides(Resource.broker(self.node_id))
-        static = self._own.static if self.store.brokers_static is None else self.store.brokers_static
+            everywhere, here = snapshot.overrides(_ALL_BROKERS), snapshot.overrides(self._own)
+        static = self._own_configs.static if self.store.brokers_static is None else self.store.brokers_static
         if (
             everywhere is not resolver.everywhere
             or here is not resolver.here
@@ -467,8 +477,8 @@ class Service:
         return ConfigResolver(
             resolver.catalog,
             resolver.static,
-            snapshot.overrides(Resource.brokers()),
-            snapshot.overrides(Resource.broker(self.node_id)),
+            snapshot.overrides(_ALL_BROKERS),
+            snapshot.overrides(self._own),
         )
 
     def now(self) -> int:
@@ -477,20 +487,17 @@ class Service:
 
     async def in_store(self, work: Callable[[Store], T]) -> T:
         """Call the store in its own thread, between two commits."""
-        return await self._in_thread(lambda: work(self.store))
+        return await self._thread.run(lambda: work(self.store))
 
     async def _call_store(self, work: Callable[[], T]) -> T:
         """For the writer: at the edge of the store's thread any other exception is a bug of the store, a StoreError."""
         try:
-            return await self._in_thread(work)
+            return await self._thread.run(work)
         except StoreError:
             raise
         except Exception:
             log.exception("the store failed unexpectedly")
             raise StoreUnavailable("the store failed") from None
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def _check_size(plan: Plan[Any]) -> None:
@@ -503,7 +510,7 @@ def _check_size(plan: Plan[Any]) -> None:
 
 
 def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
-    """Whether a plan may be committed on a later state than the one that it was made on."""
+    """Whether a plan may be committed on a later state than the one it is based on."""
     if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
         return False
     created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)

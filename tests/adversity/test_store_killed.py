@@ -12,11 +12,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot, replay
 from kconf.store.registry import open_store
 
-KILLS = 20
 BROKERS = Resource.brokers()
 
 CHILD = """
@@ -47,14 +48,15 @@ while True:
 """
 
 
-def test_every_acknowledged_revision_survives_kill_9(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.faults)])
+def test_every_acknowledged_revision_survives_kill_9(tmp_path: Path, kills: int) -> None:
     url = f"sqlite:///{tmp_path}/kconf.db"
     reached = 0
     chance = random.Random(20)
-    for _ in range(KILLS):
+    for _ in range(kills):
         acknowledged = run_and_kill(url, after=chance.uniform(0, 0.1))
         reached = check(url, max(acknowledged, reached))
-    assert reached > KILLS
+    assert reached >= kills
 
 
 def run_and_kill(url: str, *, after: float) -> int:

@@ -75,7 +75,7 @@ def test_damage_that_a_reader_of_the_past_finds_is_reported_as_damage() -> None:
 
         assert verified.status == 1
         found = {each["part"]: each["status"] for each in json.loads(verified.out)["items"]}
-        assert found == {"state": "whole", "journal": "damaged", "audit log": "whole"}
+        assert found == {"state": "intact", "journal": "damaged", "audit log": "intact"}
         with SyncAdminClient(kconf.bootstrap) as admin, pytest.raises(KafkaError, match="store is damaged") as raised:
             admin.list_changes(after=0)
         assert raised.value.code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -84,4 +84,4 @@ def test_damage_that_a_reader_of_the_past_finds_is_reported_as_damage() -> None:
         assert "revision 7 of the journal cannot be read" in health["problem"]
         copied = run_in_process(main, ["backup", "--store", kconf.store, str(kconf.directory / "copy.db")])
         assert (copied.status, copied.out) == (1, "")
-        assert "is damaged, so there is no backup of it" in copied.err
+        assert "is damaged, so it was not backed up" in copied.err

@@ -21,12 +21,13 @@ from tests.support.process import KconfProcess
 TOPICS = ("lost-1", "lost-2", "lost-shared")
 
 
-def test_zookeeper_killed_and_restarted() -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.faults)])
+def test_zookeeper_killed_and_restarted(times: int) -> None:
     with ZooKeeper() as zookeeper, Fleet(zookeeper.url("/killed"), 2) as fleet:
         fleet.create(*TOPICS)
         callers = _callers(fleet)
         with calling(callers):
-            for _ in range(2):
+            for _ in range(times):
                 _wait(callers, 20)
                 zookeeper.kill()
                 until(lambda: "ok" not in map(_health, fleet.servers))
@@ -40,6 +41,7 @@ def test_zookeeper_killed_and_restarted() -> None:
         assert all(server.log().count("a commit failed") < 20 for server in fleet.servers), "a flooded log"
 
 
+@pytest.mark.faults
 def test_the_leader_of_three_killed(zookeeper_ensemble: Ensemble, chroot: str) -> None:
     with Fleet(zookeeper_ensemble.url(chroot), 2) as fleet:
         fleet.create(*TOPICS)
@@ -69,6 +71,7 @@ def test_a_session_expired(zookeeper: ZooKeeper, chroot: str) -> None:
         _check(fleet, callers)
 
 
+@pytest.mark.faults
 def test_a_server_killed(zookeeper: ZooKeeper, chroot: str) -> None:
     """What it had acknowledged is there, what it was about to make is there whole or not at all, and it is missed."""
     with Fleet(zookeeper.url(chroot), 2) as fleet:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from threading import Thread
 
+import pytest
+
 from lab.zookeeper import ZooKeeper
 from tests.adversity.fleet import Caller, Fleet, calling, check, check_state, frozen
 from tests.feed.reading import revision_of, set_key
@@ -51,6 +53,7 @@ def test_what_two_servers_append_to_one_list_is_all_there_once(zookeeper_url: st
     assert len(kept) == 6 * 20
 
 
+@pytest.mark.faults
 def test_a_server_that_stood_still_during_ten_thousand_changes_has_them_all(zookeeper: ZooKeeper, chroot: str) -> None:
     with Fleet(zookeeper.url(chroot), 3) as fleet:
         topics = [f"still-{number}" for number in range(32)]

@@ -76,7 +76,7 @@ def test_a_change_waits_no_longer_than_the_interval(tmp_path: Path) -> None:
 
 def test_enough_does_not_wait(tmp_path: Path) -> None:
     with archiving(tmp_path, archive_segment_bytes="3000") as server, Admin(server.bootstrap) as admin:
-        until(lambda: "archived to nothing yet" in kconf("archive", "status", str(tmp_path)).stdout)
+        until(lambda: "nothing archived yet" in kconf("archive", "status", str(tmp_path)).stdout)
         admin.create("orders")
         for value in range(40):
             change(admin, value)
@@ -118,7 +118,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 def test_metrics_tell_how_far_the_archive_is_behind(tmp_path: Path) -> None:
     with archiving(tmp_path) as server, Admin(server.bootstrap) as admin:
-        until(lambda: "archived to" in kconf("archive", "status", str(tmp_path)).stdout)
+        until(lambda: "archived up to" in kconf("archive", "status", str(tmp_path)).stdout)
         admin.create("orders")
         change(admin, 1)
         behind = figures(server)
@@ -159,6 +159,6 @@ def test_status_and_flush_say_what_there_is(tmp_path: Path) -> None:
 
     assert (nowhere.returncode, empty.returncode, stopped.returncode) == (1, 1, 1)
     assert "No such file or directory" in nowhere.stderr
-    assert "no archive of any cluster" in empty.stderr
+    assert "contains no archive" in empty.stderr
     assert f"revision 1 in 1 segments, written by process {pid}" in running.stdout
     assert "no server on this machine archives to" in stopped.stderr

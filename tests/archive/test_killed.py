@@ -19,8 +19,6 @@ from tests.contract.changes import commit, put
 from tests.support.admin import SET, TOPIC, Admin
 from tests.support.process import KconfProcess
 
-KILLS = 12
-
 CHILD = """
 import os, sys, signal
 from pathlib import Path
@@ -51,7 +49,8 @@ print("whole")
 """
 
 
-def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.faults)])
+def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Path, stride: int) -> None:
     """Each call that touches the disk is the last one of some process; the next process goes on."""
     url = f"sqlite:///{tmp_path}/kconf.db"
     store = open_store(url)
@@ -66,7 +65,7 @@ def test_a_process_killed_before_any_of_its_steps_leaves_the_truth(tmp_path: Pat
         assert not run(url, tmp_path / f"archive-{steps}", 10**6)
         assert_same(archived(tmp_path / f"archive-{steps}"), expected)
         assert list(tmp_path.glob(f"archive-{steps}/*/.segment*")) == []
-        steps += 1
+        steps += stride
     assert steps > 20
     assert len(names(tmp_path / f"archive-{steps}")) >= 3
 
@@ -90,12 +89,13 @@ def write_on(server: KconfProcess, stop: threading.Event) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_server_killed_again_and_again_archives_every_revision_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(12, marks=pytest.mark.faults)])
+def test_a_server_killed_again_and_again_archives_every_revision_once(tmp_path: Path, kills: int) -> None:
     chance = random.Random(10)
     with archiving(tmp_path, archive_interval_ms="3", archive_segment_bytes="4000") as server:
         with Admin(server.bootstrap) as admin:
             admin.create("orders")
-        for _ in range(KILLS):
+        for _ in range(kills):
             stop = threading.Event()
             writer = threading.Thread(target=write_on, args=(server, stop))
             writer.start()
@@ -108,5 +108,5 @@ def test_a_server_killed_again_and_again_archives_every_revision_once(tmp_path: 
 
         expected = journal(server.store)
         assert_same(archived(tmp_path), expected)
-    assert len(expected) > KILLS
-    assert len(names(tmp_path)) > KILLS
+    assert len(expected) > kills
+    assert len(names(tmp_path)) > kills

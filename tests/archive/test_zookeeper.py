@@ -58,7 +58,7 @@ def test_another_server_takes_over_from_one_that_was_killed(zookeeper_url: str, 
         first.start()
         change(first, 20)
         until(lambda: len(lines(tmp_path)) == 10)
-        assert "archived to revision" in flush(tmp_path)
+        assert "archived up to revision" in flush(tmp_path)
         one.stop()
         two.stop()
 

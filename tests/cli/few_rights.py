@@ -61,7 +61,7 @@ def an_export_marks_what_may_not_be_read(pair: Pair) -> None:
     assert pair.alice.items(f"plan -f {files}") == []
     printed = pair.alice(f"export topic:{topic}", status=1)
     assert printed.out.startswith("version: 1\ntopics:")
-    assert "is left out" in printed.err
+    assert "skipped topic:" in printed.err
 
 
 def an_export_of_everything_prunes_nothing_that_was_hidden(pair: Pair) -> None:
@@ -88,7 +88,7 @@ def a_plan_does_not_claim_what_it_could_not_read(pair: Pair) -> None:
         assert [(each["resource"], each["outcome"], each["error"]) for each in told["items"]] == [
             (f"topic:{topic}", "unknown", "TOPIC_AUTHORIZATION_FAILED")
         ]
-        assert not any("what the files say" in each for each in told["notes"])
+        assert not any("matches the files" in each for each in told["notes"])
 
 
 def a_topic_that_may_not_be_described_is_not_called_new(pair: Pair) -> None:
@@ -114,7 +114,7 @@ def blame_says_what_it_could_not_read(pair: Pair) -> None:
     told = alice.whole(f"blame topic:{topic}", status=1)
 
     assert [each["key"] for each in told["items"]] == [None]
-    assert f"topic:{topic} cannot be read, so what is set there is not shown" in told["notes"]
+    assert f"cannot read topic:{topic}; its values are not shown" in told["notes"]
 
 
 def check_is_not_clean_where_it_could_not_read(pair: Pair) -> None:
@@ -123,7 +123,7 @@ def check_is_not_clean_where_it_could_not_read(pair: Pair) -> None:
     told = pair.alice.whole("check", status=1)
 
     assert any(each.startswith(f"topic:{topic} could not be read") for each in told["unread"])
-    assert "nothing was found" not in told["notes"]
+    assert "no problems found" not in told["notes"]
 
 
 def a_value_that_may_not_be_read_is_shown_as_unknown(pair: Pair) -> None:
@@ -131,7 +131,7 @@ def a_value_that_may_not_be_read_is_shown_as_unknown(pair: Pair) -> None:
     root = pair.root
     root(f"acl add --principal User:{ALICE} --operation describe-configs --on topic:{topic} --deny")
     until(lambda: pair.alice.whole(f"describe topic:{topic}", status=1)["items"][0]["error"], DENIED)
-    why = f"you may not describe topic:{topic}"
+    why = f"not authorized to describe topic:{topic}"
 
     blind = pair.alice(f"set topic:{topic} segment.ms=2h")
     refused = pair.alice(f"set topic:{topic} retention.ms=1h", status=2)
@@ -141,8 +141,8 @@ def a_value_that_may_not_be_read_is_shown_as_unknown(pair: Pair) -> None:
     assert "(unknown)" in blind.out
     assert why in blind.err
     assert "(unset)" not in blind.out + refused.out
-    assert f"{why}, so its old value is unknown" in refused.err
-    assert (item["old"], item["old_unknown"], item["data_loss"]) == (None, True, f"{why}, so its old value is unknown")
+    assert f"{why}: its current value is unknown" in refused.err
+    assert (item["old"], item["old_unknown"], item["data_loss"]) == (None, True, f"{why}: its current value is unknown")
     assert (unset["old_unknown"], unset["outcome"]) == (True, "done")
     until(lambda: pair.root.overrides(f"topic:{topic}"), {"retention.ms": "864000000"})
 

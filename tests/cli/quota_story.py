@@ -64,7 +64,7 @@ def one_entity(quotas: Quotas) -> None:
     ]
     told = {(f"quota:{resource}", key): "10485760", (f"quota:{resource}", "request_percentage"): "12.5"}
     until(lambda: quotas.stored(whom), told)
-    assert quotas.rungs(f"{whom} --client-id {client} {key}") == [("10485760", "user", "holds")]
+    assert quotas.rungs(f"{whom} --client-id {client} {key}") == [("10485760", "user", "applies")]
     same = quotas(f"set {whom} {key}=10485760")
     assert same.lines[1].split() == ["user", user, key, "10MiB", "10MiB", "own", "unchanged"]
 
@@ -72,7 +72,7 @@ def one_entity(quotas: Quotas) -> None:
     until(lambda: len(quotas.rungs(f"{whom} --client-id {client} {key}")), 2)
     gone = quotas(f"unset {whom} --client-id {client} {key}")
     assert gone.lines[1].split()[-4:] == ["1MiB", "10MiB", "own", "done"]
-    until(lambda: quotas.rungs(f"{whom} --client-id {client} {key}"), [("10485760", "user", "holds")])
+    until(lambda: quotas.rungs(f"{whom} --client-id {client} {key}"), [("10485760", "user", "applies")])
     assert quotas(f"unset {whom} --all").status == 0
     until(lambda: quotas.stored(whom), {})
 
@@ -86,7 +86,7 @@ def the_ladder(quotas: Quotas) -> None:
         assert quotas(f"set {place} {key}={number} --yes").status == 0
     words = ["client in user", "default client in user", "user", "client in default user"]
     words += ["default client in default user", "default user", "client", "default client"]
-    outcomes = ["holds", *["loses"] * 7]
+    outcomes = ["applies", *["overridden"] * 7]
     ladder = [(str(number), *each) for number, each in enumerate(zip(words, outcomes, strict=True), 1)]
 
     until(lambda: quotas.rungs(f"--user {user} --client-id {client} {key}"), ladder)
@@ -104,12 +104,12 @@ def addresses(quotas: Quotas) -> None:
     key = "connection_creation_rate"
     assert quotas(f"set --ip 192.0.2.7 {key}=500").status == 0
     assert quotas(f"set --ip-default {key}=1000 --yes").status == 0
-    ladder = [("500", "ip", "holds"), ("1000", "default ip", "loses")]
+    ladder = [("500", "ip", "applies"), ("1000", "default ip", "overridden")]
     until(lambda: quotas.rungs(f"--ip 192.0.2.7 {key}"), ladder)
 
     gone = quotas(f"unset --ip 192.0.2.7 {key}")
     assert gone.lines[1].split()[2:5] == [key, "500", "1000"]
-    until(lambda: quotas.rungs(f"--ip 192.0.2.7 {key}"), [("1000", "default ip", "holds")])
+    until(lambda: quotas.rungs(f"--ip 192.0.2.7 {key}"), [("1000", "default ip", "applies")])
     assert quotas(f"unset --ip-default {key} --yes").status == 0
     until(lambda: quotas.rungs(f"--ip 192.0.2.7 {key}"), [(None, None, "no limit")])
 
@@ -132,7 +132,7 @@ def ten_thousand(quotas: Quotas, directory: Path, count: int = 10_000) -> None:
     assert quotas(f"export --out {sink}").status == 0
     again = quotas(f"load {sink}")  # nothing to ask about
     assert (again.status, again.out) == (0, "")
-    assert f"{len(quotas.stored(''))} quotas are as the file has them already" in again.err
+    assert f"{len(quotas.stored(''))} quotas already match the file" in again.err
     source.write_text("user,producer_byte_rate\n" + "".join(f"{each},none\n" for each in names))
     assert quotas(f"load {source} --yes").status == 0
     until(lambda: sum(mark in each for each, _ in quotas.stored("")), 0)

@@ -58,27 +58,27 @@ def test_a_reason_reaches_the_journal(quotas: Quotas, admin: SyncAdminClient) ->
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("set producer_byte_rate=1", "say whose quota"),
-        ("explain", "say whose quota"),
+        ("set producer_byte_rate=1", "pass the entity"),
+        ("explain", "pass the entity"),
         ("set --user a", "the following arguments are required"),
         ("set --user a --user-default producer_byte_rate=1", "not allowed with"),
-        ("set --user '' producer_byte_rate=1", "has a name"),
-        ("set --user a --ip 10.0.0.1 producer_byte_rate=1", "goes with neither"),
-        ("set --user a producer_byte_rate", "no KEY=VALUE"),
+        ("set --user '' producer_byte_rate=1", "needs a name"),
+        ("set --user a --ip 10.0.0.1 producer_byte_rate=1", "cannot be combined with --user or --client-id"),
+        ("set --user a producer_byte_rate", "not KEY=VALUE"),
         ("set --user a producer_byte_rate=1 producer_byte_rate=2", "given twice"),
         ("set --user a producer_byte_rate=0", "must be greater than 0"),
-        ("set --user a producer_byte_rate=1.5", "whole number"),
+        ("set --user a producer_byte_rate=1.5", "must be an integer"),
         ("set --user a producer_byte_rate=NaN", "producer_byte_rate"),
         ("set --user a request_percentage=NaN", "request_percentage"),
         ("set --user a request_percentage=Infinity", "request_percentage"),
         ("set --user a producer_byte_rate=much", "producer_byte_rate"),
         ("set --user a producer_byte_rate=none", "unset"),
-        ("set --user a retention.ms=1", "is no quota of user a"),
-        ("set --ip 10.0.0.1 producer_byte_rate=1", "is no quota of ip"),
-        ("unset --user a", "or give --all"),
-        ("unset --user a --all producer_byte_rate", "or give --all"),
-        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if is about users and clients"),
-        ("set --user-default producer_byte_rate=1", "this needs --yes"),
+        ("set --user a retention.ms=1", "is not a quota of user a"),
+        ("set --ip 10.0.0.1 producer_byte_rate=1", "is not a quota of ip"),
+        ("unset --user a", "or --all"),
+        ("unset --user a --all producer_byte_rate", "or --all"),
+        ("what-if --ip 10.0.0.1 connection_creation_rate=1", "what-if supports users and clients only"),
+        ("set --user-default producer_byte_rate=1", "pass --yes"),
         ("load /nonexistent/quotas.yaml", "cannot be read"),
         ("export --out /nonexistent/quotas.yaml", "cannot be written"),
     ],
@@ -113,13 +113,13 @@ GOOD = "quotas:\n  - {user: a, limits: {producer_byte_rate: 1}}\n"
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("q.yaml", "", "must hold a list under `quotas:`"),
-        ("q.yaml", "quotas: []\n", "there are no quotas"),
-        ("q.yaml", "a: [", ":2:1: this is no YAML"),
+        ("q.yaml", "", "must contain a list under `quotas:`"),
+        ("q.yaml", "quotas: []\n", "no quotas in"),
+        ("q.yaml", "a: [", ":2:1: not YAML"),
         (
             "q.yaml",
             GOOD + "  - {user: a, limits: {consumer_byte_rate: 1}}\n",
-            "lines 2 and 3 are about the same",
+            "lines 2 and 3 set quotas for the same",
         ),
         ("q.yaml", GOOD + "  - {user: b, user: c, limits: {consumer_byte_rate: 1}}\n", "line 3 has user twice"),
         ("q.yaml", GOOD + "  - {user: ~, limits: {consumer_byte_rate: 1}}\n", "line 3: a name is missing"),
@@ -128,15 +128,15 @@ GOOD = "quotas:\n  - {user: a, limits: {producer_byte_rate: 1}}\n"
         ("q.yaml", GOOD + "  - {limits: {producer_byte_rate: 1}}\n", "line 3: a row needs a user"),
         ("q.yaml", GOOD + "  - {user: b, user-default: true, limits: {producer_byte_rate: 1}}\n", "in one row"),
         ("q.yaml", GOOD + "  - {user: b, limits: {producer_byte_rate: -1}}\n", "line 3: producer_byte_rate must be"),
-        ("q.yaml", GOOD + "  - {user: [b], limits: {producer_byte_rate: 1}}\n", "line 3: one value is expected"),
-        ("q.yaml", GOOD + "  - b\n", "line 3: names and values are expected"),
+        ("q.yaml", GOOD + "  - {user: [b], limits: {producer_byte_rate: 1}}\n", "line 3: expected a single value"),
+        ("q.yaml", GOOD + "  - b\n", "line 3: expected names and values"),
         ("q.yaml", "[" * 100_000, "q.yaml"),
         ("q.csv", "", "is empty"),
-        ("q.csv", "user,rate\n", "there is no column 'rate'"),
+        ("q.csv", "user,rate\n", "unknown column 'rate'"),
         ("q.csv", "user,user\n", "twice"),
-        ("q.csv", "user,producer_byte_rate\na\n", "line 2 has 1 cells, and the first line 2"),
-        ("q.csv", 'user,producer_byte_rate\n"a,1\n', "is no CSV"),
-        ("q.csv", "user,user-default,producer_byte_rate\n,perhaps,1\n", "user-default is true or false"),
+        ("q.csv", "user,producer_byte_rate\na\n", "line 2 has 1 cells, but the first line has 2"),
+        ("q.csv", 'user,producer_byte_rate\n"a,1\n', "is not CSV"),
+        ("q.csv", "user,user-default,producer_byte_rate\n,perhaps,1\n", "user-default must be true or false"),
         ("q.csv", "user,ip,producer_byte_rate\na,10.0.0.1,1\n", "line 2: an ip cannot be combined"),
     ],
 )
@@ -179,7 +179,7 @@ def test_pairs_of_a_file_are_looked_at(quotas: Quotas, tmp_path: Path) -> None:
         ("ann", "", None, "40"),
     ]
     path.write_text("user,client-id\n,\n")
-    assert "line 2 names neither" in quotas(f"what-if --user ann controller_mutation_rate=40 --pairs {path}").err
+    assert "line 2 has neither" in quotas(f"what-if --user ann controller_mutation_rate=40 --pairs {path}").err
 
 
 names = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)

@@ -123,7 +123,7 @@ def test_a_target_that_is_there_is_refused(left: KconfProcess, target: str) -> N
     again = copy(left.store, target, left)
 
     assert again.status == 1
-    assert again.err.endswith(": a copy goes into an empty place\n")
+    assert again.err.endswith("; the target of a copy must be empty\n")
     assert again.err.count("\n") == 1
 
 
@@ -132,7 +132,7 @@ def test_a_value_that_cannot_be_unlocked_stops_it(left: KconfProcess, file: str,
 
     assert done.status == 1
     assert f"{KEYSTORE} of broker:1" in done.err
-    assert "give the password.encoder.secret" in done.err
+    assert "pass the password.encoder.secret" in done.err
     assert list(tmp_path.glob("*copy.db*")) == []
 
 
@@ -166,7 +166,7 @@ def test_a_copy_that_was_killed_is_no_store_and_the_next_one_takes_its_place(
     client.start(timeout=30)
     client.create(f"{chroot}/kconf/copying", b"", makepath=True)  # what a copy has made first, and would remove last
     client.create(f"{chroot}/config/topics/half", b"{}", makepath=True)
-    with pytest.raises(RuntimeError, match="is a copy that was not finished"):
+    with pytest.raises(RuntimeError, match="is an incomplete copy"):
         KconfProcess(store=target).start()
     done = copy(left.store, target, left)
     there = client.exists(f"{chroot}/config/topics/half"), client.exists(f"{chroot}/kconf/copying")

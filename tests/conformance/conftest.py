@@ -11,6 +11,7 @@ import pytest
 
 from lab.tools import ToolServer
 from tests.conformance.tooling import Pair, pair
+from tests.support.targets import one_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +26,7 @@ def beside() -> Iterator[Pair]:
         yield both
 
 
-@pytest.fixture(params=["4.3.1", "3.9.2"])
+@pytest.fixture(params=one_of("4.3.1", ["3.9.2"]))
 def tool_server(request: pytest.FixtureRequest) -> ToolServer:
     """The command line tools of the newest release, and of the last of the 3 line."""
     server: ToolServer = request.getfixturevalue("tools" if request.param == "4.3.1" else "tools_392")

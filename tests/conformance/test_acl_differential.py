@@ -20,22 +20,34 @@ from kconf.model.acl import CLUSTER_NAME
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.messages.alter_client_quotas import AlteredQuota, QuotaOp
 from kconf.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kconf.protocol.messages.alter_partition_reassignments import ReassignablePartition, ReassignableTopic
 from kconf.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from kconf.protocol.messages.create_acls import AclCreation
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
 from kconf.protocol.messages.create_topics import CreatableTopic
 from kconf.protocol.messages.delete_acls import DeleteAclsFilter
+from kconf.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from kconf.protocol.messages.delete_topics import DeleteTopicState
 from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource
+from kconf.protocol.messages.describe_producers import TopicRequest as ProducersOf
 from kconf.protocol.messages.describe_topic_partitions import TopicRequest
 from kconf.protocol.messages.describe_user_scram_credentials import ScramUserName
+from kconf.protocol.messages.elect_leaders import TopicPartitions
 from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsResource,
 )
+from kconf.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kconf.protocol.messages.metadata import MetadataRequestTopic
+from kconf.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from lab.broker import KafkaBroker
+from tests.conformance.differential.scenarios.data_plane import await_coordinators
+from tests.conformance.differential.side import Side as LabSide
 from tests.support.process import KconfProcess
 from tests.support.wire import Wire
 
@@ -45,6 +57,8 @@ USERS = ("alice", "bob")
 TOPICS = ("orders", "orders-eu", "payments", "secret")
 MISSING = ("orders-us", "nothing")
 GROUPS = ("g1", "group")
+INTERNAL = "__"  # topics that a real broker has for its coordinators
+KINDS = (*(AclType.TOPIC,) * 3, *(AclType.CLUSTER,) * 2, *(AclType.GROUP,) * 2, AclType.TRANSACTIONAL_ID)
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
@@ -113,6 +127,7 @@ def sides() -> Iterator[tuple[Side, Side]]:
             with SyncAdminClient(side.plain) as admin:
                 admin.create_topics(TOPICS).raise_for_failures()
                 _wait(lambda admin=admin: set(admin.list_topics()) >= set(TOPICS))  # type: ignore[misc]
+        await_coordinators(LabSide("kafka", kafka.host, kafka.port))
         yield made[0], made[1]
 
 
@@ -140,13 +155,11 @@ class Question(NamedTuple):
 def drawn_acls(dice: random.Random) -> list[AclBinding]:
     found: dict[AclBinding, None] = {}
     for _ in range(dice.randint(1, 9)):
-        kind = dice.choice(
-            (AclType.TOPIC, AclType.TOPIC, AclType.TOPIC, AclType.CLUSTER, AclType.CLUSTER, AclType.GROUP)
-        )
+        kind = dice.choice(KINDS)
         pattern = dice.choice((PatternType.LITERAL, PatternType.PREFIXED))
         if kind is AclType.CLUSTER:
             name, pattern = CLUSTER_NAME, PatternType.LITERAL
-        elif kind is AclType.GROUP:
+        elif kind in (AclType.GROUP, AclType.TRANSACTIONAL_ID):
             name = dice.choice(("*", "g", *GROUPS))
         else:
             name = dice.choice(("*", "o", "orders", "orders-", "pay", "s", *TOPICS, *MISSING))
@@ -165,7 +178,7 @@ def drawn_acls(dice: random.Random) -> list[AclBinding]:
 
 def by_name(field: str, *more: str) -> Callable[[Any], Any]:
     def said(answer: Any) -> Any:
-        rows = getattr(answer, field)
+        rows = [each for each in getattr(answer, field) if not (each.name or "").startswith(INTERNAL)]
         return sorted((each.name or "", each.error_code, *(getattr(each, name) for name in more)) for each in rows)
 
     return said
@@ -196,7 +209,7 @@ def questions(dice: random.Random) -> Iterable[Question]:
         {"include_cluster_authorized_operations": True},
         lambda answer: (answer.error_code, answer.cluster_authorized_operations, len(answer.brokers)),
     )
-    partitions = {"topics": [TopicRequest(each) for each in sorted(names)], "response_partition_limit": 100}
+    partitions = {"topics": [TopicRequest(each) for each in sorted(names)], "response_partition_limit": 1000}
     yield Question("DescribeTopicPartitions", partitions, operations)
     yield Question("DescribeTopicPartitions", {**partitions, "topics": []}, operations)
     places = dict.fromkeys([(2, name), (2, names[0]), (4, "1"), (4, ""), (8, "1"), (16, "m"), (32, group)])
@@ -279,9 +292,91 @@ def questions(dice: random.Random) -> Iterable[Question]:
     yield Question(
         "ListConfigResources",
         {"resource_types": [2]},
-        lambda answer: (answer.error_code, sorted(each.resource_name for each in answer.config_resources)),
+        lambda answer: (
+            answer.error_code,
+            sorted(
+                each.resource_name for each in answer.config_resources if not each.resource_name.startswith(INTERNAL)
+            ),
+        ),
     )
     yield Question("ListGroups", {}, lambda answer: (answer.error_code, len(answer.groups)))
+    yield from data_plane_questions(name, group)
+
+
+def data_plane_questions(name: str, group: str) -> Iterable[Question]:
+    """About offsets, groups, transactions, leaders and replicas."""
+    yield Question(
+        "ListOffsets",
+        {"replica_id": -1, "topics": [ListOffsetsTopic(name, [ListOffsetsPartition(0, -1, -1)])]},
+        partition_codes("topics", "partitions"),
+    )
+    records = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)])]
+    yield Question("DeleteRecords", {"topics": records, "timeout_ms": 10000}, partition_codes("topics", "partitions"))
+    for topic in (name, "bad name"):
+        producers = {"topics": [ProducersOf(topic, [0])]}
+        yield Question("DescribeProducers", producers, partition_codes("topics", "partitions"))
+    for kind, key in ((0, group), (1, group), (2, f"{group}:AAAAAAAAAAAAAAAAAAAAAQ:0")):
+        keys = {"key_type": kind, "coordinator_keys": [key]}
+        yield Question("FindCoordinator", keys, lambda answer: [_coordinator(each) for each in answer.coordinators])
+    yield Question("DescribeGroups", {"groups": [group]}, codes("groups"))
+    yield Question(
+        "DescribeGroups",
+        {"groups": [group], "include_authorized_operations": True},
+        lambda answer: [(each.error_code, each.authorized_operations) for each in answer.groups],
+        5,
+    )
+    consumers = {"group_ids": [group], "include_authorized_operations": False}
+    yield Question("ConsumerGroupDescribe", consumers, codes("groups"))
+    yield Question("DeleteGroups", {"groups_names": [group]}, codes("results"))
+    topics = [OffsetFetchRequestTopics(name, partition_indexes=[0])]
+    yield Question(
+        "OffsetFetch",
+        {"groups": [OffsetFetchRequestGroup(group, topics=topics)]},
+        lambda answer: [
+            (each.error_code, [one.error_code for topic in each.topics for one in topic.partitions])
+            for each in answer.groups
+        ],
+        9,
+    )
+    old_topics = [OffsetFetchRequestTopic(name, [0])]
+    for version in (1, 7):
+        yield Question(
+            "OffsetFetch",
+            {"group_id": group, "topics": old_topics},
+            lambda answer: (answer.error_code, partition_codes("topics", "partitions")(answer)),
+            version,
+        )
+    yield Question("OffsetDelete", {"group_id": group, "topics": ()}, lambda answer: answer.error_code)
+    yield Question("DescribeTransactions", {"transactional_ids": [group]}, codes("transaction_states"))
+    yield Question(
+        "ListTransactions", {"state_filters": (), "producer_id_filters": ()}, lambda answer: answer.error_code
+    )
+    yield Question("DescribeLogDirs", {"topics": None}, lambda answer: (answer.error_code, bool(answer.results)))
+    yield Question("DescribeLogDirs", {"topics": None}, lambda answer: bool(answer.results), 1)
+    yield Question("DescribeDelegationToken", {"owners": None}, lambda answer: answer.error_code)
+    yield Question(
+        "ElectLeaders",
+        {"topic_partitions": [TopicPartitions(name, [0])], "timeout_ms": 10000},
+        lambda answer: (
+            answer.error_code,
+            [one.error_code for each in answer.replica_election_results for one in each.partition_result],
+        ),
+    )
+    yield Question(
+        "AlterPartitionReassignments",
+        {"topics": [ReassignableTopic(name, [ReassignablePartition(0, [1])])], "timeout_ms": 10000},
+        lambda answer: (answer.error_code, partition_codes("responses", "partitions")(answer)),
+    )
+    yield Question("ListPartitionReassignments", {"topics": None}, lambda answer: answer.error_code)
+
+
+def partition_codes(topics: str, field: str) -> Callable[[Any], Any]:
+    return lambda answer: [each.error_code for topic in getattr(answer, topics) for each in getattr(topic, field)]
+
+
+def _coordinator(found: Any) -> tuple[int, int]:
+    """A coordinator of share partitions that is not ready yet is one that this user may know."""
+    return (0, 1) if found.error_code == 15 else (found.error_code, found.node_id)
 
 
 def test_both_decide_alike(sides: tuple[Side, Side]) -> None:
@@ -322,7 +417,7 @@ def _replace(admin: SyncAdminClient, acls: list[AclBinding]) -> None:
     _wait(lambda: sorted(admin.describe_acls()) == sorted(acls))
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def _wait(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"

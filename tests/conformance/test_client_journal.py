@@ -261,13 +261,13 @@ def test_an_answer_that_never_comes_leaves_the_end_open(broker: KafkaBroker, jou
     with (
         SyncAdminClient(broker.bootstrap) as plain,
         mute_from(broker.bootstrap, INCREMENTAL_ALTER_CONFIGS) as (address, _),
-        SyncAdminClient(address, journal=journal, request_timeout=1.0) as admin,
+        SyncAdminClient(address, journal=journal, request_timeout=8.0) as admin,
     ):
         plain.create_topics([NewTopic(name, 1, 1)]).raise_for_failures()
         until(lambda: name in plain.list_topics(), True)
         with pytest.raises((RequestTimedOut, ConnectionFailed)):
             admin.incremental_alter_configs(
-                {Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]}, timeout=3.0
+                {Resource.topic(name): [AlterConfigOp(OpType.SET, "retention.ms", "7200000")]}, timeout=8.0
             )
 
     found = recorded(broker, journal)

@@ -87,6 +87,7 @@ def test_many_topics_are_altered_and_described_over_all_nodes(admin: Any) -> Non
     wait(all_shown)
 
 
+@pytest.mark.faults
 def test_work_goes_on_when_a_node_and_the_controller_are_gone() -> None:
     """Clients of both kinds, by brokers and by controllers: the controller that they know is another one afterwards."""
     with KafkaCluster() as cluster, ExitStack() as held:

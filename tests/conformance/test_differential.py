@@ -32,6 +32,7 @@ from tests.conformance.differential.programme import (
     play,
     sweeps,
 )
+from tests.conformance.differential.scenarios.data_plane import await_coordinators
 from tests.conformance.differential.tier import empty_tier
 
 pytestmark = pytest.mark.timeout(1800)
@@ -62,6 +63,8 @@ def run(request: pytest.FixtureRequest) -> Run:
     if only is not None:
         with_settings = only.rpartition("/")[2].isdecimal() and int(only.rpartition("/")[2]) in WITH_SETTINGS
         with empty_tier() as tier, duel({**SETTINGS, **tier} if with_settings else None, score=done.score) as pair:
+            if only.startswith("coordinators"):
+                await_coordinators(pair.kafka)
             play(pair, [(only, named(only))], common_versions(pair))
         return done
     with duel(score=done.score) as pair:
@@ -71,7 +74,7 @@ def run(request: pytest.FixtureRequest) -> Run:
             play(pair, drawn([number]), done.versions)
             if number >= ROUNDS and done.score.total >= wanted:
                 break
-        play(pair, last(), done.versions)
+        play(pair, last(pair), done.versions)
     with empty_tier() as tier, duel({**SETTINGS, **tier}, score=done.score) as pair:
         play(pair, drawn(WITH_SETTINGS), done.versions)
     done.seconds = time.monotonic() - began

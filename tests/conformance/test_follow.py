@@ -185,6 +185,7 @@ def wait(until: Callable[[], object], reader: Reader) -> None:
     raise AssertionError(f"not seen: {reader.values[-3:]}")
 
 
+@pytest.mark.faults
 def test_leaders_that_die_lose_and_repeat_nothing(cluster: KafkaCluster) -> None:
     """SIGKILL, SIGTERM and SIGSTOP of the leader, while a writer goes on."""
     name = f"kills-{uuid4().hex[:8]}"
@@ -228,6 +229,7 @@ def test_leaders_that_die_lose_and_repeat_nothing(cluster: KafkaCluster) -> None
     assert seen == sorted(set(seen), key=int)
 
 
+@pytest.mark.faults
 def test_a_value_that_was_never_committed_is_never_seen(cluster: KafkaCluster) -> None:
     name = f"uncommitted-{uuid4().hex[:8]}"
     with SyncAdminClient(cluster.bootstrap, timeout=30) as admin:

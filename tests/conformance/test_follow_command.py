@@ -168,6 +168,7 @@ def _rollback_is_true(
     assert {name: result.get(name) for name in known} == {name: state.get(name) for name in known}, (then, context)
 
 
+@pytest.mark.faults
 def test_a_follower_that_is_killed_loses_and_repeats_nothing_and_ghosts_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import shlex
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +18,16 @@ import pytest
 
 from kconf.client.admin import AdminClient
 from kconf.client.admin_sync import SyncAdminClient
-from kconf.errors import InvalidConfig, InvalidUpdateVersion, JournalTrimmed, PolicyViolation, TopicExists
+from kconf.client.auth.sasl import Plain
+from kconf.errors import (
+    InvalidConfig,
+    InvalidUpdateVersion,
+    JournalTrimmed,
+    PolicyViolation,
+    TopicExists,
+    TopicNotAuthorized,
+)
+from kconf.model.acl import AclBinding, AclType, Operation, PatternType, Permission
 from kconf.model.alteration import AlterConfigOp, NewTopic, OpType
 from kconf.model.entry import Source
 from kconf.model.journal import ChangeKind
@@ -23,10 +35,16 @@ from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource
 from kconf.model.scram import Mechanism, UserScramCredentialUpsertion
 from lab.broker import KafkaBroker
+from lab.cluster import KafkaCluster
 from lab.tools import ToolServer
-from tests.cli.commands.stories import a_name
+from tests.cli.commands.stories import a_name, until
 
 KEY = "retention.ms"
+
+
+def kconf(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kconf", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
@@ -34,10 +52,15 @@ def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
 
 
 @contextmanager
-def gateway(kafka: KafkaBroker, store: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def gateway(
+    kafka: KafkaBroker | KafkaCluster, store: Path, *options: str, listen: bool = True
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A real process, and the address that it listens on."""
-    upstream = ["--upstream", kafka.bootstrap, "--controllers", kafka.address("CONTROLLER")]
-    command = [sys.executable, "-m", "kconf", "serve", "--listen", "127.0.0.1:0", "--store", f"sqlite:///{store}"]
+    controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
+    upstream = ["--upstream", kafka.bootstrap, "--controllers", controllers]
+    command = [sys.executable, "-m", "kconf", "serve", "--store", f"sqlite:///{store}"]
+    if listen:
+        command += ["--listen", "127.0.0.1:0"]
     process = subprocess.Popen(
         [*command, *upstream, "--log-level", "WARN", *options],
         stdout=subprocess.PIPE,
@@ -91,11 +114,16 @@ def test_changes_of_all_tools_are_journalled_and_ours_have_an_author(
     ]
 
 
-def test_answers_are_those_of_the_cluster(kafka_431: KafkaBroker, topic: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    kafka: KafkaBroker = request.getfixturevalue("kafka_431" if release == "4.3.1" else "kafka_392")
+    topic = a_name("gw")
+    with SyncAdminClient(kafka.bootstrap) as direct:
+        direct.create_topics([NewTopic(topic, 2, 1)]).raise_for_failures()
     user, other = a_name("user"), a_name("made")
     quota = QuotaEntity.of({"user": user})
-    resources = [Resource.topic(topic), Resource.broker(kafka_431.node_id), Resource.brokers()]
-    with gateway(kafka_431, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+    resources = [Resource.topic(topic), Resource.broker(kafka.node_id), Resource.brokers()]
+    with gateway(kafka, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
         admin.incremental_alter_configs(
             {resources[0]: [*setting(5), AlterConfigOp(OpType.APPEND, "cleanup.policy", "compact")]}
         ).raise_for_failures()
@@ -104,7 +132,7 @@ def test_answers_are_those_of_the_cluster(kafka_431: KafkaBroker, topic: str, tm
         admin.alter_user_scram_credentials([credential]).raise_for_failures()
         made = admin.create_topics([NewTopic(other, 3, 1, configs=[(KEY, "7")])])[other]
         admin.create_partitions({other: 5}).raise_for_failures()
-        with SyncAdminClient(kafka_431.bootstrap) as direct:
+        with SyncAdminClient(kafka.bootstrap) as direct:
             for each in (admin, direct):
                 assert each.describe_client_quotas()[quota] == {"producer_byte_rate": 1000.0}
             infos = [each.describe_user_scram_credentials([user])[user] for each in (admin, direct)]
@@ -247,6 +275,54 @@ def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_pat
         assert not db.execute("SELECT count(*) FROM intents WHERE outcome IS NULL").fetchone()[0]
 
 
+@pytest.mark.faults
+def test_a_leader_that_dies_loses_nothing(tmp_path: Path) -> None:
+    """The leader of three controllers is killed while a writer goes on through the gateway."""
+    acknowledged: list[str] = []
+    sent: list[str] = []
+    stop = threading.Event()
+    resource = Resource.topic("orders")
+    with KafkaCluster() as cluster, SyncAdminClient(cluster.bootstrap) as direct:
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        with gateway(cluster, tmp_path / "gw.db") as (address, _), SyncAdminClient(address) as admin:
+
+            def write() -> None:
+                while not stop.is_set():
+                    sent.append(str(1000 + len(sent)))
+                    answer = admin.incremental_alter_configs({resource: setting(sent[-1])}, reason="ours")
+                    if not answer.failures:
+                        acknowledged.append(sent[-1])
+
+            writer = threading.Thread(target=write, daemon=True)
+            writer.start()
+            until(lambda: len(acknowledged) > 20, True)
+            with SyncAdminClient(bootstrap_controllers=cluster.controllers) as controllers, controllers.follow() as log:
+                leader = str(log.follower.leader)
+            (node,) = [each for each in cluster.nodes if each.address("CONTROLLER") == leader]
+            node.kill()
+            before = len(acknowledged)
+            until(lambda: len(acknowledged) > before + 20, True)
+            node.start()
+            stop.set()
+            writer.join(60)
+            assert not writer.is_alive()
+            until(
+                lambda: direct.describe_configs([resource])[resource][KEY].value in sent[-1:] + acknowledged[-1:], True
+            )
+            until(
+                lambda: (
+                    admin.describe_configs([resource])[resource][KEY].value
+                    == direct.describe_configs([resource])[resource][KEY].value
+                ),
+                True,
+            )
+            journal = _journal(admin, ["orders"])
+    values = [str(after) for _, _, _, after, _ in journal]
+    assert [each for each in values if each in set(acknowledged)] == acknowledged
+    assert set(values) <= set(sent)
+    assert {reason for _, _, _, after, reason in journal if after in set(acknowledged)} == {"ours"}
+
+
 Line = tuple[int, str, str | None, str | None, str | None]
 
 
@@ -264,3 +340,54 @@ def _journal(admin: SyncAdminClient, names: list[str]) -> list[Line]:
         if page.next_after >= page.current:
             return found
         after = page.next_after
+
+
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
+    """The gateway's own account may do everything; its users may do what the cluster's ACLs say."""
+    rights = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    resource = Resource.topic("orders")
+    alice = Plain("alice", "alice-secret")
+    users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";'
+    own = {
+        **rights,
+        "allow.everyone.if.no.acl.found": "false",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": users,
+    }
+    options = [each for key, value in own.items() for each in ("--override", f"{key}={value}")]
+    with KafkaBroker(properties=rights) as kafka, SyncAdminClient(kafka.bootstrap) as direct:
+        direct.create_topics([NewTopic("orders", 1, 1)]).raise_for_failures()
+        command = [sys.executable, "-m", "kconf", "serve", "--upstream", kafka.bootstrap]
+        place = ["--controllers", kafka.address("CONTROLLER"), "--store", f"sqlite:///{tmp_path / 'no.db'}"]
+        refused = subprocess.run([*command, *place], capture_output=True, text=True, check=False, timeout=120)
+        assert refused.returncode == 1, refused.stderr
+        assert "super.users" in refused.stderr
+        listen = ("--listen", "SASL_PLAINTEXT://127.0.0.1:0")
+        with (
+            gateway(kafka, tmp_path / "gw.db", *listen, *options, listen=False) as (address, _),
+            SyncAdminClient(address, sasl=alice) as admin,
+        ):
+            with pytest.raises(TopicNotAuthorized):
+                admin.incremental_alter_configs({resource: setting(1)})[resource]
+            allowed = AclBinding(
+                AclType.TOPIC,
+                "orders",
+                "User:alice",
+                Operation.ALTER_CONFIGS,
+                Permission.ALLOW,
+                PatternType.LITERAL,
+                "*",
+            )
+            direct.create_acls([allowed]).raise_for_failures()
+            until(lambda: admin.incremental_alter_configs({resource: setting(1)}).failures, {})
+            found = kconf("check", "--upstream", "User:ANONYMOUS", "-b", kafka.bootstrap, "-o", "json")
+            assert found.returncode == 3, found.stderr
+            (right,) = [each for each in json.loads(found.stdout)["items"] if each["finding"] == "direct right"]
+            assert "User:alice may alter-configs on topic:orders" in right["detail"]
+            cure = shlex.split(right["cure"].removeprefix("kconf "))
+            assert kconf(*cure, "--yes", "-b", kafka.bootstrap).returncode == 0
+            until(lambda: bool(admin.incremental_alter_configs({resource: setting(2)}).failures), True)
+            assert direct.describe_configs([resource])[resource][KEY].value == "1"

@@ -49,4 +49,4 @@ def test_without_a_record_there_is_no_past(people: People) -> None:
 
     told = people.whole("history topic:x", status=2)
 
-    assert "keeps no journal" in told["message"]
+    assert "has no journal" in told["message"]

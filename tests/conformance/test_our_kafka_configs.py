@@ -148,7 +148,7 @@ ALL = {**STORIES, **OURS}
 
 _WORDS = re.compile(r"org\.apache\.kafka\.common\.errors\.\w+.*")
 _PASSWORD = re.compile(r"=\[[^]]*password=[^]]*\]")
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 
 def ours(bootstrap: str, *args: str) -> Done:

@@ -36,12 +36,12 @@ def test_a_real_cluster_is_judged_by_the_same_rules(kafka_431: KafkaBroker, tmp_
 
         assert done.returncode == 1
         assert findings(done) == [
-            "topic:policy-command.bare: error: flush.ms must be set at topic:policy-command.bare (rule own)",
-            "topic:policy-command.long: error: retention.ms is -1, and must be at most 1d (rule keep)",
-            "topic:policy-command.long: warn: partitions is 5, and must be at most 4 (rule parts)",
-            "broker:1: error: log.cleaner.backoff.ms is 15000, and must be at most 14s (rule broker)",
-            "client-metrics:policy-command: error: interval.ms is 9000, and must be at least 10s (rule metrics)",
-            "group:policy-command: error: consumer.session.timeout.ms is 50000, and must be at most 46s (rule group)",
+            "topic:policy-command.bare: error: flush.ms must be set on topic:policy-command.bare (rule own)",
+            "topic:policy-command.long: error: retention.ms is -1 but must be at most 1d (rule keep)",
+            "topic:policy-command.long: warn: partitions is 5 but must be at most 4 (rule parts)",
+            "broker:1: error: log.cleaner.backoff.ms is 15000 but must be at most 14s (rule broker)",
+            "client-metrics:policy-command: error: interval.ms is 9000 but must be at least 10s (rule metrics)",
+            "group:policy-command: error: consumer.session.timeout.ms is 50000 but must be at most 46s (rule group)",
         ]
         assert done.stderr.endswith("by 6 rules: 5 errors, 1 warning\n")
         admin.delete("policy-command.long", "policy-command.bare", "policy-command.fine")
@@ -54,4 +54,4 @@ def test_nothing_refused_is_0(kafka_431: KafkaBroker, tmp_path: Path) -> None:
 
     done = kconf("test", rules, "-b", kafka_431.bootstrap)
 
-    assert (done.returncode, done.stderr) == (0, "2 resources judged by 1 rule: 0 errors, 0 warnings\n")
+    assert (done.returncode, done.stderr) == (0, "2 resources checked against 1 rule: 0 errors, 0 warnings\n")

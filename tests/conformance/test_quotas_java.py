@@ -11,6 +11,7 @@ from lab.admin import AdminProbe
 from lab.pytest_plugin import MakeProbe
 from lab.tools import ToolServer
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def server() -> Iterator[KconfProcess]:
         yield process
 
 
-@pytest.fixture(params=["4.3.1", "3.9.2"])
+@pytest.fixture(params=one_of("4.3.1", ["3.9.2"]))
 def probe(request: pytest.FixtureRequest, server: KconfProcess, make_probe: MakeProbe) -> AdminProbe:
     return make_probe(server.bootstrap, request.param)
 

@@ -10,6 +10,7 @@ import pytest
 from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, Source, SyncAdminClient
 from lab.broker import KafkaBroker
 from tests.archive.reading import until
+from tests.support.targets import one_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 WHO = QuotaEntity.of({"user": "spark"})
 
 
-@pytest.fixture(params=["kafka_431", "kafka_392"])
+@pytest.fixture(params=one_of("kafka_431", ["kafka_392"]))
 def broker(request: pytest.FixtureRequest) -> KafkaBroker:
     found: KafkaBroker = request.getfixturevalue(request.param)
     return found

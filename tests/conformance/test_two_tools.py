@@ -83,7 +83,7 @@ def test_a_value_that_another_tool_set_is_not_attributed_to_the_last_recorded_au
         ("retention.ms", "set", "3600000", "432000000"),
         ("segment.ms", "delete", "700000", "604800000"),
     ]
-    assert any("retention.ms was changed outside the record" in each for each in plan["notes"]), plan["notes"]
+    assert any("retention.ms was changed without being recorded" in each for each in plan["notes"]), plan["notes"]
     people(f"rollback topic:{name} --to {then} --yes")
     people.shows(name, retention_ms="432000000")
 
@@ -100,11 +100,11 @@ def test_what_is_not_recorded_is_unknown_and_is_not_rolled_back(people: TwoTools
     assert (found["value"], found["record"], found["principal"]) == ("7200000", "unrecorded", None)
     diff = people.whole(f"diff topic:{name} --from {then}")
     assert (diff["items"], diff["unknown"]) == ([], [f"topic:{name}", f"topic:{name} retention.ms"])
-    assert "there is no difference" not in diff["notes"]
+    assert "no differences" not in diff["notes"]
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert (plan["items"], plan["unknown"]) == ([], [f"topic:{name} retention.ms"])
-    (note,) = [each for each in plan["notes"] if "unknown whether" in each]
-    assert note.startswith(f"no record of topic:{name} retention.ms before ")
+    (note,) = [each for each in plan["notes"] if "whether it changed is unknown" in each]
+    assert note.startswith(f"topic:{name} retention.ms has no recorded value before ")
 
 
 def test_an_override_that_another_tool_removed_is_shown_as_gone(people: TwoTools) -> None:
@@ -140,7 +140,7 @@ def test_a_topic_that_another_tool_created_anew_has_no_values_of_the_old_one(peo
     assert found["changed_outside_after"] is not None
     plan = people.whole(f"rollback topic:{name} --to {then} --dry-run")
     assert plan["items"] == []
-    assert f"topic:{name} was made anew outside kconf; it is left alone" in plan["notes"]
+    assert f"topic:{name} was recreated outside kconf; it is not changed" in plan["notes"]
 
 
 def test_a_credential_that_another_tool_changed_has_no_author_and_its_password_is_not_restored(

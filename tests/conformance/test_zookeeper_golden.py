@@ -96,6 +96,7 @@ def test_what_kafkas_tool_writes_to_zookeeper_is_seen_without_any_broker(
                 CONFIGS, "--zookeeper", zookeeper.address + place, *arguments, "--add-config", added
             )
             assert done.returncode == 0, done.stderr
+            assert "--zookeeper is deprecated and will be removed in a future version" in done.stdout + done.stderr
             until(lambda count=count: iterations() == [count], 30.0)  # type: ignore[misc]
 
 

@@ -7,30 +7,42 @@ is asked for until it holds.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError
 from kazoo.client import KazooClient
 
 from kconf import Resource, ResourceType, SyncAdminClient
 from kconf.errors import UnknownServerError
-from kconf.model.journal import Revision
 from kconf.model.quota import QuotaEntity, QuotaFilter
-from lab.admin import AdminError, AdminProbe
+from kconf.store.zookeeper import store as store_module
+from kconf.store.zookeeper.notifications import sequence_number
+from kconf.store.zookeeper.paths import CONFIG_CHANGES
+from kconf.store.zookeeper.store import ZookeeperStore
 from lab.broker import KafkaBroker
 from lab.pytest_plugin import MakeProbe
 from lab.tools import ToolServer
 from lab.zookeeper import ZooKeeper
+from tests.conformance.obeying import (
+    SCRAM,
+    Shared,
+    alter_scram,
+    altered_by_java,
+    altered_by_tool,
+    logs_in,
+    next_about,
+    next_named,
+    producing,
+    until,
+)
 from tests.support.process import KconfProcess
+from tests.support.targets import one_of
 
 CHROOT = "/obeys"
 SESSION = "consumer.session.timeout.ms"
-SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 SECURE = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -44,45 +56,6 @@ BROKER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """One ensemble, and who shares it. `ask` is a Java client of kconf, `own` one of the broker."""
-
-    broker: KafkaBroker
-    kconf: KconfProcess
-    ask: AdminProbe
-    own: AdminProbe
-
-    def create(self, name: str) -> None:
-        made = self.ask.call("createTopics", {"topics": [{"name": name, "partitions": 1, "replicationFactor": 1}]})
-        assert "error" not in made[name], made
-
-    def produce(self, topic: str, size: int = 10, user: str | None = None) -> KafkaError | None:
-        """Send one message to the real broker; what came of it."""
-        address = self.broker.bootstrap if user is None else self.broker.address("SASL")
-        outcome: list[KafkaError | None] = []
-        producer = Producer({"bootstrap.servers": address, "message.timeout.ms": 20_000, **_credentials(user)})
-        producer.produce(topic, b"x" * size, on_delivery=lambda error, _: outcome.append(error))
-        producer.flush(30)
-        return outcome[0]
-
-    def refuses(self, code: int, topic: str, size: int = 10, user: str | None = None) -> Callable[[], bool]:
-        def refused() -> bool:
-            error = self.produce(topic, size, user)
-            return error is not None and error.code() == code
-
-        return refused
-
-    def takes(self, topic: str, size: int = 10, user: str | None = None) -> Callable[[], bool]:
-        return lambda: self.produce(topic, size, user) is None
-
-    def described(self, kind: str, name: str, key: str) -> tuple[str, str]:
-        """Value and source, in the broker's own words; empty while it does not know a new topic yet."""
-        answer = self.own.call("describeConfigs", {"resources": [{"type": kind, "name": name}]})
-        entry = answer[f"{kind}:{name}"].get("entries", {}).get(key, {})
-        return entry.get("value", ""), entry.get("source", "")
-
-
 @pytest.fixture(scope="module")
 def shared(zookeeper: ZooKeeper, make_probe: MakeProbe) -> Iterator[Shared]:
     connect = zookeeper.address + CHROOT
@@ -93,16 +66,36 @@ def shared(zookeeper: ZooKeeper, make_probe: MakeProbe) -> Iterator[Shared]:
         yield Shared(broker, kconf, make_probe(kconf.bootstrap), make_probe(broker.bootstrap, "3.9.2"))
 
 
+@pytest.fixture
+def znodes(shared: Shared, zookeeper: ZooKeeper) -> Iterator[KazooClient]:
+    client = KazooClient(zookeeper.address + CHROOT)
+    client.start()
+    yield client
+    client.stop()
+    client.close()
+
+
+def announce(znodes: KazooClient, kind: str, name: str) -> None:
+    """KIP-21's notification."""
+    data = json.dumps({"version": 1, "entity_type": kind, "entity_name": name}).encode()
+    znodes.create("/config/changes/config_change_", data, sequence=True)
+
+
+def limit(bootstrap: str, topic: str) -> str | None:
+    with SyncAdminClient(bootstrap) as admin:
+        return admin.describe_configs([Resource.topic(topic)])[Resource.topic(topic)]["max.message.bytes"].value
+
+
 Alter = Callable[[str, str, Mapping[str, str]], None]
 
 
-@pytest.fixture(params=["the Java client", "kafka-configs 4.3.1", "kafka-configs 3.9.2"])
+@pytest.fixture(params=one_of("the Java client", ["kafka-configs 4.3.1", "kafka-configs 3.9.2"]))
 def alter(request: pytest.FixtureRequest, shared: Shared) -> Alter:
     """Set keys of a resource through kconf."""
     if request.param == "the Java client":
-        return lambda kind, name, values: _altered_by_java(shared.ask, kind, name, values)
+        return lambda kind, name, values: altered_by_java(shared.ask, kind, name, values)
     tools: ToolServer = request.getfixturevalue("tools" if request.param.endswith("4.3.1") else "tools_392")
-    return lambda kind, name, values: _altered_by_tool(tools, shared.kconf.bootstrap, kind, name, values)
+    return lambda kind, name, values: altered_by_tool(tools, shared.kconf.bootstrap, kind, name, values)
 
 
 def test_a_topic_made_through_kconf_takes_messages(shared: Shared) -> None:
@@ -160,7 +153,7 @@ def test_a_producer_over_its_quota_is_throttled(shared: Shared, alter: Alter) ->
 
 
 def test_a_number_in_a_clients_znode_is_read_by_kconf_and_not_by_the_broker(
-    shared: Shared, zookeeper: ZooKeeper
+    shared: Shared, znodes: KazooClient
 ) -> None:
     """KIP-21 writes quotas as numbers. 3.9.2 cannot describe any quota while there is one, until kconf writes it."""
     app = QuotaEntity.of({"client-id": "numbers"})
@@ -168,35 +161,102 @@ def test_a_number_in_a_clients_znode_is_read_by_kconf_and_not_by_the_broker(
     def rate(client: SyncAdminClient) -> float | None:
         return client.describe_client_quotas(QuotaFilter.exactly(app)).get(app, {}).get("producer_byte_rate")
 
-    znodes = KazooClient(zookeeper.address + CHROOT)
-    znodes.start()
     with SyncAdminClient(shared.kconf.bootstrap) as ours, SyncAdminClient(shared.broker.bootstrap) as theirs:
         try:
             znodes.create("/config/clients/numbers", b'{"version":1,"config":{"producer_byte_rate":1000}}')
-            notification = b'{"version":1,"entity_type":"clients","entity_name":"numbers"}'
-            znodes.create("/config/changes/config_change_", notification, sequence=True)
+            announce(znodes, "clients", "numbers")
             until(lambda: rate(ours) == 1000.0)
             with pytest.raises(UnknownServerError):
                 rate(theirs)
         finally:
             altered = ours.alter_client_quotas({app: {"producer_byte_rate": 2000.0}})
-            znodes.stop()
-            znodes.close()
         altered.raise_for_failures()
         assert rate(theirs) == 2000.0
+
+
+def test_a_singular_type_is_read_by_kconf_and_not_by_the_broker(shared: Shared, znodes: KazooClient) -> None:
+    """KIP-21 writes `topic`; 3.9.2 reads `topics` only, and logs an error. kconf reads both."""
+    shared.create("singular")
+    until(shared.takes("singular", 3000))
+
+    znodes.set("/config/topics/singular", b'{"version":1,"config":{"max.message.bytes":"1500"}}')
+    announce(znodes, "topic", "singular")
+    until(lambda: limit(shared.kconf.bootstrap, "singular") == "1500")
+    until(lambda: "must have 'entity_type' set to 'clients' or 'topics'" in shared.broker.log_path.read_text())
+    assert shared.takes("singular", 3000)()
+
+    announce(znodes, "topics", "singular")
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, "singular", 3000))
+
+
+@pytest.mark.parametrize(
+    ("document", "kept_by_broker"),
+    [(b'{"version":1,"config":{"max.message.bytes":"much"}}', True), (b"not JSON", False), (b"[1]", False)],
+)
+def test_what_cannot_be_read_leaves_what_was_in_force(
+    shared: Shared, znodes: KazooClient, document: bytes, kept_by_broker: bool
+) -> None:
+    """kconf keeps the limit. A running 3.9.2 keeps it if a value is wrong, and drops it with a wrong document."""
+    topic, after = (f"{name}-{time.monotonic_ns()}" for name in ("unreadable", "after"))
+    for name in (topic, after):
+        shared.create(name)
+        until(shared.takes(name, 3000))
+    altered_by_java(shared.ask, "topic", topic, {"max.message.bytes": "1500"})
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, topic, 3000))
+
+    znodes.set(f"/config/topics/{topic}", document)
+    announce(znodes, "topics", topic)
+    znodes.set(f"/config/topics/{after}", b'{"version":1,"config":{"max.message.bytes":"1501"}}')
+    announce(znodes, "topics", after)
+
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, after, 3000))  # so both have passed the one before
+    until(lambda: limit(shared.kconf.bootstrap, after) == "1501")
+    assert shared.takes(topic, 3000)() is not kept_by_broker
+    assert limit(shared.kconf.bootstrap, topic) == "1500"
+
+    altered_by_java(shared.ask, "topic", topic, {"retention.ms": "7200000"})
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, topic, 3000))
+    assert shared.described("TOPIC", topic, "max.message.bytes") == ("1500", "DYNAMIC_TOPIC_CONFIG")
+
+
+def test_notifications_are_purged_after_15_minutes_and_the_broker_goes_on(
+    shared: Shared, zookeeper: ZooKeeper, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside brokers a shorter time is not used. Here the 15 minutes are taken as over."""
+    shared.create("purged")
+    until(shared.takes("purged", 3000))
+    announce(znodes, "topics", "purged")
+    created = len(znodes.get_children("/config/changes"))
+    store = ZookeeperStore.open(zookeeper.url(CHROOT))
+
+    def purge() -> int:
+        store.housekeep(notification_retention=0)
+        return len(znodes.get_children("/config/changes"))
+
+    try:
+        newest = max(sequence_number(each) for each in znodes.get_children("/config/changes"))
+        until(lambda: store.load() is not None and store._membership.passed_by_all()[CONFIG_CHANGES] > newest)
+        assert purge() == created
+
+        monkeypatch.setattr(store_module, "KAFKAS_RETENTION", 0)
+        assert purge() == 0
+    finally:
+        store.close()
+    altered_by_java(shared.ask, "topic", "purged", {"max.message.bytes": "1500"})
+    until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, "purged", 3000))
 
 
 def test_a_password_set_through_kconf_logs_in_and_no_longer_once_it_is_removed(
     shared: Shared, make_probe: MakeProbe
 ) -> None:
-    assert not _logs_in(shared, make_probe, "frieda", "opensesame")
+    assert not logs_in(shared, make_probe, "frieda", "opensesame")
 
-    _alter_scram(shared, {"user": "frieda", "mechanism": "SCRAM_SHA_256", "password": "opensesame"})
-    until(lambda: _logs_in(shared, make_probe, "frieda", "opensesame"))
-    assert not _logs_in(shared, make_probe, "frieda", "opensimsim")
+    alter_scram(shared, {"user": "frieda", "mechanism": "SCRAM_SHA_256", "password": "opensesame"})
+    until(lambda: logs_in(shared, make_probe, "frieda", "opensesame"))
+    assert not logs_in(shared, make_probe, "frieda", "opensimsim")
 
-    _alter_scram(shared, {"user": "frieda", "mechanism": "SCRAM_SHA_256", "delete": True})
-    until(lambda: not _logs_in(shared, make_probe, "frieda", "opensesame"))
+    alter_scram(shared, {"user": "frieda", "mechanism": "SCRAM_SHA_256", "delete": True})
+    until(lambda: not logs_in(shared, make_probe, "frieda", "opensesame"))
 
 
 def test_a_password_set_with_kafka_configs_logs_in(shared: Shared, tools: ToolServer, make_probe: MakeProbe) -> None:
@@ -204,12 +264,12 @@ def test_a_password_set_with_kafka_configs_logs_in(shared: Shared, tools: ToolSe
     done = tools.kafka_configs(shared.kconf.bootstrap, "--alter", "--user", "greta", "--add-config", wish)
 
     assert done.returncode == 0, done.stderr
-    until(lambda: _logs_in(shared, make_probe, "greta", "opensesame"))
+    until(lambda: logs_in(shared, make_probe, "greta", "opensesame"))
 
 
 def test_an_acl_denies_and_its_removal_allows(shared: Shared) -> None:
     shared.create("private")
-    _alter_scram(shared, {"user": "eve", "mechanism": "SCRAM_SHA_256", "password": "eve"})
+    alter_scram(shared, {"user": "eve", "mechanism": "SCRAM_SHA_256", "password": "eve"})
     until(shared.takes("private", user="eve"))
     denial = {
         "resourceType": "TOPIC",
@@ -228,7 +288,7 @@ def test_an_acl_denies_and_its_removal_allows(shared: Shared) -> None:
 
 def test_a_prefixed_acl_denies(shared: Shared) -> None:
     shared.create("secret-plans")
-    _alter_scram(shared, {"user": "mallory", "mechanism": "SCRAM_SHA_256", "password": "mallory"})
+    alter_scram(shared, {"user": "mallory", "mechanism": "SCRAM_SHA_256", "password": "mallory"})
     until(shared.takes("secret-plans", user="mallory"))
 
     prefixed = {"resourceType": "TOPIC", "resourceName": "secret-", "patternType": "PREFIXED"}
@@ -257,7 +317,7 @@ def test_what_the_brokers_own_tool_writes_is_a_change_by_outside(
     with SyncAdminClient(shared.kconf.bootstrap) as admin, admin.watch_changes() as watch:
         done = tools_392.kafka_configs(shared.broker.bootstrap, "--alter", *line.split())
         assert done.returncode == 0, done.stderr
-        revision = _next_about(watch, key)
+        revision = next_about(watch, key)
         kept = admin.list_changes(revision.number - 1, limit=1).revisions[0]
 
     change = next(each for each in revision.changes if each.key == key)
@@ -271,10 +331,10 @@ def test_what_the_brokers_own_tool_writes_is_a_change_by_outside(
 def test_topics_of_others_appear_and_vanish_as_changes_by_outside(shared: Shared) -> None:
     with SyncAdminClient(shared.kconf.bootstrap) as admin, admin.watch_changes(about=[ResourceType.TOPIC]) as watch:
         shared.own.call("createTopics", {"topics": [{"name": "theirs", "partitions": 2, "replicationFactor": 1}]})
-        made = _next_named(watch, "theirs")
+        made = next_named(watch, "theirs")
         listed = admin.list_topics()["theirs"]
         shared.own.call("deleteTopics", {"topics": ["theirs"]})
-        gone = _next_named(watch, "theirs")
+        gone = next_named(watch, "theirs")
 
         assert (made.origin, gone.origin) == ("outside", "outside")
         assert listed.partitions == 2
@@ -296,9 +356,9 @@ def test_acls_of_others_are_in_force_here_too(shared: Shared) -> None:
 def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
     """A znode that a running broker only logs can stop one that starts. Odd names, and what Kafka 3.9 has not, too."""
     shared.create("again")
-    _altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
-    _altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})
-    _alter_scram(shared, {"user": "CN=foo, O=bar/x", "mechanism": "SCRAM_SHA_256", "password": "pw"})
+    altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
+    altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})
+    alter_scram(shared, {"user": "CN=foo, O=bar/x", "mechanism": "SCRAM_SHA_256", "password": "pw"})
     quotas = [
         {"entity": {"ip": "::1"}, "ops": [{"key": "connection_creation_rate", "value": 1000.0}]},
         {"entity": {"user": None, "client-id": None}, "ops": [{"key": "controller_mutation_rate", "value": 1e3}]},
@@ -315,92 +375,4 @@ def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_pr
     shared.broker.restart()
 
     until(shared.refuses(KafkaError.MSG_SIZE_TOO_LARGE, "again", 3000))
-    until(lambda: _logs_in(shared, make_probe, "CN=foo, O=bar/x", "pw"))
-
-
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"it still does not hold after {seconds:.0f} s"
-        time.sleep(0.02)
-
-
-@contextmanager
-def producing(broker: KafkaBroker, client_id: str) -> Iterator[Callable[[], float]]:
-    """A producer that sends as fast as it may; the function sends some more and tells how long it was throttled."""
-    seen: list[float] = [0.0]
-    wishes: dict[str, Any] = {
-        "bootstrap.servers": broker.bootstrap,
-        "client.id": client_id,
-        "batch.size": 100_000,
-        "throttle_cb": lambda event: seen.append(event.throttle_time),
-    }
-    producer = Producer(wishes)
-
-    def throttled() -> float:
-        for _ in range(10):
-            producer.produce(client_id, b"x" * 20_000)
-        producer.flush(1)
-        return max(seen)
-
-    yield throttled
-    producer.purge()
-    producer.flush(5)
-
-
-def _credentials(user: str | None) -> dict[str, str]:
-    if user is None:
-        return {}
-    login = {"sasl.username": user, "sasl.password": user}
-    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", **login}
-
-
-def _altered_by_java(probe: AdminProbe, kind: str, name: str, values: Mapping[str, str]) -> None:
-    if kind == "client":
-        ops = [{"key": key, "value": float(value)} for key, value in values.items()]
-        answer = probe.call("alterClientQuotas", {"entries": [{"entity": {"client-id": name}, "ops": ops}]})
-        assert all("error" not in each["outcome"] for each in answer), answer
-        return
-    wishes = [{"op": "SET", "name": key, "value": value} for key, value in values.items()]
-    resource = {"type": "TOPIC" if kind == "topic" else "BROKER", "name": name, "ops": wishes}
-    answer = probe.call("incrementalAlterConfigs", {"resources": [resource]})
-    assert all("error" not in each for each in answer.values()), answer
-
-
-def _altered_by_tool(tools: ToolServer, address: str, kind: str, name: str, values: Mapping[str, str]) -> None:
-    whom = ["--broker-defaults"] if kind == "brokers" else [f"--{kind}", name]
-    wish = ",".join(f"{key}={value}" for key, value in values.items())
-    done = tools.kafka_configs(address, "--alter", *whom, "--add-config", wish)
-    assert done.returncode == 0, done.stderr
-
-
-def _alter_scram(shared: Shared, wish: Mapping[str, object]) -> None:
-    answer = shared.ask.call("alterUserScramCredentials", {"alterations": [wish]})
-    assert all("error" not in each for each in answer.values()), answer
-
-
-def _logs_in(shared: Shared, make_probe: MakeProbe, user: str, password: str) -> bool:
-    """Whether the real broker lets a Java client in."""
-    login = {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "SCRAM-SHA-256",
-        "sasl.jaas.config": f'{SCRAM} username="{user}" password="{password}";',
-    }
-    probe = make_probe(shared.broker.address("SASL"), "3.9.2", properties=login)
-    try:
-        probe.call("listTopics")
-    except AdminError as error:
-        if error.name != "SaslAuthenticationException":
-            raise
-        return False
-    finally:
-        probe.close()
-    return True
-
-
-def _next_about(watch: Iterator[Revision], key: str) -> Revision:
-    return next(each for each in watch if any(change.key == key for change in each.changes))
-
-
-def _next_named(watch: Iterator[Revision], name: str) -> Revision:
-    return next(each for each in watch if any(change.resource.name == name for change in each.changes))
+    until(lambda: logs_in(shared, make_probe, "CN=foo, O=bar/x", "pw"))

@@ -23,7 +23,7 @@ _TOPIC_ID = re.compile(r"TopicId: \S+")
 _TIME = re.compile(r"^\[[^]]*\] ")
 _ERROR = re.compile(r"org\.apache\.kafka\.common\.errors\.(\w+)")
 _SAID_BY_THE_SERVER = re.compile(r"(Error while executing topic command : ).*", re.DOTALL)
-_PATIENCE = 10.0  # a real broker learns of a change after the controller has acknowledged it
+_PATIENCE = 60.0  # a real broker learns of a change after the controller has acknowledged it
 
 
 @dataclass(frozen=True, slots=True)

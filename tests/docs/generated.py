@@ -1,9 +1,9 @@
-"""The pages that are made from the code: `python -m tests.docs` writes them, tests/docs/test_generated.py compares.
+"""Generates reference pages from the code: `python -m tests.docs` writes them, tests/docs/test_generated.py compares.
 
-docs/reference/keys.md   what may be set, from the tables in configdef/
+docs/reference/keys.md   all configs, from the tables in configdef/
 docs/reference/cli.md    every command, from its parser
 docs/reference/tables.md the lake's tables, from lake/schemas.py
-docs/reference/server-settings.md what kconf serve reads beyond Kafka's keys, from configdef/server_settings.py
+docs/reference/server-settings.md settings of kconf serve besides Kafka's, from configdef/server_settings.py
 """
 
 from __future__ import annotations
@@ -18,27 +18,33 @@ from kconf.configdef.key import ConfigDef, ConfigKey
 from kconf.configdef.quota import IP_QUOTA, USER_QUOTA
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-MADE = "<!-- Made from the code by `python -m tests.docs`; do not edit. -->\n\n"
+MADE = "<!-- Generated from the code by `python -m tests.docs`; do not edit. -->\n\n"
 
 
 def keys_page() -> str:
     catalog = kafka_43()
     tables: Mapping[str, tuple[str, ConfigDef]] = {
-        "Topics": ("`topic:NAME`; what is not set comes from the broker keys named.", catalog.topic),
+        "Topics": (
+            "`topic:NAME`. Without an override, the value comes from the broker keys named in the last column.",
+            catalog.topic,
+        ),
         "Brokers": (
-            "`broker:ID`, or `broker:default` for all of them. *read-only* keys stand in server.properties.",
+            "`broker:ID`, or `broker:default` for the cluster-wide default. Set *read-only* keys in server.properties.",
             catalog.broker,
         ),
-        "Groups": ("`group:NAME`; what is not set comes from the broker keys named.", catalog.group),
+        "Groups": (
+            "`group:NAME`. Without an override, the value comes from the broker keys named in the last column.",
+            catalog.group,
+        ),
         "Client metrics": ("`client-metrics:NAME`", catalog.client_metrics),
-        "Quotas of users and clients": ("By `--user`, `--client-id`, or both.", USER_QUOTA),
-        "Quotas of addresses": ("By `--ip`.", IP_QUOTA),
+        "Quotas of users and client IDs": ("By `--user`, `--client-id`, or both.", USER_QUOTA),
+        "Quotas of IP addresses": ("By `--ip`.", IP_QUOTA),
     }
     count = sum(len(keys) for _, keys in tables.values())
-    parts = [f"# Keys\n\n{MADE}What may be set, {count} keys of Kafka 4.3. `kconf explain KEY` tells the same.\n"]
+    parts = [f"# Keys\n\n{MADE}All {count} configs of Kafka 4.3. `kconf explain KEY` prints the same.\n"]
     for title, (about, keys) in tables.items():
         parts.append(f"\n## {title}\n\n{about}\n\n")
-        parts.append("| key | type | default | must be | changed | is |\n|---|---|---|---|---|---|\n")
+        parts.append("| key | type | default | valid values | changed | description |\n|---|---|---|---|---|---|\n")
         parts += [_row(key) for _, key in sorted(keys.items())]
     return "".join(parts)
 
@@ -61,7 +67,7 @@ def cli_page() -> str:
     from kconf.cli.main import parser
 
     top, *commands = _commands(parser())
-    parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` tells the same.\n", *_overview(top)]
+    parts = [f"# The command line\n\n{MADE}`kconf COMMAND --help` prints the same.\n", *_overview(top)]
     for command in commands:
         parts.append(f"\n## {command.prog}\n\n{_text(command.description)}\n\n")
         parts.append("| word | is |\n|---|---|\n")
@@ -129,14 +135,14 @@ def tables_page() -> str:
     from kconf.lake.schemas import TABLES
 
     about = """\
-Delta Lake tables under the lake's URI; any reader of Delta reads them. `bronze` is what was read, `silver` the history,
-`gold` what follows from them. [`kconf pipeline`](../how-to/pipeline.md) keeps them,
-[`kconf lake`](../how-to/ask-the-lake.md) asks them. Times are UTC.
+Delta Lake tables under the URI of the lake, for any Delta reader. `bronze` is the input as read, `silver` the history,
+`gold` the tables derived from them. [`kconf pipeline`](../how-to/pipeline.md) maintains them,
+[`kconf lake`](../how-to/ask-the-lake.md) queries them. Times are UTC.
 """
     parts = [f"# Tables of the lake\n\n{MADE}{about}"]
     for table in TABLES.values():
         parted = f" Partitioned by `{'`, `'.join(table.partitioned_by)}`." if table.partitioned_by else ""
-        parts.append(f"\n## {table.path}\n\n{table.about}{parted}\n\n| column | type | is |\n|---|---|---|\n")
+        parts.append(f"\n## {table.path}\n\n{table.about}{parted}\n\n| column | type | description |\n|---|---|---|\n")
         parts += [f"| `{name}` | {_cell(kind)} | {_cell(about)} |\n" for name, kind, about in table.columns]
     return "".join(parts)
 
@@ -145,11 +151,11 @@ def settings_page() -> str:
     from kconf.configdef.server_settings import SERVER_SETTINGS
 
     about = """\
-What `kconf serve` reads beyond [Kafka's own broker keys](keys.md): in the file of `--config`, by `--override`, or by an
-option of its own. A value out of bounds stops the start. `kconf explain --server` shows the same.
+Settings of `kconf serve` besides [Kafka broker keys](keys.md), set in the file of `--config`, with `--override`, or
+with the option shown. The server does not start with an invalid value. `kconf explain --server` prints the same.
 """
     parts = [f"# Settings of the server\n\n{MADE}{about}\n"]
-    parts.append("| setting | type | default | must be | set by | is |\n|---|---|---|---|---|---|\n")
+    parts.append("| setting | type | default | valid values | set by | description |\n|---|---|---|---|---|---|\n")
     for setting in SERVER_SETTINGS.values():
         key = setting.key
         default = f"`{_cell(key.default)}`" if key.default else ""

@@ -21,7 +21,7 @@ from kconf.spark import cache
 from tests.docs.blocks import ROOT, Block, Page, Step, differences, steps
 from tests.support.process import free_port
 
-LONGEST = 180.0
+LONGEST = 600.0
 _SERVES = re.compile(r"^\s*kconf serve\b")
 _NAMED = re.compile(r"\b(?:localhost|127\.0\.0\.1):(9\d\d\d|2181)\b")
 

@@ -1,13 +1,13 @@
-"""A hook of mkdocs (`hooks` in mkdocs.yml): the pages in the order in which a reader wants them, decisions at the end.
+"""A mkdocs hook (`hooks` in mkdocs.yml) that orders the pages of the site: tutorials first, decisions last.
 
-New pages need no entry anywhere: within a folder they stand by name.
+New pages need no entry: within a folder they are sorted by name.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-FIRST = ("index.md", "tutorial.md", "tutorial-any-cluster.md")
+FIRST = ("index.md", "tutorial-any-cluster.md", "tutorial.md")
 FOLDERS = ("How to", "Reference")
 LAST = "Decisions"
 

@@ -22,7 +22,7 @@ def _tables() -> dict[str, list[list[str]]]:
 
 
 def test_the_readme_and_the_page_say_the_same() -> None:
-    (_, *tools), *rows = _rows(dict(SECTION.findall(README))["Beside the tools you know"])
+    (_, *tools), *rows = _rows(dict(SECTION.findall(README))["Compared with other tools"])
 
     told = {tool: [[row[0], row[place]] for row in rows] for place, tool in enumerate(tools, start=1)}
     assert told == {tool: [row[:2] for row in table] for tool, table in _tables().items()}

@@ -56,7 +56,7 @@ def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> No
     told = run("examples/bulk_quotas.sh", server.bootstrap, "1000")
 
     assert [line.split() for line in told.splitlines()[:2]] == [["2000"], ["2000", "done"]]
-    assert told.splitlines()[-1].split() == ["producer_byte_rate", "1MiB", "user", "user", "user-1000", "holds"]
+    assert told.splitlines()[-1].split() == ["producer_byte_rate", "1MiB", "user", "user", "user-1000", "applies"]
 
 
 def test_a_notebook_reads_a_live_cluster(server: KconfProcess) -> None:
@@ -89,10 +89,10 @@ def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(
 
     assert "Review the plan above" in in_ci(3)
     run(*kconf, "apply", str(tmp_path / "kconf.plan"), "--yes")
-    assert "The cluster is what the files say." in in_ci(0)
+    assert "No differences: the cluster matches the files." in in_ci(0)
     run(*kconf, "set", "topic:orders.placed", "retention.ms=20d")
     assert "topic:orders.placed" in in_ci(3)
     run(*kconf, "apply", str(tmp_path / "kconf.plan"), "--yes", "--allow-data-loss")
-    assert "The cluster is what the files say." in in_ci(0)
+    assert "No differences: the cluster matches the files." in in_ci(0)
     run(*kconf, "set", "topic:orders.placed", "segment.ms=1d")
     assert "undeclared" in in_ci(3)

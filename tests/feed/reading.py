@@ -67,7 +67,7 @@ def metric(server: KconfProcess, name: str, labels: str = "") -> float:
     return float(found[1])
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> float:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> float:
     """Wait for something outside of us; how long it took."""
     began = time.monotonic()
     while not condition():

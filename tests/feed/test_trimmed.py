@@ -68,7 +68,7 @@ def test_without_one_the_journal_is_kept_for_good(own_server: KconfProcess) -> N
 def test_a_retention_that_says_nothing_sensible_stops_the_start() -> None:
     process = KconfProcess(args=("--override", "journal.retention.ms=7d"))
     with pytest.raises(
-        RuntimeError, match=r"Invalid value 7d for configuration journal\.retention\.ms: expected a whole number"
+        RuntimeError, match=r"Invalid value 7d for configuration journal\.retention\.ms: expected an integer"
     ):
         process.start()
     process.close()

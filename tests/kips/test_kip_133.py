@@ -200,6 +200,21 @@ def test_a_resource_altered_twice_in_a_request_fails_everywhere(admin: Admin, to
     assert (admin.overrides(topic), admin.overrides(other)) == ({}, {"segment.ms": "6"})
 
 
+def test_topics_and_brokers_can_be_altered(own_admin: Admin) -> None:
+    """Alter 3: valid types."""
+    own_admin.create("orders")
+    places = [
+        ((TOPIC, "orders"), "segment.ms"),
+        ((BROKER, "1"), "log.retention.ms"),
+        ((BROKER, ""), "log.segment.bytes"),
+    ]
+
+    said = own_admin.replace([(place, {key: "4000000"}) for place, key in places])
+
+    assert codes(said) == [0, 0, 0]
+    assert [own_admin.entries(place)[key].value for place, key in places] == ["4000000"] * 3
+
+
 def test_a_logger_cannot_be_replaced(admin: Admin) -> None:
     """Alter 3: valid types. Loggers came later, and only to the incremental request."""
     assert codes(admin.replace([((BROKER_LOGGER, "1"), {"root": "INFO"}), ((1, "x"), {})])) == [42, 42]

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
 from kconf.protocol.messages.describe_config import DescribedEntity
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
 from tests.support.admin import BROKER, CLIENT_METRICS, DELETE, GROUP, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 
 BROKERS = (BROKER, "")
+CLIENT, PRODUCER_BYTE_RATE = 6, 0
 
 
 def inherited(admin: Admin, topic: str) -> tuple[str | None, int]:
@@ -48,6 +51,11 @@ def test_all_kinds_of_entities_are_changed_by_one_mechanism(own_admin: Admin) ->
     )
 
     assert codes(said) == [0, 0, 0, 0, 0]
+    assert own_admin.entries((TOPIC, "orders"))["segment.ms"].value == "5"
+    assert own_admin.entries(BROKERS)["log.segment.bytes"].value == "4000000"
+    assert own_admin.entries((BROKER, "1"))["log.segment.bytes"].value == "5000000"
+    assert own_admin.entries((GROUP, "payments"))["consumer.session.timeout.ms"].value == "50000"
+    assert own_admin.entries((CLIENT_METRICS, "slow"))["interval.ms"].value == "1000"
 
 
 def test_everything_is_loaded_at_start(own_server: KconfProcess, own_admin: Admin) -> None:
@@ -277,10 +285,19 @@ def test_quotas_of_a_client_are_its_configuration(own_admin: Admin) -> None:
 
 def test_a_client_whose_quota_is_deleted_has_none_of_its_own(own_admin: Admin) -> None:
     """AlterConfig: if the quota of a client is deleted, the default quota holds for it again."""
+    default = AlteredQuotaResource([QuotaResource(CLIENT, "")], [WantedQuota(PRODUCER_BYTE_RATE, 500.0)])
+    own_admin.ask("AlterQuotas", 0, validate_only=False, resources=[default])
     alter_entities(own_admin, entity("client", "Adi", {"producer_byte_rate": "1000"}))
 
+    def in_force() -> list[float]:
+        wish = DescribedQuotaResource([QuotaResource(CLIENT, "Adi")])
+        (answer,) = own_admin.ask("DescribeQuotas", 0, resources=[wish]).resources
+        return [each.quota_value for each in answer.quotas]
+
+    assert in_force() == [1000.0]
     assert alter_entities(own_admin, entity("client", "Adi", deleted=["producer_byte_rate"])) == [("client", "Adi", 0)]
     assert describe_entities(own_admin, ("client", "Adi")) == [(0, {})]
+    assert in_force() == [500.0]
 
 
 def test_an_entity_named_twice_is_refused_whatever_is_wanted_of_it(own_admin: Admin) -> None:

@@ -5,6 +5,7 @@ Its command line and scram-credentials.sh come with the tools.
 
 from __future__ import annotations
 
+import struct
 from math import nan
 from typing import Any
 
@@ -155,6 +156,19 @@ def test_an_error_of_a_quota_is_its_own(own_admin: Admin) -> None:
     assert quotas(own_admin, user("alice")) == {PRODUCER: (1024.0, 2)}
 
 
+def test_the_fields_of_the_quota_requests_are_the_kips(own_admin: Admin) -> None:
+    """Requests and responses byte by byte: the KIP's fields in its order, with compact lengths and tags (0) at ends."""
+    alice = b"\x02\x05\x06alice\x00"  # one part: type, name
+    producer = b"\x00" + struct.pack(">d", 1024.0)
+    nothing, ok = b"\x00" * 4, b"\x00\x00\x00"  # throttle time; a code and a null message
+
+    altered = own_admin.say(24801, 0, b"\x00\x00\x02" + alice + b"\x02" + producer + b"\x00" * 3)
+    described = own_admin.say(24800, 0, b"\x00\x02" + alice + b"\x02\x00\x00\x00")
+
+    assert altered == b"\x00" + nothing + b"\x02" + alice + b"\x02" + ok + b"\x00" + b"\x00" * 3
+    assert described == b"\x00" + nothing + b"\x02" + alice + ok + b"\x02" + producer + b"\x02" + b"\x00" * 3
+
+
 def test_an_empty_name_is_the_default(own_admin: Admin) -> None:
     """Describe 2, Alter 2: an empty name asks for the default, and the answer has the same form."""
     alter_quotas(own_admin, user(""), {PRODUCER: 10.0})
@@ -171,6 +185,7 @@ def test_no_types_mean_all_quotas(own_admin: Admin) -> None:
 
     assert set(quotas(own_admin, user("alice"))) == {PRODUCER, CONSUMER, PERCENTAGE}
     assert set(quotas(own_admin, user("alice"), CONSUMER)) == {CONSUMER}
+    assert set(quotas(own_admin, user("alice"), PRODUCER, PERCENTAGE)) == {PRODUCER, PERCENTAGE}
 
 
 def test_the_eight_sources_in_their_order(own_admin: Admin) -> None:

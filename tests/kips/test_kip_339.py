@@ -203,11 +203,14 @@ def test_a_dry_run_checks_and_changes_nothing(admin: Admin, topic: str) -> None:
 def test_the_operations_are_numbered_from_0_to_3(admin: Admin, topic: str) -> None:
     """Protocol APIs: SET, REMOVE, APPEND and SUBTRACT are 0 to 3; another number fails its resource alone."""
     other = f"{topic}-other"
-    admin.create(topic, other)
+    admin.create(topic, other, configs={"flush.ms": "6", LIST: "1:1", "cleanup.policy": "compact,delete"})
+    wishes = [("segment.ms", 0, "5"), ("flush.ms", 1, None), (LIST, 2, "0:0"), ("cleanup.policy", 3, "delete")]
 
-    said = admin.alter_all([((TOPIC, topic), [("segment.ms", 4, "5")]), ((TOPIC, other), [("segment.ms", 0, "5")])])
+    said = admin.alter_all([((TOPIC, topic), [("segment.ms", 4, "5")]), ((TOPIC, other), wishes)])
 
     assert codes(said) == [42, 0]
+    assert admin.overrides(other) == {"segment.ms": "5", LIST: "1:1,0:0", "cleanup.policy": "compact"}
+    assert "segment.ms" not in admin.overrides(topic)
 
 
 def test_both_requests_are_answered_in_the_same_form(admin: Admin, topic: str) -> None:

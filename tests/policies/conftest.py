@@ -46,7 +46,7 @@ class Asked:
         return self._path.read_text().splitlines() if self._path.exists() else []
 
 
-def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not come true"

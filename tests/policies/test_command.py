@@ -53,7 +53,7 @@ def test_check_says_that_there_are_no_mistakes() -> None:
     done = kconf("check", "examples/policy.yaml")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "examples/policy.yaml: 10 rules, no mistakes\n"
+    assert done.stdout == "examples/policy.yaml: 10 rules, no errors\n"
 
 
 def test_check_lists_every_mistake_with_line_and_column(rules: Path) -> None:
@@ -63,7 +63,7 @@ def test_check_lists_every_mistake_with_line_and_column(rules: Path) -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[0] == (
-        f"{rules}:2:35: there is no topic key 'retention.mss'; did you mean retention.ms?"
+        f"{rules}:2:35: unknown topic key 'retention.mss'; did you mean retention.ms?"
     )
     places = [line.removeprefix(f"{rules}:").partition(": ")[0] for line in done.stderr.splitlines()]
     assert places == ["2:35", "3:5", "3:5", "3:5", "3:10"]
@@ -84,14 +84,14 @@ def test_test_tells_what_the_rules_would_refuse_today(server: KconfProcess, rule
 
     done = kconf("test", rules, "-b", server.bootstrap)
 
-    assert (done.returncode, done.stderr) == (1, "9 resources judged by 6 rules: 5 errors, 1 warning\n")
+    assert (done.returncode, done.stderr) == (1, "9 resources checked against 6 rules: 5 errors, 1 warning\n")
     assert findings(done) == [
-        "topic:long: error: not so long: retention.ms is -1, and must be at most 1d (rule keep)",
-        "topic:long: warn: partitions is 5, and must be at most 4 (rule parts)",
-        "topic:mine.not: error: flush.ms must be set at topic:mine.not (rule mine)",
-        "brokers: error: log.cleaner.backoff.ms is 60001, and must be at most 1m (rule broker)",
-        "client-metrics:often: error: interval.ms is 9000, and must be at least 10s (rule metrics)",
-        "group:slow: error: consumer.session.timeout.ms is 50000, and must be at most 48s (rule group)",
+        "topic:long: error: not so long: retention.ms is -1 but must be at most 1d (rule keep)",
+        "topic:long: warn: partitions is 5 but must be at most 4 (rule parts)",
+        "topic:mine.not: error: flush.ms must be set on topic:mine.not (rule mine)",
+        "brokers: error: log.cleaner.backoff.ms is 60001 but must be at most 1m (rule broker)",
+        "client-metrics:often: error: interval.ms is 9000 but must be at least 10s (rule metrics)",
+        "group:slow: error: consumer.session.timeout.ms is 50000 but must be at most 48s (rule group)",
     ]
 
 
@@ -147,7 +147,7 @@ def test_test_changes_nothing(server: KconfProcess, rules: Path) -> None:
 
         done = kconf("test", rules, "-b", server.bootstrap)
 
-        assert (done.returncode, done.stderr) == (1, "4 resources judged by 1 rule: 1 error, 0 warnings\n")
+        assert (done.returncode, done.stderr) == (1, "4 resources checked against 1 rule: 1 error, 0 warnings\n")
         assert repr(admin.describe(*PLACES)) == before
 
 
@@ -156,7 +156,7 @@ def test_warnings_alone_are_no_failure(server: KconfProcess, rules: Path) -> Non
 
     done = kconf("test", rules, "-b", server.bootstrap)
 
-    assert (done.returncode, done.stderr) == (0, "4 resources judged by 1 rule: 0 errors, 1 warning\n")
+    assert (done.returncode, done.stderr) == (0, "4 resources checked against 1 rule: 0 errors, 1 warning\n")
 
 
 def test_a_cluster_that_cannot_be_reached_is_a_sentence(rules: Path) -> None:
@@ -175,7 +175,7 @@ def test_the_properties_of_the_client_are_read(server: KconfProcess, rules: Path
 
     done = kconf("test", rules, "-b", server.bootstrap, "--command-config", tmp_path / "client.properties")
 
-    assert (done.returncode, done.stderr) == (0, "0 resources judged by 0 rules: 0 errors, 0 warnings\n")
+    assert (done.returncode, done.stderr) == (0, "0 resources checked against 0 rules: 0 errors, 0 warnings\n")
 
 
 @pytest.mark.parametrize("words", [[], ["check"], ["test"]])
@@ -200,6 +200,6 @@ def test_test_judges_what_topics_inherit_and_the_risks_that_they_have(server: Kc
         admin.alter((TOPIC, "plain"), ("segment.jitter.ms", DELETE, None), ("min.insync.replicas", DELETE, None))
     risk, inherited = findings(done)
     assert risk.startswith("topic:plain: error: min-insync-replicas is forbidden: 2 replicas must be in sync and")
-    assert inherited.startswith("broker:1: error: topics without a value of their own inherit it from broker:1: ")
-    assert inherited.endswith("segment.jitter.ms is 5000, and must be at most 1s (rule jitter)")
-    assert done.stderr.endswith("judged by 2 rules: 2 errors, 0 warnings\n")
+    assert inherited.startswith("broker:1: error: topics without an override inherit it from broker:1: ")
+    assert inherited.endswith("segment.jitter.ms is 5000 but must be at most 1s (rule jitter)")
+    assert done.stderr.endswith("checked against 2 rules: 2 errors, 0 warnings\n")

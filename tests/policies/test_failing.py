@@ -92,7 +92,7 @@ def test_a_policy_that_hangs_over_one_topic_fails_that_topic() -> None:
         assert codes(said) == [0, 44, 0, 44, 0]
         assert said[1].error_message == UNABLE
         assert codes(admin.create("six.create.HANG", "seven")) == [44, 0]
-        assert server.log().count("policy Both did not answer in 0.3 s about topic:two.alter.HANG") == 1
+        assert server.log().count("policy Both did not return within 0.3 s for topic:two.alter.HANG") == 1
 
 
 def test_a_policy_that_always_hangs_refuses_at_once_after_a_while_and_comes_back() -> None:

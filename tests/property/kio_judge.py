@@ -1,7 +1,7 @@
 """kio as the judge: our structs as its dataclasses, and its bytes.
 
-Its names are ours but for times: `throttle_time_ms: int` is `throttle_time: timedelta` there. Error codes are an enum,
-topic ids `uuid.UUID | None`, arrays tuples.
+Its names are ours but for times: `throttle_time_ms: int` is `throttle_time: timedelta` there, a point in time a
+`datetime | None`. Error codes are an enum, topic ids `uuid.UUID | None`, arrays tuples.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _item(field: Field, value: Any, cls: Any, version: int) -> tuple[str, Any]:
     name, hint = field.name, _hints(cls).get(field.name)
     if hint is None:
         name = field.name.removesuffix("_ms")
-        return name, datetime.timedelta(milliseconds=value)
+        return name, _time(value, _plain(_hints(cls)[name]))
     if hint is kio.schema.errors.ErrorCode:
         return name, kio.schema.errors.ErrorCode(value)
     if field.type is UUID16:
@@ -73,6 +73,14 @@ def _item(field: Field, value: Any, cls: Any, version: int) -> tuple[str, Any]:
             return name, tuple(theirs(each, typing.get_args(inner)[0], version) for each in value)
         return name, tuple(value)
     return name, theirs(value, _plain(hint), version) if isinstance(field.type, type) else value
+
+
+def _time(milliseconds: int, hint: Any) -> Any:
+    """A duration, or a point in time, where -1 is none."""
+    duration = datetime.timedelta(milliseconds=milliseconds)
+    if not issubclass(getattr(hint, "__supertype__", hint), datetime.datetime):
+        return duration
+    return None if milliseconds == -1 else datetime.datetime.fromtimestamp(0, datetime.UTC) + duration
 
 
 def _plain(hint: Any) -> Any:

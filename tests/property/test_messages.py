@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.codec.serde import decode, encode, uvarint
+from kconf.server.api.router import DATA_PLANE
 from tests.property import kio_judge
 from tests.property.wire_values import FIRST_EXTENSION, MESSAGES, Message, fullest, values
 
@@ -29,7 +30,18 @@ LACKING = {
     ("CreateAcls", 0),
     ("DeleteAcls", 0),
     ("DescribeConfigs", 0),
+    ("DescribeDelegationToken", 0),
+    ("DescribeLogDirs", 0),
+    *(("Fetch", version) for version in range(4)),
+    ("ListOffsets", 0),
+    ("OffsetFetch", 0),
+    *(("Produce", version) for version in range(3)),
 }
+
+
+def _is_drawn(message: Message) -> bool:
+    """Old versions about messages and groups, 200 of them, are tried with the fullest value alone."""
+    return message.api.key not in DATA_PLANE or message.version == message.api.max
 
 
 def _roundtrip(message: Message, value: Any) -> bytes:
@@ -47,6 +59,8 @@ def _agrees_with_kio(message: Message, value: Any) -> None:
 @pytest.mark.parametrize("message", JUDGED, ids=str)
 def test_our_bytes_are_kios_bytes(message: Message) -> None:
     _agrees_with_kio(message, fullest(message.cls, message.version))
+    if not _is_drawn(message):
+        return
 
     @given(values(message.cls, message.version, ours=False))
     def holds(value: Any) -> None:
@@ -58,6 +72,8 @@ def test_our_bytes_are_kios_bytes(message: Message) -> None:
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each not in JUDGED], ids=str)
 def test_what_kio_lacks_is_read_as_it_was_written(message: Message) -> None:
     _roundtrip(message, fullest(message.cls, message.version))
+    if not _is_drawn(message):
+        return
 
     @given(values(message.cls, message.version))
     def holds(value: Any) -> None:
@@ -83,7 +99,7 @@ def test_flexibility_begins_where_kio_says(message: Message) -> None:
     assert before not in JUDGED or not kio_judge.schema(before).__flexible__
 
 
-@pytest.mark.parametrize("message", [each for each in MESSAGES if each.flexible], ids=str)
+@pytest.mark.parametrize("message", [each for each in MESSAGES if each.flexible and _is_drawn(each)], ids=str)
 def test_tags_that_nobody_knows_are_skipped(message: Message) -> None:
     """KIP-482: a newer peer may add tagged fields to any version. (kio raises here, so ours alone is asked.)"""
     value = values(message.cls, message.version).map(_without_tags)

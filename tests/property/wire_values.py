@@ -84,7 +84,8 @@ def _field(field: Field, version: int, ours: bool) -> st.SearchStrategy[Any]:
     if _is_code(field):
         made: st.SearchStrategy[Any] = st.sampled_from([int(code) for code in ErrorCode])
     elif field.name.endswith("_ms"):  # kio has a timedelta, which holds fewer milliseconds than an i64
-        made = st.integers(-(2**31), 2**31 - 1)
+        lowest = -1 if field.type is I64 else -(2**31)  # a point in time, of which kio takes no earlier one
+        made = st.integers(lowest, 2**31 - 1)
     else:
         made = _any(field.type, version, ours)
     if field.may_be_null(version):

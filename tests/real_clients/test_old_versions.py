@@ -11,23 +11,42 @@ from kconf.protocol.apis import APIS, BY_NAME
 from kconf.protocol.codec.serde import decode
 from kconf.protocol.messages.api_versions import ApiVersionsResponse
 from kconf.protocol.messages.metadata import MetadataRequestTopic
+from kconf.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from tests.support.admin import APPEND, BROKER, CLIENT_METRICS, GROUP, SET, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 
 HARMLESS: dict[str, dict[str, object]] = {
+    "Produce": {"topic_data": (), "acks": 1},
+    "Fetch": {},
+    "ListOffsets": {"replica_id": -1},
     "Metadata": {"topics": ()},
+    "OffsetFetch": {"group_id": "g"},
+    "FindCoordinator": {"key": "g"},
+    "DescribeGroups": {"groups": ("g",)},
     "ListGroups": {},
     "ApiVersions": {"client_software_name": "wire", "client_software_version": "1"},
     "CreateTopics": {"topics": ()},
     "DeleteTopics": {},
+    "DeleteRecords": {"topics": (), "timeout_ms": 1000},
     "DescribeAcls": {"resource_type_filter": 1, "resource_name_filter": None},
     "CreateAcls": {"creations": ()},
     "DeleteAcls": {"filters": ()},
     "DescribeConfigs": {"resources": ()},
     "AlterConfigs": {"resources": ()},
+    "DescribeLogDirs": {"topics": None},
     "CreatePartitions": {"topics": ()},
+    "DescribeDelegationToken": {"owners": None},
+    "DeleteGroups": {"groups_names": ("g",)},
+    "ElectLeaders": {"topic_partitions": None},
     "IncrementalAlterConfigs": {"resources": ()},
+    "AlterPartitionReassignments": {},
+    "ListPartitionReassignments": {},
+    "OffsetDelete": {"group_id": "g", "topics": ()},
     "DescribeCluster": {"include_cluster_authorized_operations": False},
+    "DescribeProducers": {"topics": ()},
+    "DescribeTransactions": {"transactional_ids": ("t",)},
+    "ListTransactions": {"state_filters": (), "producer_id_filters": ()},
+    "ConsumerGroupDescribe": {"group_ids": ("g",), "include_authorized_operations": False},
     "ListConfigResources": {},
     "DescribeTopicPartitions": {"topics": ()},
 }
@@ -63,10 +82,37 @@ def test_api_versions_of_the_future_is_answered_in_version_0(admin: Admin) -> No
     assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 4)]
 
 
-@pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 3), (9999, 0)])
+@pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 14), (8, 2), (9999, 0)])
 def test_what_is_not_served_closes_the_connection(admin: Admin, key: int, version: int) -> None:
     with pytest.raises(ConnectionError):
         admin.say(key, version)
+
+
+@pytest.mark.parametrize("version", [2, 7, 12])
+def test_a_producer_is_refused_or_loses_its_connection(admin: Admin, topic: str, version: int) -> None:
+    admin.create(topic)
+    data = [TopicProduceData(topic, bytes(16), [PartitionProduceData(0, b"records")])]
+
+    answer = admin.ask("Produce", version, acks=-1, timeout_ms=1000, topic_data=data)
+    with pytest.raises(ConnectionError):
+        admin.ask("Produce", version, acks=0, timeout_ms=1000, topic_data=data)
+
+    assert [each.error_code for each in answer.responses[0].partition_responses] == [42]
+
+
+def test_a_broker_shows_the_listener_that_was_opened(admin: Admin, server: KconfProcess) -> None:
+    entries = admin.entries((BROKER, "1"))
+
+    for key in ("listeners", "advertised.listeners"):
+        assert (entries[key].value, entries[key].config_source) == (f"PLAINTEXT://{server.bootstrap}", 4)
+
+
+def test_a_dry_run_has_a_topic_id_that_no_topic_gets(admin: Admin, topic: str) -> None:
+    (planned,) = admin.create(topic, dry=True)
+    (made,) = admin.create(topic)
+
+    assert any(planned.topic_id)
+    assert planned.topic_id != made.topic_id
 
 
 def test_create_topics_v0_answers_with_a_code_only(admin: Admin, topic: str) -> None:

@@ -37,7 +37,7 @@ def test_a_plain_listener_that_may_be_reached_by_others_is_warned_of() -> None:
     with KconfProcess(
         args=["--listen", "SSL2://127.1:0"], properties={"listener.security.protocol.map": "SSL2:PLAINTEXT"}
     ) as server:
-        warnings = [line for line in server.log().splitlines() if "does not encrypt" in line]
+        warnings = [line for line in server.log().splitlines() if "without encryption" in line]
         assert len(warnings) == 1
         assert "SSL2" in warnings[0]
         assert "level=WARN" in warnings[0]
@@ -51,7 +51,7 @@ def test_both_kinds_of_loopback() -> None:
         with SyncAdminClient(address) as admin:
             (node,) = admin.describe_cluster().nodes.values()
             assert node.host == "::1"
-        assert "does not encrypt" not in server.log()
+        assert "without encryption" not in server.log()
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -32,19 +32,25 @@ from kconf.protocol.messages.create_acls import AclCreation
 from kconf.protocol.messages.create_partitions import CreatePartitionsTopic
 from kconf.protocol.messages.create_topics import CreatableTopic
 from kconf.protocol.messages.delete_acls import DeleteAclsFilter
+from kconf.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from kconf.protocol.messages.delete_topics import DeleteTopicState
 from kconf.protocol.messages.describe_client_quotas import QuotaEntityPart
 from kconf.protocol.messages.describe_config import DescribedEntity
 from kconf.protocol.messages.describe_configs import DescribeConfigsResource
 from kconf.protocol.messages.describe_configs_at import ResourceAt
+from kconf.protocol.messages.describe_producers import TopicRequest as ProducersOf
 from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
 from kconf.protocol.messages.describe_topic_partitions import TopicRequest
+from kconf.protocol.messages.fetch import FetchPartition, FetchTopic
 from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsResource,
 )
 from kconf.protocol.messages.list_config_entities import WantedConfigEntity
+from kconf.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kconf.protocol.messages.metadata import MetadataRequestTopic
+from kconf.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from kconf.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kconf.server.api.router import HANDLERS
 from kconf.server.auth.authorizer import authorize_function
 from kconf.server.connection_context import ConnectionContext
@@ -53,8 +59,9 @@ from kconf.service import Service
 from kconf.store.memory import MemoryStore
 from tests.support.routing import FastPathAlone, routed
 
-T, NEW, G = "orders", "new", "group"
-TOPIC, GROUP, CLUSTER = 29, 30, 31
+T, NEW, G, X = "orders", "new", "group", "transaction"
+SHARE = f"{G}:AAAAAAAAAAAAAAAAAAAAAQ:0"
+TOPIC, GROUP, CLUSTER, TRANSACTION = 29, 30, 31, 53
 ALICE, HOST = "User:alice", "10.1.2.3"
 
 May = Callable[[Operation, AclType, str], bool]
@@ -72,6 +79,10 @@ def on_group(operation: Operation) -> Callable[[May], bool]:
     return lambda may: may(operation, AclType.GROUP, G)
 
 
+def on_transaction(operation: Operation) -> Callable[[May], bool]:
+    return lambda may: may(operation, AclType.TRANSACTIONAL_ID, X)
+
+
 @dataclass(frozen=True)
 class Row:
     api: str
@@ -86,6 +97,10 @@ class Row:
 
 def each(field: str) -> Callable[[Any], Iterable[int]]:
     return lambda answer: [one.error_code for one in getattr(answer, field)]
+
+
+def partitions(topics: str, field: str) -> Callable[[Any], Iterable[int]]:
+    return lambda answer: [one.error_code for topic in getattr(answer, topics) for one in getattr(topic, field)]
 
 
 def top(answer: Any) -> Iterable[int]:
@@ -118,6 +133,7 @@ def delete_topic_may(may: May) -> bool:
 ON_TOPIC: dict[str, Any] = {"kind": AclType.TOPIC, "name": T}
 ON_NEW: dict[str, Any] = {"kind": AclType.TOPIC, "name": NEW}
 ON_GROUP: dict[str, Any] = {"kind": AclType.GROUP, "name": G}
+ON_TRANSACTION: dict[str, Any] = {"kind": AclType.TRANSACTIONAL_ID, "name": X}
 QUOTA = [QuotaEntityPart("user", "u")]
 READ, DESCRIBE, ALTER = Operation.READ, Operation.DESCRIBE, Operation.ALTER
 DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
@@ -167,9 +183,36 @@ ROWS = [
     Row("ListConfigChanges", lambda _: {"after": 0}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
     Row("DescribeConfigsAt", lambda _: {"revision": 1, "resources": [ResourceAt(2, T)]}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
     Row("ListAttempts", lambda _: {"after": 0}, on_cluster(DESCRIBE_CONFIGS), CLUSTER, top),
+    Row("Produce", lambda uuid: {"topic_data": [TopicProduceData("", uuid, [PartitionProduceData(0, b"")])], "acks": 1}, on_topic(Operation.WRITE), TOPIC, partitions("responses", "partition_responses"), **ON_TOPIC),
+    Row("Fetch", lambda uuid: {"topics": [FetchTopic("", uuid, [FetchPartition(0)])]}, on_topic(READ), TOPIC, partitions("responses", "partitions"), **ON_TOPIC),
+    Row("ListOffsets", lambda _: {"replica_id": -1, "topics": [ListOffsetsTopic(T, [ListOffsetsPartition(0)])]}, on_topic(DESCRIBE), TOPIC, partitions("topics", "partitions"), **ON_TOPIC),
+    Row("DeleteRecords", lambda _: {"topics": [DeleteRecordsTopic(T, [DeleteRecordsPartition(0, 0)])], "timeout_ms": 1000}, on_topic(Operation.DELETE), TOPIC, partitions("topics", "partitions"), **ON_TOPIC),
+    Row("DescribeProducers", lambda _: {"topics": [ProducersOf(T, [0])]}, on_topic(READ), TOPIC, partitions("topics", "partitions"), **ON_TOPIC),
+    Row("OffsetFetch", lambda _: {"groups": [OffsetFetchRequestGroup(G, topics=None)]}, on_group(DESCRIBE), GROUP, each("groups"), **ON_GROUP),
+    Row("OffsetDelete", lambda _: {"group_id": G, "topics": ()}, on_group(Operation.DELETE), GROUP, top, **ON_GROUP),
+    Row("FindCoordinator", lambda _: {"coordinator_keys": [G]}, on_group(DESCRIBE), GROUP, each("coordinators"), **ON_GROUP),
+    Row("FindCoordinator", lambda _: {"coordinator_keys": [X], "key_type": 1}, on_transaction(DESCRIBE), TRANSACTION, each("coordinators"), what="transaction", **ON_TRANSACTION),
+    Row("FindCoordinator", lambda _: {"coordinator_keys": [SHARE], "key_type": 2}, on_cluster(Operation.CLUSTER_ACTION), CLUSTER, each("coordinators"), what="share partition"),
+    Row("DescribeGroups", lambda _: {"groups": [G]}, on_group(DESCRIBE), GROUP, each("groups"), **ON_GROUP),
+    Row("DeleteGroups", lambda _: {"groups_names": [G]}, on_group(Operation.DELETE), GROUP, each("results"), **ON_GROUP),
+    Row("ConsumerGroupDescribe", lambda _: {"group_ids": [G], "include_authorized_operations": False}, on_group(DESCRIBE), GROUP, each("groups"), **ON_GROUP),
+    Row("DescribeTransactions", lambda _: {"transactional_ids": [X]}, on_transaction(DESCRIBE), TRANSACTION, each("transaction_states"), **ON_TRANSACTION),
+    Row("DescribeLogDirs", lambda _: {"topics": None}, on_cluster(DESCRIBE), CLUSTER, top),
+    Row("ElectLeaders", lambda _: {"topic_partitions": None}, on_cluster(ALTER), CLUSTER, top),
+    Row("AlterPartitionReassignments", lambda _: {}, on_cluster(ALTER), CLUSTER, top),
+    Row("ListPartitionReassignments", lambda _: {}, on_cluster(DESCRIBE), CLUSTER, top),
 ]  # fmt: skip
 
-FREE = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "DescribeCluster", "ListGroups"}
+# These show what the caller may see, or only that nothing is there.
+FREE = {
+    "ApiVersions",
+    "SaslHandshake",
+    "SaslAuthenticate",
+    "DescribeCluster",
+    "ListGroups",
+    "ListTransactions",
+    "DescribeDelegationToken",
+}
 
 
 def test_every_api_has_a_row() -> None:

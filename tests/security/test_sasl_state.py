@@ -36,7 +36,7 @@ def server() -> Iterator[KconfProcess]:
         "plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
         "connection.failed.authentication.delay.ms": str(int(DELAY * 1000)),
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,BRIEF:SASL_PLAINTEXT",
-        "listener.name.brief.connections.max.reauth.ms": "2500",
+        "listener.name.brief.connections.max.reauth.ms": "5000",
     }
     args = ["--metrics", "127.0.0.1:0"]
     with KconfProcess(properties=properties, listeners=("PLAINTEXT", "SASL", BRIEF), args=args) as made:
@@ -311,18 +311,18 @@ def test_after_the_login_frames_may_be_larger(line: Line) -> None:
 
 def test_a_session_tells_its_lifetime_and_can_be_renewed(brief: Line) -> None:
     brief.shake()
-    assert brief.token(GOOD).session_lifetime_ms == 2500
-    time.sleep(1.5)
+    assert brief.token(GOOD).session_lifetime_ms == 5000
+    time.sleep(2.7)
     assert brief.shake().error_code == 0
-    assert brief.token(GOOD).session_lifetime_ms == 2500
-    time.sleep(1.5)
-    assert brief.metadata().brokers, "3 s after the first login"
+    assert brief.token(GOOD).session_lifetime_ms == 5000
+    time.sleep(2.7)
+    assert brief.metadata().brokers, "after the end of the first session"
 
 
 def test_a_session_that_was_not_renewed_is_closed_at_the_next_request(brief: Line) -> None:
     brief.shake()
     brief.token(GOOD)
-    time.sleep(2.7)
+    time.sleep(5.2)
     with pytest.raises(ConnectionError):
         brief.metadata()
 

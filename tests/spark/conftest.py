@@ -1,14 +1,21 @@
-"""A lake for each test, and one page that tells of a whole lake. The Spark session is tests/support/sessions.py's."""
+"""A lake for each test, the pipeline's commands in this process, and one report of a whole lake.
+
+The Spark session is that of tests/support/sessions.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kconf.cli.main import main
+from kconf.spark import session
 from kconf.spark.delta_tables import Lake
+from tests.cli.conftest import Ran, run_in_process
 from tests.spark.tables import fill, rendered
 
 if TYPE_CHECKING:
@@ -28,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(str(tmp_path / "lake"), spark)
+
+
+@pytest.fixture
+def pipeline(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """`kconf pipeline …` in this process and on the shared session, which goes on afterwards."""
+    monkeypatch.setattr(session, "stop", lambda _: None)
+    return lambda *words: run_in_process(main, ["pipeline", *map(str, words)])
 
 
 @pytest.fixture(scope="session")

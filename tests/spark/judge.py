@@ -11,8 +11,9 @@ from typing import Any
 
 from kconf.configdef.catalog import kafka_43
 from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.conditions import Rule, Subject
 from kconf.engine.policy.hooks import Effective
-from kconf.engine.policy.rules import Finding, Rule, Rules, Subject
+from kconf.engine.policy.rules import Finding, Rules
 from kconf.model.resource import Resource, ResourceType
 from tests.spark.oracle import Line
 

@@ -26,6 +26,7 @@ from tests.spark.journals import Journal, journals
 from tests.spark.judge import led
 from tests.spark.test_history import journal_of, write
 from tests.spark.test_snapshots import CLUSTER, MINUTE, START, at, config, override, snapshot, topic
+from tests.support.targets import one_of
 
 Row = dict[str, Any]
 TIMES = ("since", "until", "time")
@@ -108,10 +109,11 @@ def comparable(rows: Iterable[Row], names: Sequence[str], *, skewed: set[str]) -
     return sorted(repr(each) for each in kept)
 
 
+@pytest.mark.parametrize("count", one_of(12, [40]))
 def test_random_journals_break_what_the_policy_itself_finds_broken(
-    spark: SparkSession, tmp_path: Path, rules: Rules
+    spark: SparkSession, tmp_path: Path, rules: Rules, count: int
 ) -> None:
-    made = journals(40, 50, values=VALUES)
+    made = journals(count, 50, values=VALUES)
     skewed = {each.cluster for each in made if each.skewed}
     clusters = [led(each.cluster, each.lines, rules) for each in made]
     history = intervals(journal_events(journal_of(spark, tmp_path, [line for each in made for line in each.lines])))
@@ -143,7 +145,8 @@ def looked(lake: Lake, directory: Path, rules: str, **sources: Sequence[str]) ->
     return sorted(collected(lake.read(VIOLATIONS)), key=lambda row: (row["rule"], row["resource_name"], row["since"]))
 
 
-def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spans", one_of(False, [True]), ids=["everything", "and spans"])
+def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, tmp_path: Path, spans: bool) -> None:
     """The file of broker 1 says less than an hour at the second look, and more at the third."""
 
     def look(minute: int, milliseconds: str, *more: Row) -> None:
@@ -169,11 +172,11 @@ def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, 
         ("threads", "1", "2", at(0), None, "itself", 0, None, False, None),
     ]
     assert {row["origin"] for row in told} == {"snapshot"}
-    _tried_on_the_past(lake)
+    _tried_on_the_past(lake, spans=spans)
 
 
-def _tried_on_the_past(lake: Lake) -> None:
-    """Other rules on the same lake, by clusters and times; no table is written."""
+def _tried_on_the_past(lake: Lake, *, spans: bool) -> None:
+    """Other rules on the same lake, also by clusters and times; no table is written."""
     before = {name: lake.version(table) for name, table in TABLES.items()}
     rules = read_rules(LOOKED.replace("1h", "2s").replace("warn", "error"), kafka_43())
     (versions,) = (row["versions"] for row in collected(lake.read(RUNS)))
@@ -188,12 +191,14 @@ def _tried_on_the_past(lake: Lake) -> None:
         "threads": (1, 1, 1),
     }
     assert (everything.found, everything.refused, len(everything.findings)) == (5, 1, 5)
-    late = tried(since=at(25).replace(tzinfo=UTC), until=at(28).replace(tzinfo=UTC), limit=2)
-    assert ([row["findings"] for row in late.rules], late.refused, len(late.findings)) == ([1, 1, 1], 0, 2)
-    assert tried(clusters=["another"]).found == 0
+    if spans:
+        late = tried(since=at(25).replace(tzinfo=UTC), until=at(28).replace(tzinfo=UTC), limit=2)
+        assert ([row["findings"] for row in late.rules], late.refused, len(late.findings)) == ([1, 1, 1], 0, 2)
+        assert tried(clusters=["another"]).found == 0
     assert {name: lake.version(table) for name, table in TABLES.items()} == before
 
 
+@pytest.mark.full
 def test_a_file_that_nobody_had_looked_at_is_assumed_and_said_to_be(lake: Lake, tmp_path: Path) -> None:
     """The journal tells of a topic before the first look at its cluster, which shows a short retention in the file."""
     journal = Journal(CLUSTER, Random(1), time=START)

@@ -6,16 +6,19 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from kconf.lake.schemas import HISTORY, JOURNAL
 from kconf.spark.delta_tables import first_line
+from tests.cli.conftest import Ran
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
 from tests.support.process import free_port
+
+Pipeline = Callable[..., Ran]
 
 
 def kconf(*words: object, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,19 +34,16 @@ def archive(directory: Path, revisions: int = 30) -> list[dict[str, object]]:
     return list(journal.lines)
 
 
-def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(tmp_path: Path) -> None:
+def test_a_run_says_what_it_did(pipeline: Pipeline, tmp_path: Path) -> None:
+    """From a cold shell: tests/spark/test_whole_way.py."""
     from deltalake import DeltaTable
 
     lines = archive(tmp_path / "archive")
-    log = tmp_path / "spark.log"
-    done = kconf("pipeline", "run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", log)
+    done = pipeline("run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake")
     told = kconf("pipeline", "status", "--lake", tmp_path / "lake")
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"run 1: {len(lines)} changes, 0 attempts, 0 facts of snapshots, 0 lines quarantined")
-    assert done.stderr.splitlines()[0] == "starting Spark …"
-    assert all(each.endswith("…") for each in done.stderr.splitlines())
-    assert log.stat().st_size > 0
+    assert done.status == 0, done.err
+    assert done.out.startswith(f"run 1: {len(lines)} changes, 0 attempts, 0 facts of snapshots, 0 lines quarantined")
     assert f"{JOURNAL.path:<24}{0:>8}{len(lines):>12}" in told.stdout
     history = DeltaTable(tmp_path / "lake" / HISTORY.path).to_pyarrow_table().to_pylist()
     assert len(history) == len(fold(lines))
@@ -67,11 +67,10 @@ def test_progress_is_shown_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "environment", "sentence"),
     [
-        (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline needs a Java 17 or newer"),
-        (["--archive", "nowhere"], {}, "There is no directory"),
-        ([], {}, "a run needs something to read: --archive or --snapshot"),
+        (["--archive", "archive"], {"JAVA_HOME": "/nowhere"}, "The pipeline requires Java 17 or newer"),
+        ([], {}, "a run needs something to read: --archive, --snapshot or --metadata-log"),
         (["--archive", "archive", "--policy", "none.yaml"], {}, "none.yaml: No such file or directory"),
-        (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line of owners reads TOPIC,OWNER"),
+        (["--archive", "archive", "--owners", "owners.csv"], {}, "owners.csv:1: a line must be TOPIC,OWNER"),
         (["--archive", "archive", "--master", "sparkle://x"], {}, "The master must be local[*]"),
     ],
 )
@@ -91,18 +90,19 @@ def test_what_is_missing_is_told_in_one_sentence(
     assert not list(tmp_path.glob("lake/*/*"))
 
 
-def test_a_cluster_that_does_not_answer_leaves_the_tables_as_they_were(tmp_path: Path) -> None:
-    lines = archive(tmp_path / "archive")
+@pytest.mark.parametrize("what", ["archive", "snapshot"])
+def test_what_cannot_be_read_leaves_the_tables_as_they_were(pipeline: Pipeline, tmp_path: Path, what: str) -> None:
+    """A directory that is not there, and a cluster that does not answer."""
+    archive(tmp_path / "archive")
     cluster = f"127.0.0.1:{free_port()}"
-    words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
+    asked = ["--archive", tmp_path / "archive", "--snapshot", cluster] if what == "snapshot" else ["--archive", "none"]
 
-    done = kconf("pipeline", "run", "--snapshot", cluster, *words)
+    done = pipeline("run", *asked, "--lake", tmp_path / "lake")
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Traceback" not in done.stderr
-    assert cluster in done.stderr.splitlines()[-1]
+    assert (done.status, done.out) == (1, "")
+    assert "Traceback" not in done.err
+    assert (cluster if what == "snapshot" else "No such directory") in done.err.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()
-    assert len(lines) > 0
 
 
 TASK = """Job aborted due to stage failure: Task 0 in stage 5.0 failed 1 times, most recent failure: Lost task 0.0 in \
@@ -137,17 +137,16 @@ def test_of_what_spark_says_one_line_is_told(said: str, sentence: str) -> None:
     assert first_line(ValueError(said)) == sentence
 
 
-def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
+def test_of_two_runs_at_once_one_is_refused(pipeline: Pipeline, tmp_path: Path) -> None:
     archive(tmp_path / "archive")
     (tmp_path / "lake").mkdir()
     handle = os.open(tmp_path / "lake" / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
-        words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
-        done = kconf("pipeline", "run", *words)
+        done = pipeline("run", "--archive", tmp_path / "archive", "--lake", tmp_path / "lake")
     finally:
         os.close(handle)
 
-    assert done.returncode == 1
-    assert "Another run of the pipeline is at work" in done.stderr.splitlines()[-1]
+    assert done.status == 1
+    assert "Another pipeline run is using" in done.err.splitlines()[-1]
     assert not (tmp_path / "lake" / JOURNAL.path).exists()

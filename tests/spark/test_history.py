@@ -20,6 +20,7 @@ from kconf.spark.transforms import lines
 from kconf.spark.transforms.history import intervals, journal_events
 from tests.spark.journals import Journal, journals
 from tests.spark.oracle import Line, as_of, comparable, fold, lines_of, state
+from tests.support.targets import one_of
 
 
 def rows(table: DataFrame) -> list[dict[str, Any]]:
@@ -37,9 +38,10 @@ def write(directory: Path, name: str, given: Iterable[Line]) -> None:
     (directory / f"{name}.jsonl").write_text("".join(f"{each}\n" for each in lines_of(given)))
 
 
-def test_hundreds_of_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", one_of(60, [300]))
+def test_random_journals_equal_the_fold(spark: SparkSession, tmp_path: Path, count: int) -> None:
     """One job: each journal is a cluster of its own."""
-    everything = [line for journal in journals(300, 40) for line in journal.lines]
+    everything = [line for journal in journals(count, 40) for line in journal.lines]
 
     made = rows(intervals(journal_events(journal_of(spark, tmp_path, everything))))
 
@@ -74,14 +76,14 @@ def test_as_of_equals_a_replay_up_to_that_time(spark: SparkSession, tmp_path: Pa
         assert as_of(made, time) == state(everything, time)
 
 
-@pytest.mark.parametrize("seed", [3])
-def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("batches", one_of(2, [3]))
+def test_any_split_into_batches_equals_the_rebuild(lake: Lake, tmp_path: Path, batches: int) -> None:
     """Late, doubled and out of order, in files as they come."""
-    random = Random(seed)
-    everything = [line for journal in journals(12, 40, seed=seed) for line in journal.lines]
+    random = Random(3)
+    everything = [line for journal in journals(12, 40, seed=3) for line in journal.lines]
     jumbled = sorted(everything, key=lambda line: line["revision"] + random.randrange(12))
     archive = tmp_path / "archive"
-    cuts = sorted(random.sample(range(1, len(jumbled)), 2))
+    cuts = sorted(random.sample(range(1, len(jumbled)), batches - 1))
     for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(jumbled)], strict=True)):
         again = random.sample(jumbled[:end], min(end, 20))
         write(archive / "c", f"{number:020}", [*jumbled[start:end], *again])

@@ -28,7 +28,7 @@ def test_every_bad_line_of_usage_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Inputs(usage=path).check()
     assert str(refused.value).splitlines() == [
-        f"{path}:3: 3 cells, and the first line has 4",
+        f"{path}:3: 3 cells, but the first line has 4",
         f"{path}:4: the rate is not a number",
     ]
 
@@ -37,5 +37,5 @@ def test_usage_without_its_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "usage.csv"
     path.write_text("user,rate\nann,1\n")
 
-    with pytest.raises(ConfigurationError, match="the columns of usage are"):
+    with pytest.raises(ConfigurationError, match="expected the columns"):
         Inputs(usage=path).check()

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from deltalake import DeltaTable
 
 from kconf.lake.schemas import ACTIVITY, HISTORY, JOURNAL, RUNS, VIOLATIONS, Table
+from tests.cli.conftest import Ran
 from tests.spark.journals import journals
 from tests.spark.oracle import fold, lines_of
 
@@ -28,32 +31,40 @@ def rows(lake: Path, table: Table) -> list[dict[str, Any]]:
 
 
 def run_until(step: str, *words: object) -> int:
-    """Run the pipeline and kill it, its JVM too, as soon as it says that it has come to a step; "": let it end."""
+    """Run the pipeline in a process of its own and kill it, its JVM too, as soon as it says that it is at a step."""
     command = [sys.executable, "-m", "kconf", "pipeline", "run", *map(str, words)]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
     ) as running:
         assert running.stderr is not None
         for line in running.stderr:
-            if step and line.startswith(step):
+            if line.startswith(step):
                 os.killpg(running.pid, signal.SIGKILL)
                 break
         return running.wait(timeout=280)
 
 
-def test_a_run_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -> None:
+STEPS = ("reading", "history", "topics", "the run")
+
+
+@pytest.mark.parametrize("steps", [STEPS[1:2], pytest.param(STEPS, marks=pytest.mark.faults)], ids=["once", "each"])
+def test_a_run_killed_at_any_step_is_taken_up_by_the_next(
+    pipeline: Callable[..., Ran], tmp_path: Path, steps: tuple[str, ...]
+) -> None:
     (journal,) = journals(1, 20)
     archive, lake = tmp_path / "archive" / "c", tmp_path / "lake"
     archive.mkdir(parents=True)
     (tmp_path / "rules.yaml").write_text(RULES)
     words = ("--archive", tmp_path / "archive", "--policy", tmp_path / "rules.yaml", "--log", tmp_path / "spark.log")
-    steps = ("reading", "history", "topics", "the run", "")
-    for number, step in enumerate(steps):
+    for number, step in enumerate((*steps, "")):
         new = journal.grow(10)
         (archive / f"{number}.jsonl").write_text(
             "".join(f"{line}\n" for line in lines_of(journal.lines if not number else new))
         )
-        assert run_until(step, *words, "--lake", lake) == (-signal.SIGKILL if step else 0)
+        if step:
+            assert run_until(step, *words, "--lake", lake) == -signal.SIGKILL
+        else:
+            assert pipeline("run", *words, "--lake", lake).status == 0
 
     begun = [(row["epoch"], row["revision"], row["line"]) for row in rows(lake, JOURNAL)]
     assert len(begun) == len(set(begun)) == len(journal.lines)
@@ -64,7 +75,7 @@ def test_a_run_killed_at_any_step_is_taken_up_by_the_next(tmp_path: Path) -> Non
     assert counted == len(journal.lines)
     assert [row["run"] for row in rows(lake, RUNS)] == [1]
 
-    assert run_until("", *words, "--lake", tmp_path / "at once") == 0
+    assert pipeline("run", *words, "--lake", tmp_path / "at once").status == 0
     broken, at_once = (sorted(map(repr, rows(each, VIOLATIONS))) for each in (lake, tmp_path / "at once"))
     assert broken
     assert broken == at_once

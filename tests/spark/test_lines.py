@@ -41,21 +41,24 @@ def test_what_cannot_be_taken_is_kept_apart_with_its_reason(lake: Lake, tmp_path
     secret = {"resource_type": "broker", "resource_name": "1", "key": "ssl.key.password"}
     bare = {**good, **secret, "after": SECRET, "sensitive": True}
     wrong = {
-        "cut": (json.dumps(good)[:-20], "this is no whole JSON object of the fields that a line has"),
+        "cut": (json.dumps(good)[:-20], "not a complete JSON object with the fields of a line"),
         "typed": (
             json.dumps({**good, "revision": "seven"}),
-            "this is no whole JSON object of the fields that a line has",
+            "not a complete JSON object with the fields of a line",
         ),
-        "newer": (json.dumps({**good, "format": 2}), "a newer kconf wrote it, in a format unknown here"),
+        "newer": (json.dumps({**good, "format": 2}), "written by a newer version of kconf, in an unknown format"),
         "short": (json.dumps({**good, "resource_name": None}), "the field resource_name is missing"),
         "kind": (json.dumps({**good, "kind": "wish"}), "its kind is unknown"),
-        "open": (json.dumps(bare), "it holds a secret that is not sealed"),
-        "unmarked": (json.dumps({**good, **secret, "after": SECRET}), "it holds a secret that is not sealed"),
-        "cut and open": (json.dumps(bare)[:-20], "this is no whole JSON object of the fields that a line has"),
-        "newer and open": (json.dumps({**bare, "format": 2}), "a newer kconf wrote it, in a format unknown here"),
+        "open": (json.dumps(bare), "it contains a secret that is not hashed"),
+        "unmarked": (json.dumps({**good, **secret, "after": SECRET}), "it contains a secret that is not hashed"),
+        "cut and open": (json.dumps(bare)[:-20], "not a complete JSON object with the fields of a line"),
+        "newer and open": (
+            json.dumps({**bare, "format": 2}),
+            "written by a newer version of kconf, in an unknown format",
+        ),
         "cut, of an unknown key": (
             json.dumps({"key": "my.own.token", "before": 'a\\"b', "after": SECRET})[:-5],
-            "this is no whole JSON object of the fields that a line has",
+            "not a complete JSON object with the fields of a line",
         ),
         "unmarked, of an unknown key": (
             json.dumps({**good, **secret, "key": "my.own.token", "after": SECRET, "sensitive": None}),
@@ -69,7 +72,7 @@ def test_what_cannot_be_taken_is_kept_apart_with_its_reason(lake: Lake, tmp_path
     text = "\n".join([*taken, "", *(line for line, _ in wrong.values())])
     (tmp_path / "archive" / "c" / "1.jsonl").write_text(text)
     (tmp_path / "archive" / "c" / "2.jsonl").write_bytes(b"\xff\xfe\x00 no text at all")
-    wrong["no text"] = ("\ufffd\ufffd\0 no text at all", "this is no whole JSON object of the fields that a line has")
+    wrong["no text"] = ("\ufffd\ufffd\0 no text at all", "not a complete JSON object with the fields of a line")
     brought = bronze.Read()
 
     bronze.read_archive(lake, str(tmp_path / "archive"), silver.next_round(lake), brought)

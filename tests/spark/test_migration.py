@@ -107,6 +107,7 @@ def later_run(world: World) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if not line.endswith("…")]
 
 
+@pytest.mark.full
 def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_rebuild(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -145,7 +146,7 @@ def test_a_later_version_migrates_the_lake_and_an_older_one_refuses_it_until_a_r
     with pytest.raises(LakeError) as refused:
         world.run()
     assert str(refused.value) == (
-        f"The table bronze/journal of {world.lake.uri} does not fit this version of kconf: its column ip is not"
+        f"The table bronze/journal of {world.lake.uri} does not match this version of kconf: its column ip is not"
         " defined. Use the version that wrote it, or run `kconf pipeline rebuild`: it drops columns that this version"
         " does not define."
     )
@@ -203,6 +204,7 @@ def test_every_table_of_an_older_lake_gets_its_new_columns(world: World) -> None
     assert (again.number, again.migrated) == (None, {})
 
 
+@pytest.mark.full
 def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None:
     world.define(RUNS, *(each for each in RUNS.columns if each.name != "facts"))
 
@@ -212,6 +214,7 @@ def test_upkeep_of_an_older_lake_does_not_need_a_migration(world: World) -> None
     assert world.run().number is None
 
 
+@pytest.mark.full
 def test_a_column_of_another_type_is_refused_until_a_rebuild(world: World) -> None:
     """Where one table does not fit, no other is changed either."""
     typed = (each._replace(type="string") if each.name == "request_id" else each for each in JOURNAL.columns)

@@ -104,6 +104,7 @@ def loaded(cache: Path, tmp_path: Path, *words: str) -> list[str]:
     return [line for line in ours.splitlines() if " org.apache.spark." in line and "Lambda" not in line]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["quick", "full"])
 def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_path: Path, kind: str) -> None:
     """Made by a JVM that collects garbage one way, used by one that does it another way."""
@@ -114,6 +115,7 @@ def test_every_jvm_of_ours_takes_its_classes_from_one_archive(cache: Path, tmp_p
     assert len(taken) > len(said) * 0.9
 
 
+@pytest.mark.full
 def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
     """Without a look at all of it, the JVM would crash."""
     with damaged(archive(cache), tmp_path / "whole"):
@@ -123,6 +125,7 @@ def test_a_damaged_archive_is_passed_over(cache: Path, tmp_path: Path) -> None:
     assert not [line for line in said if FROM_ARCHIVE in line]
 
 
+@pytest.mark.full
 def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jar"
     jars = os.pathsep.join(map(str, sorted((cache / "kconf" / "ivy" / "jars").glob("io.delta_*.jar"))))
@@ -134,6 +137,7 @@ def test_an_archive_of_other_jars_is_passed_over(cache: Path, tmp_path: Path) ->
     assert not [line for line in said if FROM_ARCHIVE in line]
 
 
+@pytest.mark.full
 def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_file(ivy: Path, tmp_path: Path) -> None:
     """As in many containers. Java's `user.home` is the one of the password file."""
     cache = tmp_path / ".cache" / "kconf"
@@ -148,6 +152,7 @@ def test_jars_are_found_where_home_is_not_the_home_directory_of_the_password_fil
     assert Path(archived).parent == cache
 
 
+@pytest.mark.full
 def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     file = archive(cache)
     made = file.stat()
@@ -155,7 +160,7 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     told = kconf("pipeline", "prepare", environment={"XDG_CACHE_HOME": str(cache)})
 
     assert (told.returncode, told.stderr) == (0, "starting Spark …\n")
-    assert told.stdout == f"classes are archived in {file}, {made.st_size // (1024 * 1024)} MB\n"
+    assert told.stdout == f"archived classes in {file}, {made.st_size // (1024 * 1024)} MB\n"
     assert (archive(cache), file.stat().st_mtime_ns) == (file, made.st_mtime_ns)
 
 
@@ -163,8 +168,8 @@ def test_what_is_prepared_is_not_prepared_again(cache: Path) -> None:
     ("place", "sentence"),
     [
         ("file", "cannot be written: Not a directory."),
-        ("a:b", "signs in it that an option of Java cannot hold"),
-        ("a,b", "has a : or a , in its name, which Spark cannot use for jars"),
+        ("a:b", "characters that are not allowed in a Java option"),
+        ("a,b", "contains a colon or a comma, which Spark does not allow in jar paths"),
     ],
 )
 def test_a_cache_that_cannot_be_is_told_in_a_sentence(tmp_path: Path, place: str, sentence: str) -> None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kconf.cli.main import main
 from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables, LookupFilter, shown
-from kconf.lake.schemas import HISTORY, SNAPSHOT
+from kconf.lake.schemas import HISTORY, INTEGRITY, SNAPSHOT
 from kconf.model.resource import Resource
 from kconf.spark.delta_tables import Lake
+from tests.cli.conftest import Ran, run_in_process
 from tests.spark.tables import HASH, INTERVALS, ONE, OTHER, at, fill, finish, interval, put, shape, static
 
 if TYPE_CHECKING:
@@ -36,15 +38,15 @@ def tables(place: Path) -> LakeTables:
     return LakeTables(str(place))
 
 
-def ask(place: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kconf", "lake", *words, "--lake", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
+def ask(place: Path, *words: str, status: int = 0) -> Ran:
+    """In this process; test_a_look_up_starts_no_spark and tests/spark/test_whole_way.py start others."""
+    done = run_in_process(main, ["lake", *words, "--lake", str(place)])
+    assert done.status == status, done.out + done.err
     return done
 
 
 def items(place: Path, *words: str, status: int = 0) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(ask(place, *words, "--output", "json", status=status).stdout)["items"]
+    found: list[dict[str, Any]] = json.loads(ask(place, *words, "--output", "json", status=status).out)["items"]
     return found
 
 
@@ -81,7 +83,7 @@ def test_a_state_has_one_row_per_fact_also_where_the_clock_stood_still(spark: Sp
 def test_what_a_run_has_not_finished_is_not_seen(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path / "lake"), spark)
     put(lake, HISTORY, INTERVALS[:3])
-    with pytest.raises(LakeError, match="there is no lake at"):
+    with pytest.raises(LakeError, match="no lake at"):
         LakeTables(lake.uri)
     finish(lake, [HISTORY])
     put(lake, HISTORY, INTERVALS)
@@ -114,7 +116,7 @@ def test_history_tells_who_and_why(place: Path) -> None:
         ("180000", None, None),
     ]
     assert found[0]["since"] == "2026-11-01T01:00:00.000000Z"
-    table = ask(place, "history", "topic:orders", "--cluster", ONE).stdout.splitlines()
+    table = ask(place, "history", "topic:orders", "--cluster", ONE).out.splitlines()
     assert table[0].split() == ["RESOURCE", "KEY", "VALUE", "SINCE", "UNTIL", "WHO", "REASON"]
     assert "partitions=3 replicas=2" in table[1]
 
@@ -146,7 +148,7 @@ def test_a_quota_is_named_by_its_flags(place: Path) -> None:
 
 def test_sensitive_values_are_not_shown_not_even_their_hashes(place: Path) -> None:
     (found, _) = items(place, "blame", "broker:1")
-    told = ask(place, "history", "broker:1", "--output", "csv").stdout
+    told = ask(place, "history", "broker:1", "--output", "csv").out
 
     assert found["value"] == "(sensitive)"
     assert HASH not in told
@@ -168,7 +170,7 @@ def test_drift_ends_with_3_where_there_is_some(place: Path) -> None:
     assert [(each["resource"], each["declared"], each["place"]) for each in found] == [
         ("topic:orders", "1", "topics.yaml:3:5")
     ]
-    assert "nothing differs" in ask(place, "drift", "topic:payments").stderr
+    assert "no drift" in ask(place, "drift", "topic:payments").err
 
 
 def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None:
@@ -183,8 +185,26 @@ def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None
     ever = items(place, "violations", "--between", at(0).isoformat(), at(9).isoformat(), status=3)
     assert [each["resource"] for each in ever] == ["topic:t0", "topic:t1", "topic:t2"]
     assert items(place, "violations", "--between", at(3).isoformat(), at(9).isoformat(), "--owner", "search") == now[:1]
-    assert "breaks a rule" in ask(place, "violations", "--rule", "another", "--all").stderr
-    assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).stderr
+    assert "no violations found" in ask(place, "violations", "--rule", "another", "--all").err
+    assert "after the second" in ask(place, "violations", "--between", "now", "1d ago", status=2).err
+
+
+def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path), spark)
+    put(lake, HISTORY, INTERVALS)
+    gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1).isoformat()}
+    named = {"resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
+    lost = {"kind": "contradicted", **named, "expected": "60000", "time": at(2).isoformat()}
+    put(lake, INTEGRITY, [{"cluster": ONE, **gap}, {"cluster": ONE, **lost}])
+    finish(lake, [HISTORY, INTEGRITY])
+
+    assert [
+        (each["kind"], each["first_sequence"], each["last_sequence"], each["resource"], each["found"])
+        for each in items(tmp_path, "integrity", status=3)
+    ] == [("gap", 5, 49, None, "difference"), ("contradicted", None, None, "topic:orders", None)]
+    table = ask(tmp_path, "integrity", "topic:orders", status=3).out.splitlines()
+    assert [line.split()[:4] for line in table[1:]] == [["contradicted", "topic:orders", "retention.ms", "1m"]]
+    assert "no problems found" in ask(tmp_path, "integrity", "topic:payments").err
 
 
 def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,8 +212,8 @@ def test_without_rules_and_declared_files_that_is_what_is_said(spark: SparkSessi
     put(lake, HISTORY, INTERVALS)
     finish(lake, [HISTORY])
 
-    assert "no run was given rules" in ask(tmp_path, "violations").stderr
-    assert "nothing is declared: the last run" in ask(tmp_path, "drift", status=2).stderr
+    assert "no run had a policy" in ask(tmp_path, "violations").err
+    assert "no declared state: the last run" in ask(tmp_path, "drift", status=2).err
 
 
 def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None:
@@ -201,7 +221,7 @@ def test_compare_ends_with_3_and_ignores_what_it_is_told_to(place: Path) -> None
     assert [(each["resource"], each["one"], each["other"]) for each in found] == [("topic:orders", "180000", "7")]
 
     words = ("compare", ONE, OTHER, "--ignore", "retention.*", "--ignore", "topic", "--ignore", "*_byte_rate")
-    assert "the same" in ask(place, *words).stderr
+    assert "the same" in ask(place, *words).err
 
 
 def test_what_if_counts_who_would_be_concerned(place: Path) -> None:
@@ -247,17 +267,17 @@ def test_what_if_leaves_out_brokers_with_a_value_of_their_own_and_knows_files_un
     ("words", "sentence"),
     [
         (("as-of", "whenever"), "'whenever' is not a time"),
-        (("history", "--between", "now", "1h ago"), "the first time of --between is after the second"),
-        (("blame", "nonsense"), "'nonsense' names no resource"),
-        (("blame", "topic:ordrs"), "the lake knows nothing of topic:ordrs; did you mean topic:orders?"),
-        (("drift", "topic:ordrs"), "the lake knows nothing of topic:ordrs; did you mean topic:orders?"),
-        (("history", "--key", "retention.sm"), "there is no key retention.sm; did you mean retention.ms?"),
-        (("violations", "topic:orders", "--key", "retention.sm"), "there is no key retention.sm; did you mean"),
-        (("blame", "topic:nothing*"), "topic:nothing* matches nothing that the lake knows"),
-        (("blame", "--cluster", "cluster"), "begins the ids of 2 clusters"),
-        (("compare", ONE, "nobody"), "the lake knows no cluster 'nobody'"),
-        (("what-if", "--set", "topic:x", "a=1"), "what-if tries values of broker:default"),
-        (("what-if", "--set", "broker:default", "no.such.key=1"), "there is no broker key no.such.key"),
+        (("history", "--between", "now", "1h ago"), "--between: the first time is after the second"),
+        (("blame", "nonsense"), "'nonsense' is not a resource"),
+        (("blame", "topic:ordrs"), "the lake has no data on topic:ordrs; did you mean topic:orders?"),
+        (("drift", "topic:ordrs"), "the lake has no data on topic:ordrs; did you mean topic:orders?"),
+        (("history", "--key", "retention.sm"), "unknown key retention.sm; did you mean retention.ms?"),
+        (("violations", "topic:orders", "--key", "retention.sm"), "unknown key retention.sm; did you mean"),
+        (("blame", "topic:nothing*"), "topic:nothing* matches nothing in the lake"),
+        (("blame", "--cluster", "cluster"), "is a prefix of 2 clusters"),
+        (("compare", ONE, "nobody"), "the lake has no cluster 'nobody'"),
+        (("what-if", "--set", "topic:x", "a=1"), "what-if supports broker:default only"),
+        (("what-if", "--set", "broker:default", "no.such.key=1"), "unknown broker key no.such.key"),
         (("what-if", "--set", "broker:default", "log.retention.ms=soon"), "log.retention.ms"),
         (("report", "x.html", "--days", "0"), "--days takes a number"),
         (("report", "/nowhere/x.html"), "/nowhere/x.html cannot be written: No such file or directory"),
@@ -266,15 +286,15 @@ def test_what_if_leaves_out_brokers_with_a_value_of_their_own_and_knows_files_un
 def test_mistakes_have_a_sentence(place: Path, words: tuple[str, ...], sentence: str) -> None:
     done = ask(place, *words, status=2)
 
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert sentence in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
 
 
 def test_no_lake_is_told(tmp_path: Path) -> None:
     done = ask(tmp_path, "blame", status=1)
 
-    assert done.stderr == f"kconf: there is no lake at {tmp_path}: `kconf pipeline run` makes one\n"
+    assert done.err == f"kconf: no lake at {tmp_path}; create one with `kconf pipeline run`\n"
 
 
 def test_a_context_names_its_lake(place: Path, tmp_path: Path) -> None:
@@ -288,7 +308,7 @@ def test_a_context_names_its_lake(place: Path, tmp_path: Path) -> None:
     bare = subprocess.run([*command, "-C", "bare"], capture_output=True, text=True, check=False, env=environment)
 
     assert "log.retention.ms" in done.stdout
-    assert (bare.returncode, bare.stderr) == (2, "kconf: the context 'bare' has no lake; name one with --lake URI\n")
+    assert (bare.returncode, bare.stderr) == (2, "kconf: the context 'bare' has no lake; pass --lake URI\n")
 
 
 def test_a_look_up_starts_no_spark(place: Path) -> None:

@@ -101,13 +101,13 @@ def test_the_figures_are_those_of_the_tables(page: str) -> None:
         "topics": "1",
         "changes in 30 days": str(7 * sum(3 + back for back in range(0, 20, 4))),
         "values that drifted": "2",
-        "rules broken now": "2",
-        "doubts about the journal": "1",
+        "open policy violations": "2",
+        "journal integrity findings": "1",
     }
     titles = [each.text or "" for each in root.iter(f"{SVG}title")]
     assert f"{datetime.now(UTC).date()}: User:alice, 3 of 21 changes" in titles
     assert "retention.ms: 1 values that drifted" in titles
-    assert "search: 1 rules broken now (warn)" in titles
+    assert "search: 1 open policy violations (warn)" in titles
     assert "User:eve: 9 refusals" in titles
 
 
@@ -142,7 +142,7 @@ def test_an_empty_lake_has_a_report_too(spark: SparkSession, tmp_path: Path) -> 
     root = tree(rendered(tmp_path).read_text())
 
     assert list(root.iter(f"{SVG}svg")) == []
-    empty = "Nothing is declared: the last run was given no files to compare with."
+    empty = "No declared state: the last run had no files to compare with."
     assert empty in [each.text for each in root.iter("p")]
 
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kconf.lake.schemas import TABLES
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
@@ -116,13 +118,14 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
     (threads_now,) = rows(lake, "effective_config", "resource_name = '1' AND key = 'num.io.threads'")
     assert (threads_now["value"], threads_now["source"]) == ("8", "STATIC_BROKER_CONFIG")
     (bad,) = rows(lake, "quarantine")
-    assert bad["reason"] == "the snapshot is not whole: its end is missing"
+    assert bad["reason"] == "the snapshot is incomplete: its end is missing"
 
     before = sorted(map(repr, rows(lake, "history")))
     rebuild(lake, Inputs(), print)
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
+@pytest.mark.full
 def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     same = [topic("orders", "A"), override("orders", "retention.ms", "1")]

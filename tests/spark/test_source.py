@@ -248,12 +248,12 @@ def test_many_clusters_are_looked_at_in_one_job_and_one_that_is_away_spoils_noth
     ("options", "sentence"),
     [
         ({"bootstrap.servers": "127.0.0.1:1"}, "cannot connect to 127.0.0.1:1"),
-        ({}, "the kconf source needs bootstrap.servers, properties or context"),
-        ({"sasl.jaas.config": PASSWORD}, "does not know the option sasl.jaas.config"),
-        ({"context": "prod", "bootstrap.servers": "127.0.0.1:1"}, "a context names the cluster"),
-        ({"context": "prod", "config": "/nowhere/config.yaml"}, "there is no context 'prod' in /nowhere/config.yaml"),
+        ({}, "the kconf source requires bootstrap.servers, properties or context"),
+        ({"sasl.jaas.config": PASSWORD}, "has no option sasl.jaas.config"),
+        ({"context": "prod", "bootstrap.servers": "127.0.0.1:1"}, "context cannot be combined"),
+        ({"context": "prod", "config": "/nowhere/config.yaml"}, "no context 'prod' in /nowhere/config.yaml"),
         ({"properties": "/nowhere/client.properties"}, "/nowhere/client.properties cannot be read"),
-        ({"bootstrap.servers": "127.0.0.1:1", "partitions": "none"}, "partitions takes a number"),
+        ({"bootstrap.servers": "127.0.0.1:1", "partitions": "none"}, "partitions must be a number"),
     ],
     ids=["nobody there", "no option", "a credential", "two clusters", "no context", "no file", "no number"],
 )

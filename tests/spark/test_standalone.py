@@ -1,4 +1,4 @@
-"""A real standalone Spark on loopback, a master and two workers: the same pipeline, live cluster included."""
+"""A real standalone Spark on loopback, a master and workers: the same pipeline, live cluster included."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
@@ -19,6 +19,7 @@ from kconf import AlterConfigOp, OpType, Resource, SyncAdminClient
 from kconf.lake.schemas import EFFECTIVE_CONFIG, HISTORY, INTEGRITY
 from tests.archive.reading import archiving
 from tests.support.process import free_port
+from tests.support.targets import one_of
 
 HOME = Path(pyspark.__file__).parent
 DEADLINE = 120.0
@@ -56,25 +57,40 @@ class Daemon:
             time.sleep(0.05)
 
 
-@pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def standalone(place: Path, workers: int) -> Iterator[str]:
     port = free_port()
     with ExitStack() as stack:
         words = ("--host", "127.0.0.1", "--port", port, "--webui-port", free_port())
-        head = stack.enter_context(Daemon(tmp_path / "master.log", "master.Master", *words))
+        head = stack.enter_context(Daemon(place / "master.log", "master.Master", *words))
         head.wait_for("I have been elected leader")
         url = f"spark://127.0.0.1:{port}"
-        for number in (1, 2):
+        for number in range(1, workers + 1):
             more = ("--host", "127.0.0.1", "--webui-port", free_port(), "--cores", 1, "--memory", "1g")
-            place = ("--work-dir", tmp_path / f"work{number}")
-            worker = Daemon(tmp_path / f"worker{number}.log", "worker.Worker", *more, *place, url)
+            work = ("--work-dir", place / f"work{number}")
+            worker = Daemon(place / f"worker{number}.log", "worker.Worker", *more, *work, url)
             stack.enter_context(worker).wait_for("Successfully registered with master")
         yield url
 
 
+QUICK = [
+    "spark.sql.shuffle.partitions=1",
+    "spark.databricks.delta.snapshotPartitions=1",
+    "spark.sql.adaptive.enabled=false",
+    "spark.sql.codegen.wholeStage=false",
+    "spark.sql.codegen.factoryMode=NO_CODEGEN",
+    "spark.driver.extraJavaOptions=-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions=-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+]
+"""Little data: a task for each step, and nothing compiled."""
+
+
 @pytest.mark.timeout(1200)
-def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(master: str, tmp_path: Path) -> None:
-    with archiving(tmp_path / "archive") as server:
+@pytest.mark.parametrize(("workers", "settings"), one_of((1, QUICK), [(2, [])]), ids=["1 worker", "2 workers"])
+def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(
+    tmp_path: Path, workers: int, settings: list[str]
+) -> None:
+    with standalone(tmp_path, workers) as master, archiving(tmp_path / "archive") as server:
         with SyncAdminClient(server.bootstrap) as admin:
             admin.create_topics(["orders", "payments"]).raise_for_failures()
             wish = {Resource.topic("orders"): [AlterConfigOp(OpType.SET, "retention.ms", "60000")]}
@@ -82,7 +98,7 @@ def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(mas
         server.restart()
         words = ("--archive", tmp_path / "archive", "--lake", tmp_path / "lake", "--log", tmp_path / "spark.log")
         command = [sys.executable, "-m", "kconf", "pipeline", "run", "--master", master, "--snapshot", server.bootstrap]
-        command += map(str, words)
+        command += [*map(str, words), *(word for each in settings for word in ("--conf", each))]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1100, env=LOOPBACK)
 
     assert done.returncode == 0, done.stderr
@@ -95,5 +111,5 @@ def test_the_pipeline_runs_on_workers_and_looks_at_a_live_cluster_from_there(mas
     assert (kept["value"], kept["source"]) == ("60000", "DYNAMIC_TOPIC_CONFIG")
     assert "STATIC_BROKER_CONFIG" in {row["source"] for row in effective}, "the look came from the workers"
     assert DeltaTable(tmp_path / "lake" / INTEGRITY.path).to_pyarrow_table().num_rows == 0
-    for number in (1, 2):
+    for number in range(1, workers + 1):
         assert "Asked to launch executor" in (tmp_path / f"worker{number}.log").read_text()

@@ -14,7 +14,7 @@ import pytest
 from kconf import AlterConfigOp, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient
 from kconf.configdef.lookup import keys_for
 from kconf.engine.declarative.parser import read_declared
-from kconf.engine.policy.rules import Subject
+from kconf.engine.policy.conditions import Subject
 from kconf.engine.quotas.precedence import StoredQuotas
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES

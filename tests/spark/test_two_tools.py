@@ -21,10 +21,11 @@ from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold
 from kconf.spark.inputs import Inputs
 from tests.spark.two_tools import Account, Cluster, Shape, clusters
+from tests.support.targets import one_of
 
 Row = dict[str, Any]
 SEED = 17
-COUNT, STEPS, BATCHES = 40, 24, 3
+STEPS = 24
 
 
 def rows(table: Any) -> list[Row]:
@@ -35,30 +36,30 @@ Batch = dict[Path, list[Row]]
 """The files that come at once, with their lines."""
 
 
-def deliveries(made: list[Cluster], journal: Path, looks: Path, random: Random) -> list[Batch]:
+def deliveries(made: list[Cluster], journal: Path, looks: Path, count: int, random: Random) -> list[Batch]:
     """Files as they come: out of order, under two names, and spoilt at first."""
-    batches: list[Batch] = [{} for _ in range(BATCHES)]
+    batches: list[Batch] = [{} for _ in range(count)]
     for cluster in made:
         for number, look in enumerate(cluster.looks):
             lines, path = cluster.look_lines(look), looks / f"{cluster.name}-{number}.jsonl"
-            due = _due(number, len(cluster.looks), random)
+            due = _due(number, len(cluster.looks), count, random)
             batches[due][path] = lines
             if random.random() < 0.1:
-                batches[random.randrange(due, BATCHES)][path.with_suffix(".copy.jsonl")] = lines
-            elif due + 1 < BATCHES and random.random() < 0.1:
+                batches[random.randrange(due, count)][path.with_suffix(".copy.jsonl")] = lines
+            elif due + 1 < count and random.random() < 0.1:
                 batches[due][path], batches[-1][path] = lines[:-1], lines
         calls: dict[int, list[Row]] = {}
         for line in cluster.lines:
             calls.setdefault(line["revision"], []).append(line)
         for number, call in enumerate(calls.values()):
-            due = _due(number, len(calls), random)
+            due = _due(number, len(calls), count, random)
             batches[due].setdefault(journal / f"batch-{due}.jsonl", []).extend(call)
     return batches
 
 
-def _due(number: int, count: int, random: Random) -> int:
-    due = number * BATCHES // count
-    return random.choice((due, due, due, random.randrange(BATCHES)))
+def _due(number: int, of: int, count: int, random: Random) -> int:
+    due = number * count // of
+    return random.choice((due, due, due, random.randrange(count)))
 
 
 def write(batch: Batch) -> None:
@@ -82,13 +83,14 @@ def told(cluster: Cluster) -> str:
     )
 
 
+@pytest.mark.parametrize(("count", "batches"), one_of((8, 2), [(40, 3)]))
 def test_random_histories_leave_every_override_open_once_and_name_every_foreign_change(
-    lake: Lake, tmp_path: Path
+    lake: Lake, tmp_path: Path, count: int, batches: int
 ) -> None:
-    made = clusters(COUNT, STEPS, SEED)
+    made = clusters(count, STEPS, SEED)
     journal, looks = tmp_path / "arch[1]", tmp_path / "looks"
     brought = bronze.Read()
-    for batch in deliveries(made, journal, looks, Random(SEED)):
+    for batch in deliveries(made, journal, looks, batches, Random(SEED)):
         write(batch)
         number = silver.next_round(lake)
         bronze.read_snapshots(lake, str(looks), number, brought)

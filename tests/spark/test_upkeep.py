@@ -152,7 +152,7 @@ def test_a_lake_that_is_not_there_is_told_and_not_made(spark: SparkSession, tmp_
     lake = Lake(str(tmp_path / "typo"), spark)
     words: dict[str, tuple[Any, ...]] = {"compact": (), "vacuum": (HOURS,), "rebuild": (NOTHING,)}
 
-    with pytest.raises(LakeError, match=r"There is no lake in .*typo on which a run of the pipeline got that far\."):
+    with pytest.raises(LakeError, match=r"No pipeline run on .*typo has got that far yet\."):
         getattr(runner, verb)(lake, *words[verb], lambda _: None)
     assert not (tmp_path / "typo").exists()
 
@@ -163,11 +163,12 @@ def test_files_that_readers_may_need_are_not_removed(tmp_path: Path, hours: str)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "kconf: readers and a run that is under way may need files of the last week: --hours 168 or more\n"
+        "kconf: --hours must be at least 168: readers and running jobs may need files of the last week\n"
     )
     assert not (tmp_path / "lake").exists()
 
 
+@pytest.mark.full
 def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp_path: Path) -> None:
     """The first is stopped in its work, so that it has the lake for as long as the second tries."""
     before, run = grown.answers(), LakeTables(grown.lake.uri).run["run"]
@@ -186,10 +187,10 @@ def test_of_two_at_once_one_is_refused_and_the_other_ends_well(grown: World, tmp
 
     assert (second.returncode, second.stdout) == (1, "")
     assert second.stderr.splitlines()[-1] == (
-        f"kconf: Another run of the pipeline is at work on {grown.lake.uri}; try again later."
+        f"kconf: Another pipeline run is using {grown.lake.uri}; try again later."
     )
     assert first.returncode == 0
-    assert re.fullmatch(r"\d+ files became \d+\n", said)
+    assert re.fullmatch(r"compacted \d+ files into \d+\n", said)
     assert grown.answers() == before
     told = kconf("status", "--lake", grown.lake.uri).stdout.splitlines()
     assert told[0].startswith(f"run {run + 1}, finished ")
@@ -201,6 +202,7 @@ def kconf(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
 
 
+@pytest.mark.full
 def test_the_rehearsal_of_a_run_has_some_of_everything(spark: SparkSession, tmp_path: Path) -> None:
     """Else classes that real runs load would be missing in the archive of them."""
     warmup.rehearse(tmp_path, spark, lambda _: None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -73,6 +74,7 @@ def rows(table: DataFrame) -> list[str]:
     return sorted(repr(row.asDict()) for row in table.collect())
 
 
+@pytest.mark.full
 def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession, tmp_path: Path) -> None:
     """Late and out of order, with looks at a file that changes, a run that died before the violations, other rules."""
     world, random = World(spark, tmp_path), Random(5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,8 @@ class Way:
 
     place: Path
     said: str
+    run: subprocess.CompletedProcess[str]
+    """The run of the pipeline, in a process of its own."""
 
     def ask(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         done = kconf(self.place, "lake", *words, "--lake", "lake")
@@ -89,7 +92,9 @@ def way(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
             done = kconf(place, *words)
             assert done.returncode == 0, done.stdout + done.stderr
             said += done.stdout + done.stderr
-        yield Way(place, said)
+            if words[0] == "pipeline":
+                run = done
+        yield Way(place, said, run)
 
 
 def _contexts(address: str) -> str:
@@ -110,6 +115,14 @@ def _story(admin: SyncAdminClient) -> None:
     admin.incremental_alter_configs({orders: [AlterConfigOp(OpType.SET, "segment.ms", REFUSED)]})
     admin.alter_client_quotas({QuotaEntity.of({"user": "ann"}): {"consumer_byte_rate": 5.0}}).raise_for_failures()
     admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
+
+
+def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(way: Way) -> None:
+    assert re.match(r"run 1: \d+ changes, \d+ attempts?, \d+ facts of snapshots, 1 line quarantined", way.run.stdout)
+    steps = way.run.stderr.splitlines()
+    assert steps[0] == "starting Spark …"
+    assert [line for line in steps if not line.endswith("…") and not line.startswith("skipped ")] == []
+    assert (way.place / "spark.log").stat().st_size > 0
 
 
 def test_the_tables_tell_the_story(way: Way) -> None:

@@ -13,10 +13,18 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _SPARK = "tests/spark"
-_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("command", "killed", "prepared", "standalone", "whole_way")}
+_OF_THEIR_OWN = {f"{_SPARK}/test_{name}.py" for name in ("prepared", "standalone", "whole_way")}
 """Files of tests/spark that start the pipeline as people do, with a JVM for each run."""
-_LONG = ("spark", "docs", "packaging", "adversity", "zookeeper", "archive")
-"""Folders, the longest first."""
+_ON_KAFKA = tuple(f"tests/conformance/test_{name}.py" for name in ("lake", "spark_source"))
+"""Files of tests/conformance that use the Spark session."""
+_LONG = (
+    *("tests/spark/", "tests/docs/", "tests/packaging/", "tests/adversity/", "tests/zookeeper/", "tests/archive/"),
+    *(
+        f"tests/conformance/test_{name}.py"
+        for name in ("client_on_kafka", "zookeeper_obeys", "differential", "follow_command", "our_kafka_configs")
+    ),
+)
+"""Folders and files, the longest first."""
 
 
 class Shared(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
@@ -47,10 +55,10 @@ def _file(nodeid: str) -> str:
 
 
 def _shares_spark(file: str) -> bool:
-    return file.startswith(_SPARK) and file not in _OF_THEIR_OWN
+    return file in _ON_KAFKA or (file.startswith(f"{_SPARK}/") and file not in _OF_THEIR_OWN)
 
 
 def _turn(file: str) -> int:
-    """When a file is to begin: first the shared session, then the long folders, then all others."""
-    place = next((place for place, folder in enumerate(_LONG) if file.startswith(f"tests/{folder}/")), len(_LONG))
+    """When a file is to begin: first the shared session, then the long folders and files, then all others."""
+    place = next((place for place, long in enumerate(_LONG) if file.startswith(long)), len(_LONG))
     return -1 if _shares_spark(file) else place

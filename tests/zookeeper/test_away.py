@@ -136,6 +136,6 @@ def test_what_was_changed_while_no_server_ran_is_journalled_at_the_next_start(
 
 def test_no_server_starts_without_zookeeper() -> None:
     process = KconfProcess(store="zookeeper://127.0.0.1:1/kafka")
-    with pytest.raises(RuntimeError, match=r"no ZooKeeper answers at 127\.0\.0\.1:1") as told:
+    with pytest.raises(RuntimeError, match=r"no ZooKeeper responds at 127\.0\.0\.1:1") as told:
         process.start()
     assert "Traceback" not in str(told.value)

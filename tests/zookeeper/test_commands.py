@@ -21,6 +21,8 @@ def test_the_credentials_tool_takes_kafkas_connect_string(zookeeper: ZooKeeper, 
     assert (added.status, added.out) == (0, "Completed updating config for user alice.\n")
     assert described.out.endswith(" are SCRAM-SHA-256=iterations=4096\n")
     assert run_in_process(main, by_url).out == described.out
+    assert run_in_process(main, [*words, "--delete", "SCRAM-SHA-256"]).status == 0
+    assert "SCRAM-SHA-256" not in run_in_process(main, by_url).out
 
 
 def test_looking_at_a_place_without_a_store_creates_none(zookeeper: ZooKeeper, chroot: str) -> None:
@@ -29,6 +31,6 @@ def test_looking_at_a_place_without_a_store_creates_none(zookeeper: ZooKeeper, c
         refused = run_in_process(main, [*words, *action])
 
         assert refused.status != 0
-        assert "neither a Kafka cluster nor a store of kconf" in refused.err
+        assert "neither a Kafka cluster nor a kconf store" in refused.err
         with pytest.raises(StoreMismatch):
             open_store(zookeeper.url(chroot), read_only=True)

@@ -8,11 +8,16 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
+from kconf.protocol.messages.alter_config import AddedConfigEntry, AlteredEntity
+from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, WantedQuota
+from kconf.protocol.messages.describe_config import DescribedEntity
+from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, QuotaResource
+from lab.zookeeper import ZooKeeper
 from tests.feed.reading import changes, revision_of, set_key, until
 from tests.support.admin import APPEND, BROKER, SET, TOPIC, Admin, codes
 from tests.zookeeper.conftest import Serve
 
-SOON = 20.0
+SOON = 60.0
 
 
 def overrides(admin: Admin, topic: str) -> dict[str, str] | None:
@@ -32,6 +37,48 @@ def test_a_change_is_seen_on_every_server(two: tuple[Admin, Admin]) -> None:
 
     assert codes(one.delete("orders")) == [0]
     until(lambda: overrides(other, "orders") is None, SOON)
+
+
+def test_the_requests_of_the_proposals_go_to_any_server(two: tuple[Admin, Admin]) -> None:
+    """KIP-21's, KIP-133's and KIP-248's own: what one server is asked to alter, the other one describes."""
+    one, other = two
+    one.create("orders")
+    until(lambda: overrides(other, "orders") == {}, SOON)
+
+    wish = AlteredEntity("topic", "orders", [AddedConfigEntry("segment.ms", "5")], [])
+    assert codes(other.ask("AlterConfig", 0, entities=[wish]).entities) == [0]
+
+    def described() -> dict[str, str]:
+        (found,) = one.ask("DescribeConfig", 0, entities=[DescribedEntity("topic", "orders")]).entities
+        return {each.config_key: each.config_value for each in found.config_entries}
+
+    until(lambda: described() == {"segment.ms": "5"}, SOON)
+    assert codes(other.replace([((TOPIC, "orders"), {"flush.ms": "6"})])) == [0]
+    until(lambda: overrides(one, "orders") == {"flush.ms": "6"}, SOON)
+
+    alice = [QuotaResource(5, "alice")]
+    quotas = [AlteredQuotaResource(alice, [WantedQuota(0, 1024.0)])]
+    assert codes(other.ask("AlterQuotas", 0, validate_only=False, resources=quotas).resources[0].quotas) == [0]
+
+    def rates() -> list[float]:
+        (found,) = one.ask("DescribeQuotas", 0, resources=[DescribedQuotaResource(alice)]).resources
+        return [each.quota_value for each in found.quotas]
+
+    until(lambda: rates() == [1024.0], SOON)
+
+
+def test_the_znodes_of_entities_are_not_watched(serve: Serve, zookeeper: ZooKeeper, chroot: str) -> None:
+    """KIP-21: it is undesirable to watch every path below /config; notifications are watched for."""
+    with Admin(serve(1).bootstrap) as admin:
+        admin.create("orders", "payments", configs={"segment.ms": "5"})
+        admin.alter((BROKER, ""), ("log.segment.bytes", SET, "1048577"))
+
+        def watched() -> set[str]:
+            lines = zookeeper.ask("wchp").splitlines()
+            return {line for line in lines if line.startswith(f"{chroot}/config/")}
+
+        until(lambda: watched() != set(), SOON)
+        assert {path.rpartition("/")[0] for path in watched()} == {f"{chroot}/config/changes"}
 
 
 def test_the_feed_of_every_server_is_the_same(two: tuple[Admin, Admin]) -> None:

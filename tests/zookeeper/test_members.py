@@ -7,7 +7,7 @@ from tests.support.admin import BROKER, BROKER_LOGGER, TOPIC, Admin, codes
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 
 
 def brokers(admin: Admin) -> dict[int, int]:
@@ -82,5 +82,5 @@ def test_a_second_server_with_the_same_id_does_not_start(serve: Serve, zookeeper
     else:
         twin.close()
         told = ""
-    assert "another server with the id 1" in told
+    assert "another server with ID 1" in told
     assert "Traceback" not in told

@@ -17,7 +17,7 @@ from tests.contract.changes import commit, pending, put, topic, turned
 from tests.feed.reading import until
 
 ORDERS = Resource.topic("orders")
-SOON = 20.0
+SOON = 60.0
 ZNODE = "/config/topics/orders"
 
 Two = tuple[ZookeeperStore, ZookeeperStore]

@@ -20,7 +20,7 @@ APP = QuotaEntity.of({"client-id": "app"}).resource
 BROKER = Resource.broker(7)
 ALICE = Resource(ResourceType.SCRAM, "alice")
 CREDENTIAL = "salt=c2FsdA==,stored_key=a2V5,server_key=a2V5,iterations=4096"
-SOON = 30.0
+SOON = 60.0
 
 
 @pytest.fixture

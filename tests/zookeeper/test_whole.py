@@ -24,7 +24,7 @@ from tests.support.admin import BROKER, DELETE, SET, TOPIC, Admin, codes, new_to
 from tests.support.process import KconfProcess
 from tests.zookeeper.conftest import Serve
 
-SOON = 30.0
+SOON = 60.0
 
 
 def test_a_request_larger_than_zookeeper_takes_is_cut_between_its_topics(serve: Serve) -> None:
@@ -57,7 +57,7 @@ def test_one_resource_that_is_too_large_is_refused_and_others_are_not(serve: Ser
         assert set(answers) == {0, 42}
         assert answers == sorted(answers)
         told = admin.alter((BROKER, ""), large[-1]).error_message
-        assert "brokers is larger than ZooKeeper takes" in told
+        assert "brokers exceeds ZooKeeper's size limit" in told
         assert admin.alter((BROKER, ""), *large).error_code == 42
         assert admin.alter((TOPIC, "orders"), ("segment.ms", SET, "7")).error_code == 0
         assert admin.alter((BROKER, ""), ("custom.0", DELETE, None)).error_code == 0
@@ -109,7 +109,7 @@ def test_a_quota_that_a_broker_could_not_read_is_refused(serve: Serve) -> None:
     with SyncAdminClient(serve(1).bootstrap) as admin:
         done = admin.alter_quotas({entity: {"producer_byte_rate": 100.5, "request_percentage": 12.5}})
 
-        assert "must be a whole number" in (done.failures[entity].message or "")
+        assert "must be an integer" in (done.failures[entity].message or "")
         assert admin.describe_client_quotas() == {entity: {"request_percentage": 12.5}}
 
 

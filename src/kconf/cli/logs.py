@@ -1,7 +1,7 @@
 """Structured logs: one line per event on stderr, as key=value pairs.
 
-An exception is shown by its kind and the places it went through. What it says stays out: a ValueError quotes the value
-that it did not like, and that may be a secret.
+An exception is logged with its type and stack, without its message: a ValueError quotes the invalid value, which may be
+a secret.
 """
 
 from __future__ import annotations

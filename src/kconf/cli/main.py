@@ -15,9 +15,9 @@ from kconf.cli.output.safe_text import guarded_output
 from kconf.errors import KconfError
 from kconf.version import __version__
 
-OTHERS: Final = "in the words of others"
+OTHERS: Final = "Kafka-compatible commands"
 GROUPS: Final[dict[str, dict[str, str]]] = {
-    "look and change": {
+    "configuration": {
         "context": "commands.context",
         "describe": "commands.describe",
         "explain": "commands.explain",
@@ -27,33 +27,33 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "acl": "commands.acl",
         "scram": "commands.scram",
     },
-    "a cluster as files": {
+    "declarative configuration": {
         "export": "commands.export",
         **dict.fromkeys(("plan", "apply"), "commands.plan"),
     },
-    "the past": {
+    "change history": {
         **dict.fromkeys(("history", "blame"), "commands.history.history"),
         "diff": "commands.history.diff",
         "rollback": "commands.history.rollback",
         "watch": "commands.history.watch",
     },
-    "a KRaft cluster": {
+    "KRaft clusters": {
         "follow": "commands.follow",
         "check": "commands.check",
     },
-    "a server": {
+    "server": {
         "serve": "commands.serve",
         "policy": "commands.policy",
         "backup": "commands.backup",
         "store": "commands.store",
         "archive": "commands.archive",
     },
-    "many clusters": {
+    "data pipeline": {
         "snapshot": "commands.snapshot",
         "pipeline": "commands.pipeline",
         "lake": "commands.lake.main",
     },
-    "at the prompt": {
+    "interactive use": {
         "shell": "commands.shell",
         "completion": "commands.completion",
     },
@@ -67,7 +67,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 KAFKA_TOOLS: Final = {
-    "kafka-configs": ("compat.kafka_configs.main", "Kafka's own configuration command, for any cluster"),
+    "kafka-configs": ("compat.kafka_configs.main", "kafka-configs.sh without the JVM"),
 }
 """Kafka's own tools, which parse their arguments themselves."""
 _OTHER_WORDS: Final = {
@@ -87,8 +87,8 @@ _OTHER_WORDS: Final = {
 }
 """Words of other tools, and the commands here that do it."""
 EPILOG: Final = """\
-`kconf COMMAND --help` has the options, and examples.
-Which cluster: -b HOST:PORT, or -C NAME, a context; else the current context.
+Use `kconf COMMAND --help` for options and examples.
+Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current context.
 """
 
 
@@ -118,9 +118,7 @@ class _Parser(argparse.ArgumentParser):
         names = [one for each in self._actions if isinstance(each, argparse._SubParsersAction) for one in each.choices]
         meant = [each for each in _OTHER_WORDS.get(name, ()) if each.partition(" ")[0] in names]
         near = [" or ".join(meant)] if meant else get_close_matches(name, names, n=1)
-        return f"there is no command {name!r}; " + (
-            f"did you mean {near[0]}?" if near else f"{self.prog} --help lists them"
-        )
+        return f"unknown command {name!r}; " + (f"did you mean {near[0]}?" if near else f"see {self.prog} --help")
 
 
 class _TopParser(_Parser):
@@ -138,7 +136,11 @@ class _TopParser(_Parser):
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The parser of all commands, or of one; `--help` is made from it."""
-    top = _TopParser(prog="kconf", description="The configuration plane of Kafka.", epilog=EPILOG)
+    top = _TopParser(
+        prog="kconf",
+        description="Manage the configuration of Kafka clusters: topics, brokers, quotas, ACLs and users.",
+        epilog=EPILOG,
+    )
     top.add_argument("--version", action="version", version=f"kconf {__version__}")
     top.set_defaults(program=PROGRAM)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from kconf.client.follow import Follow
     from kconf.client.kraft.checkpoint import Checkpoint
     from kconf.client.watch import Watch
-    from kconf.errors import Results
     from kconf.model.entity import ConfigEntity, EntityAlteration
     from kconf.model.journal import AuditEntry
     from kconf.model.quota import QuotaComponent, QuotaEntity
     from kconf.model.resource import Resource, ResourceType
+    from kconf.model.results import Results
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class KconfMethods(BaseAdminClient):
         from kconf.client.follow import Follow
 
         if not self._settings.bootstrap.controllers:
-            raise ConfigurationError("only controllers serve the metadata log: give bootstrap_controllers")
+            raise ConfigurationError("only controllers serve the metadata log; pass bootstrap_controllers")
         return Follow(self._settings, after, cluster)
 
     async def describe_configs_at(

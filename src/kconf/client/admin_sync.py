@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
-    from kconf.errors import Results
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
-    from kconf.model.cluster import ClusterDescription, CreatedTopic, GroupListing, TopicDescription, TopicListing
+    from kconf.model.cluster import (
+        ClusterDescription,
+        CreatedTopic,
+        FeatureDescription,
+        GroupListing,
+        TopicDescription,
+        TopicListing,
+    )
     from kconf.model.quota import EffectiveQuota, QuotaDifference, QuotaEntity, QuotaFilter
     from kconf.model.resource import Resource, ResourceType
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 T = TypeVar("T")
@@ -242,6 +249,12 @@ class SyncAdminClient(SyncKconfMethods):
             authorized_operations=authorized_operations, fenced=fenced, controllers=self._settings.bootstrap.controllers
         )
         return self._send(call, timeout)
+
+    def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
+        """The features of the cluster, and the APIs of the node that answers."""
+        from kconf.client.calls.features import DescribeFeatures
+
+        return self._send(DescribeFeatures(), timeout)
 
     def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups of all brokers."""

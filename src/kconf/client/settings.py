@@ -28,7 +28,7 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Address:
         match = _ADDRESS.fullmatch(text.strip())
         if match is None or not 0 < int(match["port"]) < 65536:
-            raise ConfigurationError(f"{text!r} is not an address; write host:port")
+            raise ConfigurationError(f"{text!r} is not an address; use host:port")
         return cls(match["v6"] or match["host"], int(match["port"]))
 
 
@@ -49,7 +49,7 @@ class Bootstrap(NamedTuple):
         """Exactly one of the two must be given."""
         servers, quorum = addresses(brokers), addresses(controllers)
         if bool(servers) == bool(quorum):
-            raise ConfigurationError("a client needs bootstrap brokers or bootstrap_controllers, one of the two")
+            raise ConfigurationError("pass either bootstrap brokers or bootstrap_controllers")
         return cls(servers or quorum, bool(quorum))
 
 

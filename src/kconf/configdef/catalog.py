@@ -1,4 +1,4 @@
-"""All keys of one release together: what the engine is told may be set."""
+"""All keys of one release: the configs that can be set."""
 
 from __future__ import annotations
 
@@ -47,19 +47,10 @@ class Catalog:
 
 @cache
 def kafka_43() -> Catalog:
-    """The catalog of Kafka 4.3."""
+    """The catalog of Kafka 4.3, the base release. Other releases: `configdef/releases/catalogs.py`."""
     from kconf.configdef.broker import BROKER
     from kconf.configdef.client_metrics import CLIENT_METRICS
     from kconf.configdef.group import GROUP
     from kconf.configdef.topic import TOPIC
 
     return Catalog(TOPIC, BROKER, GROUP, CLIENT_METRICS)
-
-
-@cache
-def kafka_39() -> Catalog:
-    """The catalog of Kafka 3.9, the last release that stores its state in ZooKeeper."""
-    from kconf.configdef.client_metrics import CLIENT_METRICS
-    from kconf.configdef.kafka_39 import KAFKA_39_BROKER, KAFKA_39_GROUP, KAFKA_39_TOPIC
-
-    return Catalog(KAFKA_39_TOPIC, KAFKA_39_BROKER, KAFKA_39_GROUP, CLIENT_METRICS)

@@ -42,7 +42,7 @@ PREFIXED_CLUSTER_WIDE: Final = frozenset(["max.connection.creation.rate", "max.c
 # What a listener that exists may change; of its other prefixed keys it keeps the values.
 LISTENER_MAY_CHANGE: Final = SSL_STORES | PREFIXED_CLUSTER_WIDE
 
-# The bare names whose change makes the broker look at its listeners.
+# Keys without a listener prefix whose change makes the broker reload its listeners.
 LISTENER_KEYS: Final = (PER_BROKER - SSL_STORES - {"cordoned.log.dirs"}) | PREFIXED_CLUSTER_WIDE
 
 # At least 1, at least half and at most twice the number in force.
@@ -79,7 +79,7 @@ MECHANISM_KEYS: Final = (
     "connections.max.reauth.ms",
 )
 
-# Keys that decide who somebody is, who must prove it, and how. They may have listener and mechanism before them.
+# Keys that control authentication. They may have a listener and mechanism prefix.
 AUTHENTICATION: Final = frozenset(
     [
         "allow.everyone.if.no.acl.found",
@@ -109,7 +109,8 @@ AUTHENTICATION: Final = frozenset(
     ]
 )
 _AUTHENTICATION_SUFFIXES: Final = tuple(f".{name}" for name in AUTHENTICATION)
-_LISTENERS: Final = frozenset(["listener.security.protocol.map", "listeners"])  # a listener may ask for no login
+# a listener may require no authentication
+_LISTENERS: Final = frozenset(["listener.security.protocol.map", "listeners"])
 _OAUTH: Final = "sasl.oauthbearer."
 
 LISTENER_NAME: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
@@ -136,7 +137,7 @@ def is_password_name(name: str) -> bool:
 
 
 def is_authentication_key(name: str) -> bool:
-    """Whether a broker key decides who somebody is or must prove it; listener and mechanism may be before it."""
+    """Whether a broker key controls authentication; it may have a listener and mechanism prefix."""
     if name in AUTHENTICATION or name in _LISTENERS:
         return True
     return name.endswith(_AUTHENTICATION_SUFFIXES) or _OAUTH in name

@@ -48,7 +48,7 @@ class ConfigKey:
     internal: bool = False  # described only where it is set
     required: bool = False  # has no default and must be set
     dynamic_only: bool = False  # broker keys that no file holds: described only where set, and not as a default
-    legacy: bool = False  # known up to Kafka 3.9 only
+    legacy: bool = False  # removed before the base release; configdef/releases/ says when
     secret: bool = False  # sensitive although its type is not PASSWORD
     range_keys: tuple[str | None, str | None] = (None, None)  # the broker keys whose values bound this one's
     about: str = ""

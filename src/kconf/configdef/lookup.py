@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @cache
 def keys_for(kind: ResourceType) -> Mapping[str, ConfigKey]:
-    """The keys of a resource type, including those that only Kafka 3.9 has."""
+    """The keys of a resource type, including those that only older releases have."""
     match kind:
         case ResourceType.TOPIC:
-            from kconf.configdef.topic import TOPIC, TOPIC_39
+            from kconf.configdef.topic import TOPIC, TOPIC_REMOVED
 
-            return {**TOPIC_39, **TOPIC}
+            return {**TOPIC_REMOVED, **TOPIC}
         case ResourceType.BROKER:
-            from kconf.configdef.broker import BROKER, BROKER_39
+            from kconf.configdef.broker import BROKER, BROKER_REMOVED
 
-            return {**BROKER_39, **BROKER}
+            return {**BROKER_REMOVED, **BROKER}
         case ResourceType.GROUP:
             from kconf.configdef.group import GROUP
 

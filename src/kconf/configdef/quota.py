@@ -18,8 +18,8 @@ _RATE: Final = above_zero()
 # fmt: off
 USER_QUOTA: ConfigDef = config_def(
     (
-        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Fetch bytes per second a user may take from one broker."),
-        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a user may ask for."),
+        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Bytes per second a user may fetch from one broker."),
+        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a user may request."),
         ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Produce bytes per second a user may send to one broker."),
         ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a user may use, in percent."),
     )
@@ -27,10 +27,10 @@ USER_QUOTA: ConfigDef = config_def(
 
 CLIENT_QUOTA: ConfigDef = config_def(
     (
-        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Fetch bytes per second a client id may take from one broker."),
-        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a client id may ask for."),
-        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Produce bytes per second a client id may send to one broker."),
-        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a client id may use, in percent."),
+        ConfigKey(name="consumer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Bytes per second a client ID may fetch from one broker."),
+        ConfigKey(name="controller_mutation_rate", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Partition creations and deletions per second a client ID may request."),
+        ConfigKey(name="producer_byte_rate", type=LONG, default=UNLIMITED, validator=_BYTES, about="Produce bytes per second a client ID may send to one broker."),
+        ConfigKey(name="request_percentage", type=DOUBLE, default="2.147483647E9", validator=_RATE, about="Share of one broker's request and network thread time a client ID may use, in percent."),
     )
 )
 

@@ -57,7 +57,9 @@ def _test_limit(value: Value) -> None:
 def _test_principals(value: Value) -> None:
     for each in principals(str(value)):
         if not each.partition(":")[2]:
-            raise InvalidValue(f"must hold principals of the form TYPE:NAME, separated by semicolons; {each!r} is not")
+            raise InvalidValue(
+                f"must contain principals of the form TYPE:NAME, separated by semicolons; {each!r} is not"
+            )
 
 
 def principals(text: str) -> frozenset[str]:
@@ -83,24 +85,24 @@ def _key(
 
 
 _ROWS: Final = (
-    ServerSetting(_key(ARCHIVE_DIRECTORY, STRING, None, None, MEDIUM, "The directory to which the journal is archived; without one nothing is archived."), "--archive"),
-    ServerSetting(_key(ARCHIVE_INTERVAL, INT, "60000", AT_LEAST_1, LOW, "How long a change waits at most before it is archived.")),
-    ServerSetting(_key(ARCHIVE_SEGMENT, INT, "8388608", AT_LEAST_1, LOW, "How many bytes of changes are archived at once, without waiting for the interval.")),
-    ServerSetting(_key(CHANGE_FEED_MAX_WAIT, INT, "300000", between(0, 3_600_000), LOW, "How long a ListConfigChanges request may wait for a change (long-poll); 0 answers every request at once.")),
-    ServerSetting(_key(READ_REVISION_MAX_WAIT, INT, "5000", between(0, 60_000), LOW, "How long a request that names a revision waits until this server has reached it, before it is refused with REQUEST_TIMED_OUT.")),
-    ServerSetting(_key(REFUSE_STALE_READS, BOOLEAN, "false", None, MEDIUM, "Whether requests are refused with REQUEST_TIMED_OUT while changes of other servers may be missing, instead of answered and marked as stale.")),
-    ServerSetting(_key(RETENTION_MS, LONG, "-1", LIMIT, MEDIUM, "How long revisions stay in the journal. On ZooKeeper, where no retention is set: 7 days.")),
-    ServerSetting(_key(RETENTION_REVISIONS, LONG, "-1", LIMIT, MEDIUM, "How many revisions stay in the journal. On ZooKeeper, where no retention is set: 100,000.")),
-    ServerSetting(_key(POLICY_FILE, STRING, None, None, MEDIUM, "The YAML file of policy rules; read again when it changes.")),
+    ServerSetting(_key(ARCHIVE_DIRECTORY, STRING, None, None, MEDIUM, "Directory to which the journal is archived; if unset, nothing is archived."), "--archive"),
+    ServerSetting(_key(ARCHIVE_INTERVAL, INT, "60000", AT_LEAST_1, LOW, "Maximum time before a change is archived.")),
+    ServerSetting(_key(ARCHIVE_SEGMENT, INT, "8388608", AT_LEAST_1, LOW, "Bytes of changes after which they are archived without waiting for the interval.")),
+    ServerSetting(_key(CHANGE_FEED_MAX_WAIT, INT, "300000", between(0, 3_600_000), LOW, "How long a ListConfigChanges request may wait for a change (long-poll); 0 answers every request immediately.")),
+    ServerSetting(_key(READ_REVISION_MAX_WAIT, INT, "5000", between(0, 60_000), LOW, "How long a request with a minimum revision waits for this server to reach it before it fails with REQUEST_TIMED_OUT.")),
+    ServerSetting(_key(REFUSE_STALE_READS, BOOLEAN, "false", None, MEDIUM, "Whether requests fail with REQUEST_TIMED_OUT while changes of other servers may be missing, instead of returning results marked as stale.")),
+    ServerSetting(_key(RETENTION_MS, LONG, "-1", LIMIT, MEDIUM, "How long revisions stay in the journal. Default with ZooKeeper: 7 days.")),
+    ServerSetting(_key(RETENTION_REVISIONS, LONG, "-1", LIMIT, MEDIUM, "How many revisions stay in the journal. Default with ZooKeeper: 100,000.")),
+    ServerSetting(_key(POLICY_FILE, STRING, None, None, MEDIUM, "YAML file with policy rules; reloaded when it changes.")),
     ServerSetting(_key(POLICY_TIMEOUT, INT, "1000", between(1, 600_000), LOW, "How long a policy class may take before the request is refused.")),
     ServerSetting(_key(SUPER_USERS, STRING, "", PRINCIPALS, HIGH, "Principals that may do everything, separated by semicolons. As in Kafka.")),
-    ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may use a resource that no ACL names. As in Kafka.")),
+    ServerSetting(_key(ALLOW_EVERYONE, BOOLEAN, "false", None, HIGH, "Whether everyone may access a resource without ACLs. As in Kafka.")),
     ServerSetting(_key(NOTIFICATION_RETENTION, LONG, "900000", AT_LEAST_1, LOW, "How long change notifications stay in ZooKeeper after every live server has passed them; with Kafka brokers on the same ensemble at least their 15 minutes.")),
-    ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that decide who somebody is or must prove it; false is Kafka's rule: ALTER_CONFIGS on the cluster.")),
-    ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "The directories, separated by commas, from which key stores and trust stores of dynamic broker configs are read. By default those of the stores in server.properties.")),
+    ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
+    ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Answer requests that read, and refuse those that would change something."), "--read-only", in_file=False),
-    ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs of the store, and list them: for a server that does not start with them."), "--recover", in_file=False),
+    ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
+    ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
     ServerSetting(_key("--log-level", STRING, "INFO", one_of("DEBUG", "INFO", "WARN", "ERROR"), LOW, "The least severe level that is logged."), "--log-level", in_file=False),
 )  # fmt: skip

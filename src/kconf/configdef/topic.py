@@ -52,7 +52,7 @@ def _topic(
 # fmt: off
 TOPIC: ConfigDef = config_def(
     (
-        _topic("cleanup.policy", LIST, "delete", CLEANUP_POLICY, "Fate of old data: deleted by retention, compacted by key, or both.", BrokerFallback("log.cleanup.policy")),
+        _topic("cleanup.policy", LIST, "delete", CLEANUP_POLICY, "What happens to old data: deleted by retention, compacted by key, or both.", BrokerFallback("log.cleanup.policy")),
         _topic("compression.gzip.level", INT, "-1", GZIP_LEVEL, "Effort used when the broker itself compresses with gzip.", BrokerFallback("compression.gzip.level")),
         _topic("compression.lz4.level", INT, "9", LZ4_LEVEL, "Effort used when the broker itself compresses with lz4.", BrokerFallback("compression.lz4.level")),
         _topic("compression.type", STRING, "producer", CODEC, "Codec used for stored batches; 'producer' keeps the codec each client chose.", BrokerFallback("compression.type")),
@@ -73,11 +73,11 @@ TOPIC: ConfigDef = config_def(
         _topic("message.timestamp.before.max.ms", LONG, UNLIMITED, AT_LEAST_0, "How far behind the broker clock a record's own timestamp may be.", BrokerFallback("log.message.timestamp.before.max.ms")),
         _topic("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, "Picks the clock of stored records: the client's or the broker's at append.", BrokerFallback("log.message.timestamp.type")),
         _topic("min.cleanable.dirty.ratio", DOUBLE, "0.5", between(0, 1), "Share of not yet compacted bytes a log must have before the cleaner selects it.", BrokerFallback("log.cleaner.min.cleanable.ratio")),
-        _topic("min.compaction.lag.ms", LONG, "0", AT_LEAST_0, "Youngest age at which a record may be touched by the log cleaner.", BrokerFallback("log.cleaner.min.compaction.lag.ms")),
+        _topic("min.compaction.lag.ms", LONG, "0", AT_LEAST_0, "Minimum age at which a record may be compacted.", BrokerFallback("log.cleaner.min.compaction.lag.ms")),
         _topic("min.insync.replicas", INT, "1", AT_LEAST_1, "How many in-sync replicas an acks=all write needs to be accepted.", BrokerFallback("min.insync.replicas")),
         _topic("preallocate", BOOLEAN, "false", None, "Reserves the whole segment file on disk at creation time.", BrokerFallback("log.preallocate")),
         _topic("remote.log.copy.disable", BOOLEAN, "false", None, "Stops uploads to the remote tier while data already there stays readable."),
-        _topic("remote.log.delete.on.disable", BOOLEAN, "false", None, "Wipes the topic's remote data when tiered storage is switched off."),
+        _topic("remote.log.delete.on.disable", BOOLEAN, "false", None, "Deletes the topic's remote data when tiered storage is disabled."),
         _topic("remote.storage.enable", BOOLEAN, "false", None, "Switches tiered storage on for this topic."),
         _topic("retention.bytes", LONG, "-1", None, "Size budget of one partition; the oldest segments above it are deleted.", BrokerFallback("log.retention.bytes")),
         _topic("retention.ms", LONG, "604800000", between(-1), "How long data is kept before its segment becomes deletable.", *RETENTION),
@@ -85,15 +85,15 @@ TOPIC: ConfigDef = config_def(
         _topic("segment.index.bytes", INT, "10485760", between(4), "Cap on the offset index file that goes with each segment.", BrokerFallback("log.index.size.max.bytes")),
         _topic("segment.jitter.ms", LONG, "0", AT_LEAST_0, "Random share of time taken off segment.ms so that many segments do not roll together.", *JITTER),
         _topic("segment.ms", LONG, "604800000", AT_LEAST_1, "Age at which a non-empty active segment is rolled although it is not yet full.", *ROLL),
-        _topic("unclean.leader.election.enable", BOOLEAN, "false", None, "Lets a replica outside the in-sync set become leader, at the price of lost records.", BrokerFallback("unclean.leader.election.enable")),
+        _topic("unclean.leader.election.enable", BOOLEAN, "false", None, "Lets a replica outside the in-sync set become leader, at the risk of losing records.", BrokerFallback("unclean.leader.election.enable")),
     )
 )
 
-# Keys that Kafka knew up to 3.9, in addition.
-TOPIC_39: ConfigDef = config_def(
+# Keys that only releases before the base release have.
+TOPIC_REMOVED: ConfigDef = config_def(
     (
         _topic("message.downconversion.enable", BOOLEAN, "true", None, "Allows rewriting batches into older formats for old consumers.", BrokerFallback("log.message.downconversion.enable"), importance=LOW, legacy=True),
-        _topic("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, "Old switch for the on-disk record format; still parsed, no longer obeyed.", BrokerFallback("log.message.format.version"), legacy=True),
+        _topic("message.format.version", STRING, "3.0-IV1", METADATA_VERSION, "Old setting for the on-disk record format; still parsed but ignored.", BrokerFallback("log.message.format.version"), legacy=True),
         _topic("message.timestamp.difference.max.ms", LONG, UNLIMITED, AT_LEAST_0, "Older two-sided limit on clock distance; fallback of the before/after pair.", BrokerFallback("log.message.timestamp.difference.max.ms"), legacy=True),
     )
 )

@@ -69,7 +69,7 @@ def read_amount(key: ConfigKey, text: str) -> Value:
     text = text.strip()
     if text == "unlimited":
         if key.name not in UNLIMITED:
-            raise InvalidValue(f"{key.name} has no value for unlimited")
+            raise InvalidValue(f"{key.name} has no value that means unlimited")
         return parse(key.type, "-1")
     match = re.fullmatch(r"([+-]?[0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text)
     if match is None or key.type not in NUMBERS:
@@ -81,7 +81,7 @@ def read_amount(key: ConfigKey, text: str) -> Value:
 def _converted(key: ConfigKey, number: str, word: str) -> Value:
     unit = unit_of(key.name)
     if unit is None:
-        raise InvalidValue(f"{key.name} has no unit: write the number alone")
+        raise InvalidValue(f"{key.name} has no unit: pass the number alone")
     kind, one = unit
     factors = TIMES if kind == "time" else SIZES
     if word not in factors:
@@ -91,7 +91,7 @@ def _converted(key: ConfigKey, number: str, word: str) -> Value:
     scaled = int(whole + fraction) * factors[word]
     amount, rest = divmod(scaled, one * 10 ** len(fraction))
     if rest:
-        raise InvalidValue(f"{number}{word} is no whole number of what {key.name} counts")
+        raise InvalidValue(f"{number}{word} is not a whole number in the unit of {key.name}")
     return parse(key.type, str(amount))
 
 
@@ -113,7 +113,7 @@ def raw_value(key: ConfigKey | None, text: str) -> str:
     if text.strip() == _as_another(key.name):
         return "-2"
     if not _is_amount(text) and text.strip() != "unlimited":
-        raise ConfigurationError(f"{key.name}: {text!r} is no number{_units_of(key.name)}")
+        raise ConfigurationError(f"{key.name}: {text!r} is not a number{_units_of(key.name)}")
     try:
         return render(key.type, read_amount(key, text))
     except InvalidValue as error:
@@ -129,9 +129,9 @@ def _is_amount(text: str) -> bool:
 def _units_of(name: str) -> str:
     match unit_of(name):
         case ("time", _):
-            return "; write such as 7d, 12h or 500ms"
+            return "; try 7d, 12h or 500ms"
         case ("size", _):
-            return "; write such as 1GiB or 500kB"
+            return "; try 1GiB or 500kB"
         case _:
             return ""
 

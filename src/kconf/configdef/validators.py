@@ -110,11 +110,11 @@ def list_of(*choices: str, filled: bool = False) -> Validator:
         items = _items(value)
         _no_empty_item(items)
         if filled and not items:
-            raise InvalidValue("must hold at least one item")
+            raise InvalidValue("must contain at least one item")
         if choices:
             for item in items:
                 if item not in choices:
-                    raise InvalidValue(f"must hold only {', '.join(choices)}; {item!r} is none of them")
+                    raise InvalidValue(f"must contain only {', '.join(choices)}; {item!r} is not one of them")
 
     text = f"{'non-empty ' if filled else ''}list" + (f" of {', '.join(choices)}" if choices else "")
     return Validator(text, test, choices, distinct=True)
@@ -122,7 +122,7 @@ def list_of(*choices: str, filled: bool = False) -> Validator:
 
 def _no_empty_item(items: tuple[str, ...]) -> None:
     if "" in items:
-        raise InvalidValue("must not hold an empty item")
+        raise InvalidValue("must not contain an empty item")
 
 
 def _test_gzip_level(value: Value) -> None:
@@ -177,9 +177,7 @@ def _test_starting_point(value: Value) -> None:
     prefix, _, duration = text.partition(":")
     seconds = _seconds(duration) if prefix == "by_duration" else None
     if seconds is None or seconds < 0:
-        raise InvalidValue(
-            "must be latest, earliest or by_duration: with a duration such as PT1H behind it, not negative"
-        )
+        raise InvalidValue("must be latest, earliest or by_duration: with a duration such as PT1H, not negative")
 
 
 CLIENT_MATCHERS: Final = (
@@ -198,11 +196,11 @@ def _test_client_match(value: Value) -> None:
     for item in items:
         name, *regexes = item.rstrip("=").split("=")  # Kafka 4.3.1 does not see signs at the end
         if len(regexes) != 1:
-            raise InvalidValue("must hold items of the form name=regex, with exactly one =")
+            raise InvalidValue("must contain items of the form name=regex, with exactly one =")
         if trim(name) not in CLIENT_MATCHERS:
-            raise InvalidValue(f"must match on {', '.join(CLIENT_MATCHERS)}; {trim(name)!r} is none of them")
+            raise InvalidValue(f"must match on {', '.join(CLIENT_MATCHERS)}; {trim(name)!r} is not one of them")
         if not is_java_regex(trim(regexes[0])):
-            raise InvalidValue(f"must hold valid regular expressions; the one for {trim(name)} is not")
+            raise InvalidValue(f"must contain valid regular expressions; the one for {trim(name)} is not")
 
 
 _ADDRESS = r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)]?:([0-9]{1,5})"
@@ -216,7 +214,7 @@ def _is_address(text: str) -> bool:
 def _test_addresses(value: Value) -> None:
     for item in _items(value):
         if not _is_address(item):
-            raise InvalidValue(f"must hold items of the form host:port; {item!r} is not")
+            raise InvalidValue(f"must contain items of the form host:port; {item!r} is not")
 
 
 _VOTER_ID = r"[+-]?[0-9]{1,10}"
@@ -226,7 +224,7 @@ def _test_voters(value: Value) -> None:
     for item in _items(value):
         number, _, address = item.partition("@")
         if not re.fullmatch(_VOTER_ID, number) or abs(int(number)) >= 1 << 31 or not _is_address(address):
-            raise InvalidValue(f"must hold items of the form id@host:port; {item!r} is not")
+            raise InvalidValue(f"must contain items of the form id@host:port; {item!r} is not")
 
 
 def above_zero(*, highest: int | None = None) -> Validator:
@@ -241,9 +239,9 @@ def above_zero(*, highest: int | None = None) -> Validator:
         if number > float(highest):  # first, as fmod does not take infinity
             raise InvalidValue(f"must be at most {highest}")
         if abs(fmod(number, 1.0)) > 1e-6:
-            raise InvalidValue("must be a whole number")
+            raise InvalidValue("must be an integer")
 
-    return Validator("greater than 0" if highest is None else f"a whole number from 1 to {highest}", test)
+    return Validator("greater than 0" if highest is None else f"an integer from 1 to {highest}", test)
 
 
 LEAST_ITERATIONS: Final = 4096
@@ -280,6 +278,33 @@ def _test_metadata_version(value: Value) -> None:
         raise InvalidValue("must be a metadata version from 0.8.0 to 3.9-IV0")
 
 
+def validator_of(text: str | None) -> Validator | None:
+    """The validator that a text of a release's data file describes."""
+    if text is None:
+        return None
+    if found := re.fullmatch(r"at least (-?[0-9.]+)", text):
+        return between(_bound(found[1]))
+    if found := re.fullmatch(r"from (-?[0-9.]+) to (-?[0-9.]+)", text):
+        return between(_bound(found[1]), _bound(found[2]))
+    if text.startswith("one of "):
+        return one_of(*text.removeprefix("one of ").split(", "))
+    if text.startswith("list of "):
+        return list_of(*text.removeprefix("list of ").split(", "))
+    if text == NEGATIVE_ONE_OR_MORE.text:
+        return NEGATIVE_ONE_OR_MORE
+    raise ValueError(f"{text!r} describes no validator")
+
+
+def _bound(text: str) -> float:
+    return float(text) if "." in text else int(text)
+
+
+def _test_negative_one_or_more(value: Value) -> None:
+    if value != -1 and _number(value) < 1:
+        raise InvalidValue("must be at least 1, or -1")
+
+
+NEGATIVE_ONE_OR_MORE: Final = Validator("at least 1, or -1", _test_negative_one_or_more)
 AT_LEAST_0: Final = between(0)
 AT_LEAST_1: Final = between(1)
 ANY_LIST: Final = list_of()

@@ -1,8 +1,8 @@
-"""What a change of a config may break, by name: commands refuse it, policies forbid it.
+"""The risks of config changes, by name: commands refuse them, policies forbid them.
 
-A risk is found by comparing the values that are in effect before and after, whoever sets them and wherever they come
-from. None is an unknown value; what is unknown counts as the worse case. `unclean-leader-election` and
-`min-insync-replicas` are also risks of a state: a cluster has them until somebody changes the value.
+A risk is found by comparing the effective values before and after, whatever their source. None is an unknown value,
+which counts as the worse case. `unclean-leader-election` and `min-insync-replicas` are also risks of a state: a cluster
+has them until the value is changed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class RiskName(StrEnum):
 
 
 RISKS: Final = {
-    RiskName.DATA_LOSS: "Data is deleted for good: shorter retention, a gained cleanup policy, a deleted topic.",
+    RiskName.DATA_LOSS: "Data is deleted permanently: shorter retention, an added cleanup policy, a deleted topic.",
     RiskName.MIN_INSYNC_REPLICAS: "More replicas must be in sync than a topic has: producers with acks=all stop.",
-    RiskName.UNCLEAN_LEADER_ELECTION: "A replica that lags may become leader: acknowledged records are lost.",
-    RiskName.COMPACTION: "A topic becomes compacted: producers of records without a key are refused.",
-    RiskName.MESSAGE_SIZE: "The limit for a batch of records gets smaller: producers of larger ones are refused.",
-    RiskName.MESSAGE_TIMESTAMPS: "Timestamps are limited more tightly: producers of older or later ones are refused.",
-    RiskName.QUOTA_BELOW_USAGE: "A quota is set below what the --usage file shows: clients are slowed down.",
+    RiskName.UNCLEAN_LEADER_ELECTION: "An out-of-sync replica may become leader: acknowledged records are lost.",
+    RiskName.COMPACTION: "A topic becomes compacted: records without a key are rejected.",
+    RiskName.MESSAGE_SIZE: "The maximum batch size is reduced: larger batches are rejected.",
+    RiskName.MESSAGE_TIMESTAMPS: "The accepted timestamp range is narrowed: records outside it are rejected.",
+    RiskName.QUOTA_BELOW_USAGE: "A quota is set below the rate in the --usage file: clients are throttled.",
     RiskName.LOCKOUT: "The brokers accept no more connections from this machine, or from each other.",
 }
 """A sentence about each risk."""
@@ -63,7 +63,7 @@ _TIMESTAMPS: Final = {
     )
 }
 _SWITCHES: Final = {
-    "remote.log.delete.on.disable": ("true", "remote data is deleted once tiered storage is switched off"),
+    "remote.log.delete.on.disable": ("true", "remote data is deleted when tiered storage is disabled"),
     "remote.storage.enable": ("false", "data in the remote tier may be deleted"),
 }
 OF_TOPICS: Final = frozenset([MIN_INSYNC, _UNCLEAN, "cleanup.policy", "max.message.bytes"]) | {
@@ -75,33 +75,33 @@ OF_TOPICS: Final = frozenset([MIN_INSYNC, _UNCLEAN, "cleanup.policy", "max.messa
 def data_loss(key: str, old: str | None, new: str | None) -> str:
     """Why data may be lost, or nothing. Old and new are in effect before and after."""
     if key in _RETENTION:
-        return "" if _amount(new, unknown=-inf) >= _amount(old, unknown=inf) else "retention gets shorter"
+        return "" if _amount(new, unknown=-inf) >= _amount(old, unknown=inf) else "retention is reduced"
     if key in _POLICIES:
         gained = _items(new) - _items(old)
         if "delete" in gained:
-            return "old segments begin to be deleted"
-        return "older records of a key begin to be deleted" if "compact" in gained else ""
+            return "old segments will be deleted"
+        return "older records of each key will be deleted" if "compact" in gained else ""
     value, why = _SWITCHES.get(key, ("", ""))
     return why if value and _word(new) == value else ""
 
 
 def topic_risks(key: str, old: str | None, new: str | None, replicas: int | None = None) -> list[Risk]:
     """The risks for a topic, other than data loss. Without `replicas`, those of their number are left out."""
-    if new is None or (key not in _WORDS and _limit(new) == inf):  # the cluster refuses what is no number
+    if new is None or (key not in _WORDS and _limit(new) == inf):  # the cluster rejects what is not a number
         return []
     if key == MIN_INSYNC and replicas is not None:
         return _too_few_replicas(old, new, replicas)
     if key == _UNCLEAN and _word(new) == "true" and _word(old) != "true":
-        why = "a replica that lags may become leader and drop acknowledged records"
+        why = "an out-of-sync replica may become leader and drop acknowledged records"
         return [Risk(RiskName.UNCLEAN_LEADER_ELECTION, why)]
     if key in _POLICIES and "compact" in _items(new) - _items(old):
-        return [Risk(RiskName.COMPACTION, "records without a key are refused")]
+        return [Risk(RiskName.COMPACTION, "records without a key are rejected")]
     if key in _MESSAGE_SIZES and _limit(new) < _limit(old, unknown=inf):
-        why = f"batches of more than {shown_value(key, new)} are refused{_until(key, old)}"
+        why = f"batches of more than {shown_value(key, new)} are rejected{_until(key, old)}"
         return [Risk(RiskName.MESSAGE_SIZE, why)]
     if key in _TIMESTAMPS and _limit(new) < _limit(old, unknown=inf):
         bound = _TIMESTAMPS[key].format(shown_value(key, new))
-        return [Risk(RiskName.MESSAGE_TIMESTAMPS, f"records with a timestamp {bound} are refused{_until(key, old)}")]
+        return [Risk(RiskName.MESSAGE_TIMESTAMPS, f"records with a timestamp {bound} are rejected{_until(key, old)}")]
     return []
 
 
@@ -117,12 +117,12 @@ def shut_out(key: str, old: str | None, new: str | None) -> str:
     """Which addresses a broker key leaves without connections, as a sentence, or nothing."""
     name = base_name(key)
     if name in _CONNECTIONS and (new or "").strip() == "0":
-        return f"{key}=0 leaves no connections"
+        return f"{key}=0 allows no connections"
     if name != CONNECTION_OVERRIDES:
         return ""
     before = connection_limits(old)
     hosts = [host for host, count in connection_limits(new).items() if count == 0 and before.get(host) != 0]
-    return f"{', '.join(hosts)} may not connect any more" if hosts else ""
+    return f"{', '.join(hosts)} can no longer connect" if hosts else ""
 
 
 _CONNECTIONS: Final = ("max.connections", "max.connections.per.ip", "max.connection.creation.rate")
@@ -155,8 +155,8 @@ def _too_few_replicas(old: str | None, new: str, replicas: int) -> list[Risk]:
 
 def _until(key: str, old: str | None) -> str:
     if old is None:
-        return "; the present limit is unknown"
-    return f"; the limit is {shown_value(key, old)} now" if _limit(old, unknown=inf) < 2**53 else ""
+        return "; the current limit is unknown"
+    return f"; the current limit is {shown_value(key, old)}" if _limit(old, unknown=inf) < 2**53 else ""
 
 
 def _word(value: str | None) -> str:

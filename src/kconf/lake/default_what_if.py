@@ -1,6 +1,8 @@
-"""What would happen to topics if a cluster's default had another value: from the tables, nothing is asked of a cluster.
+"""Evaluates what a new cluster-wide default would change for topics, from the tables alone, without contacting a
+cluster.
 
-The ladder is the engine's own. What server.properties holds is known where a snapshot of the cluster is in the lake.
+Values are resolved by the engine. The contents of server.properties are known if the lake has a snapshot of the
+cluster.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ _IN_FILES: Final = ("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A topic key of a cluster whose inherited value would be another one, and for whom.
+    """A topic key of a cluster whose inherited value would change, and the affected topics.
 
-    `brokers` are those where it would be another, if there are others: a value that is set at a broker stays there.
+    `brokers` are those on which it would change, if not all: a value set on a broker takes precedence there.
     """
 
     cluster: str
@@ -36,11 +38,11 @@ class Shift:
 
 
 def check_wishes(wishes: Mapping[str, str]) -> None:
-    """Refuse what no cluster default can be."""
+    """Reject keys that cannot be a cluster-wide default."""
     known = kafka_43().broker
     for key, value in wishes.items():
         if key not in known:
-            raise ConfigurationError(f"there is no broker key {key}")
+            raise ConfigurationError(f"unknown broker key {key}")
         try:
             validate(known[key], value)
         except InvalidConfig as error:
@@ -81,9 +83,9 @@ def _shifts(
 
 
 def _files(tables: LakeTables, cluster: str) -> dict[str, dict[str, str]]:
-    """What server.properties of each broker held, as looks showed it last.
+    """The contents of each broker's server.properties in the last snapshot.
 
-    That something is set above a value does not tell that it is in the file no more.
+    A dynamic value that overrides one does not mean that it was removed from the file.
     """
     conditions = [*LookupFilter([cluster]).conditions(), "kind = 'config'", "resource_type = 'broker'"]
     columns = "taken, resource_name, key, value, source, gone"

@@ -1,4 +1,4 @@
-"""A row's resource in words: as other commands name it, and quotas, users and ACLs so that people recognise them."""
+"""Display names of resources: the same as in other commands, and readable for quotas, users and ACLs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _entity(text: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """`2:3:orders`: the numbers that the wire has for topic and literal."""
+    """`2:3:orders`: the protocol's numbers for topic and literal."""
     from kconf.model.acl import AclType, PatternType
 
     kind, _, rest = text.partition(":")

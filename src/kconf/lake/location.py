@@ -1,4 +1,4 @@
-"""Where a lake is: a local directory or the URI of an object store. And what is raised if it cannot be used."""
+"""The location of a lake: a local directory or an object store URI. Also the errors raised if it cannot be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LakeError(KconfError):
 
 
 class LakeBusy(LakeError):
-    """Another run is at work on this lake."""
+    """Another run is using this lake."""
 
 
 def local_path(uri: str) -> Path | None:

@@ -1,10 +1,9 @@
-"""The lake's tables by look-up, without Spark and its JVM: what was, who did it, what differs.
+"""Queries the lake's tables without Spark and its JVM: past values, authors, differences.
 
-All tables are read as the last finished run left them, since the versions that a run names belong together. A column
-that is defined and that the run's version of kconf did not have yet is null; one that a newer version added is there
-too. A look-up
-of one resource takes a few tenths of a second from a cold shell. `kconf lake` and, for contexts that have a lake,
-`kconf history`, `blame` and `diff` stand on this.
+All tables are read at the versions of the last finished run, because those belong together. A defined column that the
+run's version of kconf did not have yet is null; columns added by a newer version are included. A lookup of one resource
+takes a few tenths of a second from a cold shell. `kconf lake` uses this, and so do `kconf history`, `blame` and `diff`
+for contexts with a lake.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Fact = tuple[str, str, str, str]
-"""Cluster, resource type, resource name, key: what can have a value at a time."""
+"""Cluster, resource type, resource name, key: the identity of a value."""
 Pair = tuple[Row | None, Row | None]
-"""Two rows of a fact, at two times or of two clusters; None: it is not set there."""
+"""Two rows of a fact, at two times or in two clusters; None: not set."""
 
 NO_FILES: Final = sha256().hexdigest()[:16]
 """The fingerprint in `runs` of inputs without files."""
@@ -35,7 +34,7 @@ _SINCE: Final = "since, epoch, revision, line"
 
 @dataclass(frozen=True, slots=True)
 class LookupFilter:
-    """What a question is about; nothing: everything. `key` is one key, the empty one is the topic itself."""
+    """The scope of a query; empty: everything. `key` is one key, the empty one is the topic itself."""
 
     clusters: Sequence[str] = ()
     resources: Sequence[Resource] = ()
@@ -63,7 +62,7 @@ EVERYTHING: Final = LookupFilter()
 
 
 class LakeTables:
-    """A lake, for reading. Raises LakeError where there is none, or none that a run has finished."""
+    """A lake, for reading. Raises LakeError if there is none, or no finished run."""
 
     def __init__(self, uri: str) -> None:
         local = local_path(uri)
@@ -86,7 +85,7 @@ class LakeTables:
         group: str = "",
         limit: int | None = None,
     ) -> list[Row]:
-        """The rows of a table that meet all conditions; none where the last run did not write the table."""
+        """The rows of a table that meet all conditions; none if the last run did not write the table."""
         if not self.has(table):
             return []
         if table.name not in self._opened:
@@ -105,17 +104,17 @@ class LakeTables:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the last run was given declared files."""
+        """Whether the last run had declared files."""
         given = dict(self.run["inputs"] or ()).get("declared")
         return self.has(DRIFT) and given != NO_FILES
 
     def clusters(self) -> list[str]:
-        """The ids of all clusters whose history is here."""
+        """The IDs of all clusters with a history."""
         found = self.rows(HISTORY, columns="DISTINCT cluster", order="cluster")
         return [row["cluster"] for row in found]
 
     def names(self, resource_type: str, clusters: Sequence[str] = (), more: Sequence[Table] = ()) -> list[str]:
-        """The names of all resources of a type that ever were, or that one of `more` tables has."""
+        """The names of all resources of a type that ever existed, or that one of `more` tables has."""
         conditions = [f"resource_type = {quoted(resource_type)}", *LookupFilter(clusters).conditions()]
         return self._distinct("resource_name", conditions, more)
 
@@ -124,7 +123,7 @@ class LakeTables:
         return self._distinct("key", ["key <> ''"])
 
     def knows(self, about: LookupFilter, more: Sequence[Table] = ()) -> bool:
-        """Whether the history, or one of `more` tables, has a row of what is asked for."""
+        """Whether the history, or one of `more` tables, has a row in scope."""
         return any(self.rows(each, about.conditions(), columns="1 AS one", limit=1) for each in (HISTORY, *more))
 
     def _distinct(self, column: str, conditions: Sequence[str], more: Sequence[Table] = ()) -> list[str]:
@@ -138,12 +137,12 @@ class LakeTables:
     def history(
         self, about: LookupFilter = EVERYTHING, since: datetime | None = None, until: datetime | None = None
     ) -> list[Row]:
-        """The intervals that touch a span of time, in the order in which they began."""
+        """The intervals that overlap a time range, in order of their start."""
         conditions = [*about.conditions(), *held_between(since, until)]
         return self.rows(HISTORY, conditions, order=f"cluster, {_SINCE}, resource_name, key")
 
     def state(self, about: LookupFilter = EVERYTHING, at: datetime | None = None) -> list[Row]:
-        """What held at a time, each with the change that made it; None: now."""
+        """The values at a time, each with the change that set it; None: now."""
         if at is None:
             held = ["open"]
         else:
@@ -153,7 +152,7 @@ class LakeTables:
         return _last_words(found)
 
     def diff(self, about: LookupFilter, before: datetime | None, after: datetime | None = None) -> list[Pair]:
-        """What held at one time and not at the other, or with another value; None: now."""
+        """The differences between two times; None: now."""
         first = {fact(row): row for row in self.state(about, before)}
         second = {fact(row): row for row in self.state(about, after)}
         return differences(first, second)
@@ -161,7 +160,7 @@ class LakeTables:
     def compare(
         self, one: str, other: str, ignored: Iterable[str] = (), about: LookupFilter = EVERYTHING
     ) -> list[Pair]:
-        """What is set in one cluster and not in another, or to another value. `ignored` are globs of keys."""
+        """The differences between two clusters. `ignored` are globs of keys."""
         from fnmatch import fnmatchcase
 
         patterns = list(ignored)
@@ -181,13 +180,13 @@ class LakeTables:
             from deltalake import DeltaTable
             from deltalake.exceptions import DeltaError, TableNotFoundError
         except ImportError:
-            raise LakeError("reading a lake needs the package deltalake: install kconf with the extra spark") from None
+            raise LakeError("reading a lake requires the package deltalake: pip install 'kconf[spark]'") from None
         try:
             return DeltaTable(f"{self.uri}/{table.path}", version=version)
         except (TableNotFoundError, FileNotFoundError):
-            raise LakeError(f"there is no lake at {self.uri}: `kconf pipeline run` makes one") from None
+            raise LakeError(f"no lake at {self.uri}; create one with `kconf pipeline run`") from None
         except (DeltaError, OSError, ValueError) as error:
-            raise LakeError(f"the lake at {self.uri} cannot be read: {_first_line(error)}") from None
+            raise LakeError(f"cannot read the lake at {self.uri}: {_first_line(error)}") from None
 
 
 def fact(row: Row) -> Fact:
@@ -197,14 +196,14 @@ def fact(row: Row) -> Fact:
 def differences(
     first: Mapping[Fact, Row], second: Mapping[Fact, Row], told: Callable[[Row | None], str | None] | None = None
 ) -> list[Pair]:
-    """Pairs of rows whose values are not the same, in order; None: not set."""
+    """Pairs of rows with different values, in order; None: not set."""
     tell = told or shown
     pairs = [(first.get(each), second.get(each)) for each in sorted({*first, *second})]
     return [(one, other) for one, other in pairs if tell(one) != tell(other)]
 
 
 def shown(row: Row | None) -> str | None:
-    """A value as a person reads it; of a topic its shape. None: not set."""
+    """A value for display; for a topic its partitions. None: not set."""
     if row is None:
         return None
     if row["kind"] == "topic":
@@ -213,12 +212,12 @@ def shown(row: Row | None) -> str | None:
 
 
 def portable(row: Row | None) -> str | None:
-    """A value as it may be compared between clusters: each of them seals its secrets with a key of its own."""
+    """A value for comparison between clusters: each one hashes secrets with its own key."""
     return "" if row is not None and row["sensitive"] else shown(row)
 
 
 def _shape(text: str) -> str:
-    """Partitions and replication of a topic, from the journal's form or from a snapshot's."""
+    """Partitions and replication of a topic, from the journal's or the snapshot's format."""
     import json
 
     told = json.loads(text)
@@ -229,7 +228,7 @@ def _shape(text: str) -> str:
 
 
 def _last_words(rows: Sequence[Row]) -> list[Row]:
-    """Of several rows of a fact the last by order: a clock may stand still while two changes are made."""
+    """Of several rows of a fact the last in order: two changes may have the same time."""
     found: dict[Fact, Row] = {}
     for row in rows:
         known = found.get(fact(row))
@@ -243,7 +242,7 @@ def _order(row: Row) -> tuple[int, int, int]:
 
 
 def held_between(since: datetime | None, until: datetime | None) -> list[str]:
-    """Conditions for intervals that touch a span of time; None: without a bound there."""
+    """Conditions for intervals that overlap a time range; None: unbounded."""
     begun = [f"since <= {_moment(until)}"] if until is not None else []
     return [*begun, f'("until" IS NULL OR "until" > {_moment(since)})'] if since is not None else begun
 
@@ -261,7 +260,7 @@ def _moment(at: datetime) -> str:
 
 
 def _defined(found: DeltaTable, table: Table) -> str:
-    """What to select from: the table, with a null for each defined column that it does not have yet."""
+    """The table to select from, with null for each defined column that it does not have yet."""
     there = {each.name for each in found.schema().fields}
     missing = "".join(f', NULL AS "{name}"' for name in table.names if name not in there)
     return f"(SELECT *{missing} FROM t)" if missing else "t"

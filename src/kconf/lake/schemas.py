@@ -1,8 +1,8 @@
-"""Every table of the lake, once: its columns in Spark's own words for types, and a sentence about each.
+"""The schemas of all lake tables, defined once: columns with Spark's type names, and a description of each.
 
-The columns that hold the fields of a journal line are made from kconf.model.lines.fields. No Spark is needed to import
-this: the look-ups that do without it, and docs/reference/tables.md, read it too.
-Times are UTC. `cluster` is the cluster's id, and stands first everywhere, since one lake serves many.
+Columns for the fields of a journal line come from kconf.model.lines.fields. Importing this needs no Spark: lookups
+without Spark and docs/reference/tables.md use it too. Times are UTC. `cluster` is the cluster ID and always comes
+first, because one lake serves many clusters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kconf.model.lines.fields import ANSWERED, ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
+from kconf.model.lines.fields import ATTEMPT_LINE, CALLER_NAMES, CHANGE_LINE, CLIENT_ONLY, COUNTED, LineField
 
 
 class Column(NamedTuple):
@@ -22,7 +22,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: where it stands (`layer/name`), what a row of it is, and its columns."""
+    """A table: its path (`layer/name`), the meaning of a row, and its columns."""
 
     layer: str
     name: str
@@ -32,7 +32,7 @@ class Table:
 
     @property
     def path(self) -> str:
-        """Its place under the lake."""
+        """Its path under the lake."""
         return f"{self.layer}/{self.name}" if self.layer else self.name
 
     @property
@@ -49,23 +49,23 @@ def ddl(columns: tuple[Column, ...]) -> str:
 
 
 def _columns(text: str) -> tuple[Column, ...]:
-    """One column per line: `name  type  sentence`."""
+    """One column per line: `name  type  description`."""
     rows = (line.split(None, 2) for line in text.strip().splitlines())
     return tuple(Column(name, kind, about) for name, kind, about in rows)
 
 
-_NO_COLUMN: Final = frozenset({"format", ANSWERED.name, *(each.name for each in CLIENT_ONLY)})
-_OTHER_TYPE: Final = {"time": "timestamp"}  # milliseconds in a line
+_NO_COLUMN: Final = frozenset({"format", *(each.name for each in CLIENT_ONLY)})
+_OTHER_TYPE: Final = {"time": "timestamp", "answered": "timestamp"}  # milliseconds in a line
 
 
 def _line_columns(fields: Iterable[LineField]) -> tuple[Column, ...]:
-    """The columns that hold the fields of a line."""
+    """The columns for the fields of a line."""
     kept = (each for each in fields if each.name not in _NO_COLUMN)
     return tuple(Column(each.name, _OTHER_TYPE.get(each.name, each.type), each.about) for each in kept)
 
 
 def _of_change(*names: str) -> tuple[Column, ...]:
-    """Columns that mean the same as in a line about a change."""
+    """Columns with the same meaning as in a line of the journal."""
     return tuple(each for each in _line_columns(CHANGE_LINE) if each.name in names)
 
 
@@ -75,32 +75,32 @@ _ENTITY = _of_change("entity")
 _CALLER = _of_change(*CALLER_NAMES)
 _ORDER = _of_change("epoch", "revision", "line")
 _FROM = _columns("""
-    file   string  the file that it was read from
-    round  bigint  the round of the pipeline that read it; the history knows up to which round it goes
+    file   string  the file it was read from
+    round  bigint  the pipeline round that read it; the history records the last round it includes
 """)
 
 JOURNAL: Final = Table(
     "bronze",
     "journal",
-    "A line of the archive: one committed change. Each is here once, however often it was delivered.",
+    "A line of the archive: one committed change. Stored once, however often it was delivered.",
     (*_line_columns(CHANGE_LINE), *_FROM),
 )
 
 ATTEMPTS: Final = Table(
     "bronze",
     "attempts",
-    "A request about one resource that changed nothing: refused, or a dry run. Never a value.",
+    "A request for one resource that changed nothing: refused, or a dry run. Contains no values.",
     (*_line_columns(ATTEMPT_LINE), *_FROM),
 )
 
 QUARANTINE: Final = Table(
     "bronze",
     "quarantine",
-    "A line that could not be taken, and why. It is not lost: correct the file's origin, and run again.",
+    "A rejected line, with the reason. It is not lost: correct the file at its source and run again.",
     (
         *_columns("""
-            line    string     the line without its values; hidden where it holds a secret that is not sealed
-            reason  string     why it was not taken
+            line    string     the line without its values; hidden if it contains a secret that is not hashed
+            reason  string     why it was rejected
             time    timestamp  when it was read
         """),
         *_FROM,
@@ -110,39 +110,43 @@ QUARANTINE: Final = Table(
 FILES: Final = Table(
     "bronze",
     "files",
-    "A file of an archive or of snapshots, as it was when a run came to it. The last row of a file says what is known.",
+    "A file of an archive, of snapshots or of a metadata log, as a run found it. The last row of a file counts.",
     _columns("""
-        source    string     `archive` or `snapshots`
+        source    string     `archive`, `snapshots` or `metadata-log`
         file      string     its path
         size      bigint     its size in bytes
-        modified  timestamp  when it was changed last
-        read      boolean    whether it was read; what could not be taken of it is in `quarantine`
+        modified  timestamp  when it was last modified
+        read      boolean    whether it was read; rejected lines are in `quarantine`
         reason    string     why it was not read
-        round     bigint     the round of the pipeline that came to it
+        round     bigint     the pipeline round that found it
+        cluster       string   of a followed log: the cluster's id
+        first_offset  bigint   of a followed log: the first offset that the file covers
+        end_offset    bigint   of a followed log: the offset after the last one
+        gap           boolean  of a followed log: the log was gone; the file has what differs after it
     """),
 )
 
 SNAPSHOT: Final = Table(
     "bronze",
     "snapshot",
-    "A fact that a look at a cluster showed for the first time, or no longer. State at a time: the last row per fact.",
+    "A fact that a snapshot showed for the first time, or no longer. State at a time: the last row per fact.",
     (
         *_CLUSTER,
         *_columns("""
-            taken     timestamp  when the look ended
-            previous  timestamp  when the look before it ended; null: it was the first one at this cluster
-            kind      string     `snapshot` (one per look), `topic`, `config`, `quota`, `scram`, `acl`
+            taken     timestamp  when the snapshot ended
+            previous  timestamp  when the previous snapshot ended; null: the first one of this cluster
+            kind      string     `snapshot` (one per snapshot), `topic`, `config`, `quota`, `scram`, `acl`
         """),
         *_RESOURCE,
         *_ENTITY,
         *_columns("""
-            topic_id   string   of a topic and its keys: the topic's id, where the cluster has one
-            key        string   the key; empty for a topic itself
-            value      string   the value; null when sensitive; of a topic its shape as JSON, of a look when it began
-            source     string   Kafka's name of the level that it comes from
-            sensitive  boolean  whether the value is kept from us
-            gone       boolean  the fact held at the look before, and did not at this one
-            missing    array<string>  of a look: what it could not see; null where a version before it took it
+            topic_id   string   for topics and their keys: the topic ID, if the cluster has one
+            key        string   the key; empty for the topic itself
+            value      string   the value; null if sensitive; for topics, their shape as JSON; for snapshots, the start
+            source     string   Kafka's name of the config source
+            sensitive  boolean  whether the value is hidden
+            gone       boolean  the previous snapshot showed the fact, and this one does not
+            missing    array<string>  for snapshots: what it could not read; null if taken by an older version
         """),
         *_FROM,
     ),
@@ -151,15 +155,15 @@ SNAPSHOT: Final = Table(
 DECLARED: Final = Table(
     "bronze",
     "declared",
-    "What the declared files want: one row per value. Replaced whole when a file changes.",
+    "The declared state: one row per value. Replaced completely when a file changes.",
     (
-        *_columns("cluster  string  the cluster's id; null: the files are for every cluster of the run"),
+        *_columns("cluster  string  cluster ID; null: the files apply to every cluster of the run"),
         *_RESOURCE,
         *_ENTITY,
         *_columns("""
-            key        string   the key; `partitions` and `replication_factor` of a topic too
-            value      string   the value, units read; null when sensitive
-            sensitive  boolean  whether the value is kept elsewhere
+            key        string   the key, or `partitions` and `replication_factor` of a topic
+            value      string   the value, with units resolved; null if sensitive
+            sensitive  boolean  whether the value is a secret stored elsewhere
             place      string   file, line and column
         """),
     ),
@@ -168,41 +172,41 @@ DECLARED: Final = Table(
 HISTORY: Final = Table(
     "silver",
     "history",
-    "An interval in which a key had a value (or a topic its shape): when, by whom, and what ended it.",
+    "An interval in which a key had a value (or a topic its partitions): when, by whom, and what ended it.",
     (
         *_CLUSTER,
         *_columns("kind  string  `config` or `topic`"),
         *_RESOURCE,
         *_ENTITY,
         *_columns("""
-            topic_id   string     the topic's id in this interval, where it is known: a topic made anew has another
-            key        string     the key; empty for a topic itself
-            value      string     the value; a keyed hash when sensitive, or null where only a snapshot tells
-            before     string     the value before, as the change told it
-            sensitive  boolean    whether the value is kept from us
-            since      timestamp  from when it held
+            topic_id   string     the topic ID in this interval, if known: a recreated topic has a new one
+            key        string     the key; empty for the topic itself
+            value      string     the value; a keyed hash if sensitive, or null if only a snapshot shows it
+            before     string     the previous value, as recorded by the change
+            sensitive  boolean    whether the value is hidden
+            since      timestamp  start of the interval
         """),
         *_ORDER,
         *_columns("""
-            origin  string  `kconf`, `outside`, `client`, or `snapshot`: seen by a look at the cluster
-            op      string  what was asked
+            origin  string  `kconf`, `outside` (by an unknown author), `client`, or `snapshot`: from a snapshot or gap
+            op      string  requested operation
         """),
         *_CALLER,
         *_columns("""
-            not_before       timestamp  where only snapshots tell: the last look that did not show it
-            seen_at          timestamp  where only snapshots tell: the first look that did
-            until            timestamp  when it ended; null: it holds
-            until_epoch      bigint     the order of the change that ended it: epoch,
+            not_before       timestamp  if only snapshots show it: the last snapshot without it
+            seen_at          timestamp  if only snapshots show it: the first snapshot with it
+            until            timestamp  end of the interval; null: current
+            until_epoch      bigint     the change that ended it: epoch,
             until_revision   bigint     revision,
             until_line       int        and line
             until_principal  string     who ended it
-            until_reason     string     why, where they said so
-            until_origin     string     how we know
+            until_reason     string     reason, if given
+            until_origin     string     origin of that change
             ended            string     `replaced` by another value, `removed`, or `deleted` with its topic
-            slipped          boolean    what ended it found another value: something changed it behind kconf's back
-            found            string     that other value; null: none
-            returned         boolean    the value from before the last one: the key went A → B → A
-            open             boolean    whether it still holds: these rows are the state of now
+            slipped          boolean    the next change found a different value: it was changed outside kconf
+            found            string     that different value; null: none
+            returned         boolean    the value before the previous one: the key went A → B → A
+            open             boolean    whether it is current: these rows are the current state
         """),
     ),
     ("open",),
@@ -211,19 +215,19 @@ HISTORY: Final = Table(
 TOPICS: Final = Table(
     "gold",
     "topics",
-    "A topic, one row per id that bore its name.",
+    "A topic, one row per topic ID of its name.",
     (
         *_CLUSTER,
         *_columns("""
             topic        string     its name
-            topic_id     string     its id; null where the cluster has none
-            partitions   int        how many partitions it has, or had last
-            replication  int        the replicas of its first partition
-            internal     boolean    whether it is one of Kafka's own
-            owner        string     by the owners' file; null: none fits
-            first_seen   timestamp  when it was made, or first seen
-            last_seen    timestamp  the last look or change that showed it
-            exists       boolean    whether it is there
+            topic_id     string     topic ID; null if the cluster has none
+            partitions   int        number of partitions, or the last known number
+            replication  int        replicas of its first partition
+            internal     boolean    whether it is an internal topic
+            owner        string     from the owners file; null: no match
+            first_seen   timestamp  when it was created, or first seen
+            last_seen    timestamp  the last snapshot or change that showed it
+            exists       boolean    whether it exists
         """),
     ),
 )
@@ -233,16 +237,16 @@ _RUNG = "array<struct<name:string,value:string,source:string>>"
 EFFECTIVE_CONFIG: Final = Table(
     "gold",
     "effective_config",
-    "The value in force of every key of every topic, broker, group and subscription, and the ladder behind it.",
+    "The effective value of every key of every topic, broker, group and subscription, with all config sources.",
     (
         *_CLUSTER,
         *_RESOURCE,
         *_columns(f"""
             key        string   the key
-            value      string   the value in force, as a describe prints it; null: none, or sensitive
-            source     string   the level that it comes from: Kafka's name of it
-            sensitive  boolean  whether the value is kept from us
-            ladder     {_RUNG}  all levels that have a value, the strongest first
+            value      string   the effective value, as describe prints it; null: none, or sensitive
+            source     string   Kafka's name of the config source
+            sensitive  boolean  whether the value is hidden
+            ladder     {_RUNG}  all sources that have a value, in order of precedence
         """),
     ),
 )
@@ -250,17 +254,17 @@ EFFECTIVE_CONFIG: Final = Table(
 EFFECTIVE_QUOTA: Final = Table(
     "gold",
     "effective_quota",
-    "The quota that holds for a user with a client id, of all that were seen or are named by a quota.",
+    "The quota that applies to a user with a client ID, for all that were seen or have a quota.",
     (
         *_CLUSTER,
         *_columns("""
-            user       string  the user; empty: the client id alone, whoever the user is
-            client_id  string  the client id; empty: the user alone, without its clients' levels
-            key        string  the quota's key
-            value      double  what holds
-            source     string  the level that it comes from: KIP-248's QuotaSource
-            ladder     array<struct<source:string,value:double>>  every level that has one, the strongest first
-            used       double  the rate that the usage file tells; null: none told
+            user       string  the user; empty: the client ID alone, for any user
+            client_id  string  the client ID; empty: the user alone, without client levels
+            key        string  the quota key
+            value      double  the quota that applies
+            source     string  its level: KIP-248's QuotaSource
+            ladder     array<struct<source:string,value:double>>  every level that has one, in order of precedence
+            used       double  the rate in the usage file; null: none
             share      double  used / value
         """),
     ),
@@ -269,17 +273,17 @@ EFFECTIVE_QUOTA: Final = Table(
 DRIFT: Final = Table(
     "gold",
     "drift",
-    "A difference in meaning between what is declared and what holds, with the change that made it.",
+    "A difference between the declared and the actual value, with the change that caused it.",
     (
         *_CLUSTER,
         *_RESOURCE,
         *_columns("""
             key        string     the key
             kind       string     `differs`, `missing` (declared, no such resource), `undeclared` (set, not declared)
-            declared   string     what is wanted; null: nothing
-            actual     string     what is in force; null: nothing
-            source     string     the level that the actual value comes from
-            since      timestamp  from when it holds, where the history tells
+            declared   string     declared value; null: none
+            actual     string     effective value; null: none
+            source     string     config source of the actual value
+            since      timestamp  since when, if the history shows it
             principal  string     by whom
             reason     string     why
             place      string     where it is declared: file, line and column
@@ -290,12 +294,12 @@ DRIFT: Final = Table(
 UNEVEN: Final = Table(
     "gold",
     "uneven",
-    "A broker key that differs among the brokers of one cluster, where it should not.",
+    "A broker key that differs among the brokers of a cluster but should be the same.",
     (
         *_CLUSTER,
         *_columns("""
             key      string  the key
-            brokers  array<struct<value:string,brokers:array<string>>>  who has which value, the most common first
+            brokers  array<struct<value:string,brokers:array<string>>>  brokers by value, the most common first
         """),
     ),
 )
@@ -303,35 +307,35 @@ UNEVEN: Final = Table(
 VIOLATIONS: Final = Table(
     "gold",
     "violations",
-    "An interval in which a rule did not hold on a resource: what the policy would have refused, then and now.",
+    "An interval in which a resource violated a rule: what the policy would have refused, then and now.",
     (
         *_CLUSTER,
-        *_columns("rule  string  the rule's id\nseverity  string  `error` or `warn`"),
+        *_columns("rule  string  rule ID\nseverity  string  `error` or `warn`"),
         *_RESOURCE,
         *_columns("""
-            topic_id          string     of a topic: its id in that time, where it is known
-            owner             string     the topic's owner by the owners' file
-            key               string     the key that the rule is about
-            value             string     the value that broke it; null: none, or sensitive
-            condition         string     what should have held
-            message           string     what the rule says
-            assumed           boolean    it was inherited from a broker's file, or none, before any look showed that
-            since             timestamp  from when it was broken; where only looks tell, the first that showed it
-            epoch             bigint     the change that broke it: its epoch
+            topic_id          string     for topics: the topic ID at that time, if known
+            owner             string     the topic's owner, from the owners file
+            key               string     the key that the rule checks
+            value             string     the violating value; null: none, or sensitive
+            condition         string     the required condition
+            message           string     message of the rule
+            assumed           boolean    inherited from server.properties or a default that no snapshot had shown yet
+            since             timestamp  start of the violation; if only snapshots show it, the first snapshot
+            epoch             bigint     the change that caused it: epoch
             revision          bigint     and revision
-            principal         string     who made that change; null where only looks tell
-            reason            string     why, where they said so
-            origin            string     how we know: as in `history`
-            cause             string     `itself`: the resource was changed; `inherited`: what it inherits was
-            changes           bigint     the changes in that time that the rule would have refused, or warned of
-            until             timestamp  when it ended; null: it is broken now
-            until_epoch       bigint     the change that ended it: its epoch
+            principal         string     author of that change; null if only snapshots show it
+            reason            string     reason, if given
+            origin            string     origin of that change, as in `history`
+            cause             string     `itself`: the resource was changed; `inherited`: an inherited value was
+            changes           bigint     changes in that interval that the rule would have refused or warned about
+            until             timestamp  end of the violation; null: still violated
+            until_epoch       bigint     the change that ended it: epoch
             until_revision    bigint     and revision
-            until_principal   string     who made that change
-            until_reason      string     why, where they said so
-            until_origin      string     how we know
-            ended             string     `mended`, `changed` to another that breaks it too, `gone` with the resource
-            open              boolean    whether it is broken now
+            until_principal   string     author of that change
+            until_reason      string     reason, if given
+            until_origin      string     origin of that change
+            ended             string     `mended`, `changed` to another violating value, `gone` with the resource
+            open              boolean    whether it is still violated
         """),
     ),
 )
@@ -339,8 +343,7 @@ VIOLATIONS: Final = Table(
 ACTIVITY: Final = Table(
     "gold",
     "activity",
-    "Who changes what, and when: counts per day. Flapping keys (with the last caller) and refusals are rows of their"
-    " own kind.",
+    "Who changes what, and when: counts per day. Flapping keys (with the last author) and refusals have own kinds.",
     (
         *_CLUSTER,
         *_columns("""
@@ -349,12 +352,12 @@ ACTIVITY: Final = Table(
         """),
         *_of_change(*COUNTED),
         *_columns("""
-            origin         string     how we know
-            resource_type  string     of what
+            origin         string     origin of that change
+            resource_type  string     resource type
             resource_name  string     the flapping resource; null otherwise
-            key            string     which key; null for refusals
-            error          int        Kafka's code of the refusal
-            count          bigint     how many; of a flapping key how often it came back
+            key            string     the key; null for refusals
+            error          int        Kafka error code of the refusal
+            count          bigint     the count; for flapping keys, how often the value was changed back
             first          timestamp  the first of them
             last           timestamp  the last of them
         """),
@@ -364,20 +367,21 @@ ACTIVITY: Final = Table(
 INTEGRITY: Final = Table(
     "gold",
     "integrity",
-    "Something that does not add up: holes in the journal, and changes made behind kconf's back.",
+    "Something that does not add up: holes in the journal, changes made behind kconf's back, and recorded changes that"
+    " a followed log contradicts.",
     (
         *_CLUSTER,
         *_columns("""
-            kind  string  `gap`, `incomplete` (a revision without all its lines), `slipped`, `differs` (from a snapshot)
-            epoch           bigint     of the gap, or of the change that shows it
-            first_sequence  bigint     the first revision that is missing, by its sequence
-            last_sequence   bigint     the last one
+            kind  string  `gap`, `incomplete` (lines are missing), `slipped`, `differs` (snapshot), `contradicted`
+            epoch           bigint     epoch of the gap, or of the change that shows it
+            first_sequence  bigint     sequence number of the first missing revision; of a followed log the offset
+            last_sequence   bigint     sequence number of the last missing revision
         """),
         *_RESOURCE,
         *_columns("""
             key       string     the key
-            expected  string     what the journal says
-            found     string     what the snapshot, or the next change, says
+            expected  string     value in the journal
+            found     string     value in the snapshot, or in the next change; of a gap: `difference` if that is known
             time      timestamp  when it was noticed
         """),
     ),
@@ -386,18 +390,18 @@ INTEGRITY: Final = Table(
 RUNS: Final = Table(
     "",
     "runs",
-    "A finished run of the pipeline. It is written last: the versions it names belong together.",
+    "A finished pipeline run. Written last: the table versions in a row belong together.",
     _columns("""
         run          bigint               counts the runs
         started      timestamp            when it began
-        finished     timestamp            when all tables stood
+        finished     timestamp            when all tables were written
         kconf        string               the version of kconf
-        round        bigint               the last round of reading that the history knows
-        journal      bigint               the lines that it added to the journal
-        attempts     bigint               the attempts that it added
-        quarantined  bigint               the lines that it could not take
-        facts        bigint               the facts that snapshots added
-        inputs       map<string,string>   a fingerprint of each file given: declared, policy, owners, usage
+        round        bigint               the last round of reading that the history includes
+        journal      bigint               lines added to the journal
+        attempts     bigint               attempts added
+        quarantined  bigint               lines rejected
+        facts        bigint               facts added by snapshots
+        inputs       map<string,string>   fingerprint of each input file: declared, policy, owners, usage
         versions     map<string,bigint>   the version of each table
     """),
 )
@@ -407,7 +411,7 @@ GOLD: Final = (TOPICS, EFFECTIVE_CONFIG, EFFECTIVE_QUOTA, DRIFT, UNEVEN, VIOLATI
 TABLES: Final = {table.name: table for table in (*BRONZE, FILES, HISTORY, *GOLD, RUNS)}
 
 SNAPSHOT_LINE: Final = _columns("""
-    cluster        string              the cluster's id
+    cluster        string              cluster ID
     started        bigint              milliseconds since 1970
     taken          bigint              milliseconds since 1970
     kind           string              as in the table
@@ -433,5 +437,5 @@ SNAPSHOT_LINE: Final = _columns("""
     operation      string              of `acl`
     permission     string              of `acl`
 """)
-"""A line of a snapshot file, with the cluster and the times of its first line on every one: what the live source of
-clusters gives as well. docs/reference/formats.md tells which kind has which fields."""
+"""A line of a snapshot file, with the cluster and times of the header line on every line; also the format of the live
+source. docs/reference/formats.md lists the fields of each kind."""

@@ -1,4 +1,4 @@
-"""What a lake holds, told without Spark."""
+"""The contents of a lake, without Spark."""
 
 from __future__ import annotations
 

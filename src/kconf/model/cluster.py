@@ -36,6 +36,18 @@ class ClusterDescription(NamedTuple):
     authorized_operations: frozenset[Operation] | None = None
 
 
+class FeatureDescription(NamedTuple):
+    """What a node says in ApiVersions: features with their version ranges, the finalized levels, and its APIs.
+
+    `epoch` is None if the finalized levels are unknown. Brokers before Kafka 2.7 have no features.
+    """
+
+    supported: Mapping[str, tuple[int, int]]
+    finalized: Mapping[str, int]
+    epoch: int | None
+    apis: Mapping[int, tuple[int, int]]
+
+
 class TopicListing(NamedTuple):
     """A topic in a list. Brokers before Kafka 2.8 have no topic ids: NO_ID."""
 
@@ -69,7 +81,7 @@ class TopicDescription(NamedTuple):
 
 
 class TopicDetails(NamedTuple):
-    """What a broker says of a topic that it has created."""
+    """A broker's description of a topic that it created."""
 
     num_partitions: int
     replication_factor: int

@@ -53,21 +53,24 @@ def caller_field(default: Any, about: str, *, is_required: bool = False, is_coun
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Who sends a request, as the journal names them.
+    """The sender of a request, as recorded in the journal.
 
     This is the only definition of these fields: the lines and records of the journal and the caller columns of the lake
-    are made from it. A new field goes to the end and has a default, since lines and records of older versions are read
-    without it. docs/how-to/extend.md shows the steps.
+    are derived from it. Add new fields at the end, with a default, because lines and records of older versions do not
+    have them. docs/how-to/extend.md shows the steps.
     """
 
     principal: str = caller_field(
-        "User:ANONYMOUS", "who asked; null where only snapshots tell", is_required=True, is_counted=True
+        "User:ANONYMOUS",
+        "principal of the request; null if only a snapshot shows the change",
+        is_required=True,
+        is_counted=True,
     )
-    client_id: str = caller_field("", "the client id of the request", is_counted=True)
+    client_id: str = caller_field("", "client ID of the request", is_counted=True)
     host: str = caller_field("", "the client's IP address; USER@MACHINE where the client itself recorded it")
-    api: str = caller_field("", "by which request")
-    request_id: int = caller_field(0, "its number on its connection")
-    reason: str | None = caller_field(None, "why, where the caller said so")
+    api: str = caller_field("", "API of the request")
+    request_id: int = caller_field(0, "correlation ID of the request")
+    reason: str | None = caller_field(None, "reason, if the caller gave one")
 
 
 @dataclass(frozen=True, slots=True)

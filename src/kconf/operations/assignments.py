@@ -21,10 +21,10 @@ def parse_assignments(
 ) -> tuple[AlterConfigOp, ...]:
     """One alteration per argument; each key may be given once."""
     if not arguments:
-        raise ConfigurationError("name a key" if op is OpType.DELETE else "name a key and its value: KEY=VALUE")
+        raise ConfigurationError("no key given" if op is OpType.DELETE else "no config given; pass KEY=VALUE")
     found = [_alteration(op, kind, each, prompt) for each in arguments]
     if len({each.key for each in found}) < len(found):
-        raise ConfigurationError("a key stands there twice")
+        raise ConfigurationError("a key was given twice")
     return tuple(found)
 
 
@@ -35,7 +35,7 @@ def _alteration(op: OpType, kind: ResourceType, argument: str, prompt: Prompt) -
             raise ConfigurationError(f"unset takes keys without a value: {key}")
         return AlterConfigOp(op, key, "")
     if not equals or not key:
-        raise ConfigurationError(f"{argument!r} is neither a resource nor KEY=VALUE")
+        raise ConfigurationError(f"{argument!r} is neither a resource (TYPE:NAME) nor KEY=VALUE")
     from kconf.configdef.lookup import known_key
     from kconf.configdef.units import raw_value
 
@@ -51,7 +51,7 @@ def _resolve_value(key: str, text: str, prompt: Prompt) -> str:
     if text.startswith("env:"):
         name = text.removeprefix("env:")
         if name not in os.environ:
-            raise ConfigurationError(f"{key}=env:{name} names a variable that is not set")
+            raise ConfigurationError(f"{key}=env:{name}: the variable is not set")
         return os.environ[name]
     return prompt(f"{key}: ") if text == "-" else text
 
@@ -62,5 +62,5 @@ def read_value_file(what: str, path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read().removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ConfigurationError(f"the file with {what} cannot be read: {reason}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f"cannot read the file with {what}: {reason}") from None

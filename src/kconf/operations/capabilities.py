@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, Results
+from kconf.errors import ApiError, ConfigurationError, ConnectionFailed, ErrorCode, KafkaError
+from kconf.model.results import Results
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.model.cluster import ClusterDescription
+    from kconf.operations.target import Target
 
 _PROBE: Final = "kconf-probe"
 _UNSUPPORTED: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.SECURITY_DISABLED)
@@ -18,7 +20,7 @@ _NOT_FOUND: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.RESOURCE_NO
 
 
 class Capability(NamedTuple):
-    """`result` is `yes`, `refused` or `unsupported`; `failure` is why, `detail` what was found."""
+    """`result` is `yes`, `refused`, `unsupported` or `unreachable`; `failure` is why, `detail` what was found."""
 
     name: str
     result: str
@@ -33,6 +35,29 @@ def probe_capabilities(admin: SyncAdminClient) -> Iterator[Capability]:
     yield Capability("connect", "yes", f"cluster {cluster.cluster_id}, {nodes}")
     for name, probe in probes.items():
         yield _capability(name, probe)
+
+
+def probe_metadata_log(target: Target, cluster: str | None) -> Capability:
+    """Whether the metadata log can be followed with the credential for the controllers of the context."""
+    name = "metadata log"
+    try:
+        with target.open_controllers() as controllers:
+            log = controllers.follow(cluster=cluster)
+            try:
+                while log.follower.leader is None:
+                    log.step()
+                leader = log.follower.leader
+            finally:
+                log.close()
+            user = controllers.settings.security.username
+    except ConnectionFailed as error:
+        return Capability(name, "unreachable", None, error.failure())
+    except KafkaError as error:
+        return Capability(name, "unsupported" if error.code in _UNSUPPORTED else "refused", None, error.failure())
+    except ConfigurationError as error:
+        return Capability(name, "refused", str(error))
+    who = f"User:{user} has CLUSTER_ACTION on the cluster" if user else "CLUSTER_ACTION on the cluster is given"
+    return Capability(name, "yes", f"leader {leader}; {who}, or no authorizer asks for it")
 
 
 def _probes(admin: SyncAdminClient, cluster: ClusterDescription) -> dict[str, Callable[[], object]]:

@@ -172,7 +172,7 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     if key is None and entry is not None and entry.type is ValueType.LIST:
         key = ConfigKey(name=op.key, type=ValueType.LIST)
     if key is None:
-        raise InvalidConfig(f"{op.key} is no key that kconf knows here, so it is for set and unset only")
+        raise InvalidConfig(f"{op.key} is unknown to kconf here; only set and unset work on unknown keys")
     return combined(op.op, key, op.key, before, op.value or "")
 
 

@@ -32,7 +32,7 @@ Send = Callable[[Sequence["Resource"], bool], SendResult]
 
 class OutcomeStatus(StrEnum):
     DONE = "done"
-    DONE_BEFORE = "done before"  # by the run that is resumed
+    DONE_BEFORE = "done earlier"  # by the run that is resumed
     UNCHANGED = "unchanged"
     NOT_DONE = "not done"  # not confirmed, or not permitted
     DRY_RUN = "dry run"
@@ -130,7 +130,7 @@ def _validate(changes: Sequence[PlannedChange], request: ChangeRequest) -> Itera
 
 
 def _failure(results: SendResult, change: PlannedChange) -> ApiError | None:
-    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer leaves it out")
+    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "missing from the response")
     return results.get((change.resource, change.key), results.get(change.resource, missing))
 
 

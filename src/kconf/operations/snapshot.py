@@ -50,8 +50,8 @@ def snapshot_directory(out: str) -> str:
         return out
     if scheme != "file" or not path.startswith("/"):
         raise ConfigurationError(
-            f"snapshots are written to a directory or a file:///… URI, and not to {out}: "
-            f"write them to a directory, and let the tool of your store copy it"
+            f"snapshots are written to a directory or a file:///… URI, not to {out}; write to a directory and upload "
+            "it with your storage's own tool"
         )
     from urllib.parse import unquote
 

@@ -25,14 +25,14 @@ class Unset(NamedTuple):
 def unset_stored(store: Store, resource: Resource, keys: Sequence[str], caller: RequestContext, time_ms: int) -> Unset:
     """Remove keys from one resource: all of them in one revision, or none. Raises ConfigurationError, StoreError."""
     if resource.type not in STORED:
-        raise ConfigurationError(f"{resource} has no configs in a store")
+        raise ConfigurationError(f"a store has no configs for {resource}")
     snapshot = store.load()
     stored = snapshot.overrides(resource)
     missing = [key for key in keys if key not in stored]
     if missing:
         raise ConfigurationError(
-            f"{', '.join(missing)} is not set on {resource} in this store, or its value is locked by "
-            "password.encoder.secret (--config names the file that has it); nothing was removed"
+            f"{', '.join(missing)} is not set on {resource} in this store, or its value is encrypted with "
+            "password.encoder.secret (pass its file with --config); nothing was removed"
         )
     changes = [
         Change(ChangeKind.CONFIG, resource, key, stored[key], None, "delete", sensitive=is_secret(resource, key))
@@ -41,7 +41,7 @@ def unset_stored(store: Store, resource: Resource, keys: Sequence[str], caller: 
     guards = {resource: snapshot.changed.get(resource, 0)}
     (done,) = store.commit([PendingCommit(caller, time_ms, changes, guards)])
     if isinstance(done, RevisionConflict):
-        raise StoreUnavailable(f"{resource} was changed at the same time; try again")
+        raise StoreUnavailable(f"{resource} was changed concurrently; try again")
     assert isinstance(done, Revision)
     return Unset(done.number, changes)
 

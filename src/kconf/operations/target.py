@@ -62,7 +62,7 @@ class Target(NamedTuple):
         from kconf.client.contexts.config_providers import controller_properties, controllers
 
         if not self.has_controllers:
-            raise ConfigurationError(f"{self.name} has no controllers to follow: give --controllers HOST:PORT,…")
+            raise ConfigurationError(f"{self.name} has no controllers to follow; pass --controllers HOST:PORT,…")
         return controller_properties(self.context), controllers(self.context)
 
     def _client(self) -> tuple[dict[str, str], str]:
@@ -84,7 +84,7 @@ class Target(NamedTuple):
         if directory is None:
             return None
         if "://" in directory:
-            raise ConfigurationError(f"the journal of {self.name} must be a directory, and not {directory}")
+            raise ConfigurationError(f"the journal of {self.name} must be a directory, not {directory}")
         from kconf.client.journal.files import ClientJournal
 
         return ClientJournal(directory, reason=self.reason)
@@ -92,4 +92,4 @@ class Target(NamedTuple):
     def check_writable(self) -> None:
         """Raise before anything is connected to, if the context is read-only."""
         if self.context.read_only:
-            raise ConfigurationError(f"the context {self.context.name!r} is read-only; nothing was sent")
+            raise ConfigurationError(f"context {self.context.name!r} is read-only; nothing was sent")

@@ -15,9 +15,9 @@ from kconf.operations.selection.selectors import Selector, is_one_resource, pars
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.errors import Results
     from kconf.model.alteration import NewTopic
     from kconf.model.cluster import TopicDescription
+    from kconf.model.results import Results
     from kconf.operations.execute import Send, SendResult
     from kconf.operations.selection.selectors import ReadText
 
@@ -85,7 +85,7 @@ def delete_request(admin: SyncAdminClient, selectors: Sequence[Selector], reason
     failures = {Resource.topic(str(name)): failure for name, failure in described.failures.items()}
     for each in resources:
         if each.name in INTERNAL_TOPICS:
-            failures[each] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "Kafka's own topics are never deleted here")
+            failures[each] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "kconf does not delete internal topics")
     changes = [_deletion(each, described[each.name]) for each in resources if each not in failures]
     return ChangeRequest(
         command="topic delete",

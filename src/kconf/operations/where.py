@@ -1,6 +1,6 @@
-"""Resources by the values that hold there: `--where 'retention.ms>30d'`.
+"""Selects resources by value: `--where 'retention.ms>30d'`.
 
-Values are effective ones, inherited or not. Numbers compare as numbers and take units; -1 of a retention key is above
+Values are effective ones, inherited or not. Numbers compare as numbers and accept units; -1 of a retention key is above
 every amount. Lists are equal in any order. A value that a cluster does not show matches nothing.
 """
 
@@ -16,7 +16,7 @@ from kconf.configdef.java.parsing import InvalidValue, Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.lookup import known_key, similar_key
 from kconf.configdef.units import FOLLOWS, NUMBERS, read_amount
-from kconf.engine.policy.rules import amount, read_value
+from kconf.engine.policy.conditions import amount, read_value
 from kconf.errors import ApiError, ConfigurationError
 from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
@@ -62,7 +62,7 @@ class Matches:
     @property
     def notes(self) -> list[str]:
         return [
-            f"{count} resource{'' if count == 1 else 's'} left out: no value of {key} is shown"
+            f"{count} resource{'' if count == 1 else 's'} skipped: {key} has no visible value"
             for key, count in self.not_shown.items()
         ]
 
@@ -75,7 +75,7 @@ def parse_conditions(texts: Sequence[str], kind: ResourceType) -> list[Condition
 def _condition(text: str, kind: ResourceType) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise ConfigurationError(f"--where takes KEY OPERATOR VALUE, such as 'retention.ms>30d', not {text!r}")
+        raise ConfigurationError(f"--where takes KEY OPERATOR VALUE, for example 'retention.ms>30d', not {text!r}")
     name, operator, value = match[1], match[2].replace("==", "="), match[3]
     key = _key(kind, name)
     if key.sensitive:

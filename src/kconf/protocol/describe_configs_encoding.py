@@ -16,6 +16,7 @@ from kconf.util.slices import in_slices
 
 DEFAULT_SOURCE: Final = 5
 _REVISION: Final = uvarint(40003) + uvarint(8)  # ours: see DescribeConfigsResponse
+_REVISION_ONLY: Final = b"\x01" + _REVISION
 _STALE: Final = uvarint(40005) + uvarint(1) + b"\x01"
 
 
@@ -86,6 +87,8 @@ def response_end(form: Form, revision: int, *, stale: bool = False) -> bytes:
     """What comes after the results: in flexible versions the tags, with the revision and whether it may be old."""
     if not form.flexible:
         return b""
+    if revision >= 0 and not stale:
+        return _REVISION_ONLY + revision.to_bytes(8, "big")
     tags = [_REVISION + revision.to_bytes(8, "big")] if revision >= 0 else []
     if stale:
         tags.append(_STALE)

@@ -1,10 +1,10 @@
-"""Headers: what stands before every body.
+"""Headers, which precede every body.
 
-Request: length i32, then key i16, version i16, correlation i32, client id (always a classic nullable string), and in
+Request: length i32, then key i16, version i16, correlation i32, client ID (always a classic nullable string), and in
 flexible versions tags. Response: length, correlation, and in flexible versions tags, except for ApiVersions.
 
-Three of these tags are ours (docs/extensions.md): the revision that a server must have reached before it answers, and
-for those who sent it, the revision that it has reached and whether it may miss changes.
+Three of these tags are kconf's (docs/extensions.md): the revision that a server must have reached before it responds,
+and for clients that sent it, the revision it has reached and whether changes may be missing.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_response_tags(frame: bytes, position: int) -> tuple[ResponseTags, int]:
 
 def response(api: Api, version: int, correlation: int, body: bytes, tags: bytes = b"\x00") -> bytes:
     """A whole response frame, its length included."""
-    head = tags if _answers_with_tags(api, version) else b""
+    head = tags if answers_with_tags(api, version) else b""
     return b"".join((LENGTH.pack(4 + len(head) + len(body)), LENGTH.pack(correlation), head, body))
 
 
@@ -102,7 +102,7 @@ def request(
         tags = _REQUIRED + required_revision.to_bytes(8, "big")
     name = b"" if client_id is None else client_id.encode("utf-8", "replace")
     if len(name) > MAX_TEXT:
-        raise LocalProtocolError(f"a client id of {len(name)} bytes is too long")
+        raise LocalProtocolError(f"a client ID of {len(name)} bytes is too long")
     head = _HEAD_AND_CLIENT.pack(api.key, version, correlation, -1 if client_id is None else len(name))
     body = encode(message, version, flexible)
     size = len(head) + len(name) + len(tags) + len(body)
@@ -116,7 +116,7 @@ def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
     """
     try:
         (correlation,) = LENGTH.unpack_from(frame, 0)
-        position = skip_tags(frame, 4) if _answers_with_tags(api, version) else 4
+        position = skip_tags(frame, 4) if answers_with_tags(api, version) else 4
     except (struct.error, IndexError):
         raise RemoteProtocolError(f"the header of a {api.name} response is cut off") from None
     except Malformed as error:
@@ -125,5 +125,6 @@ def read_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
     return correlation, decode(api.response, version, flexible, frame, position, most=len(frame))
 
 
-def _answers_with_tags(api: Api, version: int) -> bool:
+def answers_with_tags(api: Api, version: int) -> bool:
+    """Whether the header of a response has tags."""
     return api.key != API_VERSIONS and api.is_flexible(version)

@@ -36,7 +36,7 @@ def parse(text: str) -> LoginModule:
     """Parse `<module> required key="value" …;` with Java's quoting."""
     head = re.match(rf"\s*([\w.$]+)\s+({'|'.join(_FLAGS)})\b", text, re.IGNORECASE)
     if head is None:
-        raise ConfigurationError('sasl.jaas.config must read: <login module> required <option>="<value>" … ;')
+        raise ConfigurationError('sasl.jaas.config must be: <login module> required <option>="<value>" … ;')
     options: dict[str, str] = {}
     position = head.end()
     while True:

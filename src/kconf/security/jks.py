@@ -27,7 +27,7 @@ def certificates(data: bytes, path: str) -> list[bytes]:
     """All trusted certificates, as DER."""
     found = [each for entry in _entries(data, path) if entry.key is None for each in entry.chain]
     if not found:
-        raise ConfigurationError(f"{path} has no trusted certificate")
+        raise ConfigurationError(f"{path} contains no trusted certificate")
     return found
 
 
@@ -40,14 +40,14 @@ def private_key(data: bytes, path: str, password: str, key_password: str) -> tup
                 return _decrypted(entry.key, path, key_password), entry.chain
             except IndexError:
                 raise ConfigurationError(f"{path} is a damaged JKS file") from None
-    raise ConfigurationError(f"{path} has no private key")
+    raise ConfigurationError(f"{path} contains no private key")
 
 
 def _check(data: bytes, path: str, password: str) -> None:
     if sha1(password.encode("utf-16-be") + _PHRASE + data[:-20], usedforsecurity=False).digest() != data[-20:]:
         raise ConfigurationError(
-            f"{path} cannot be opened: is ssl.keystore.password right? To make another store of it: "
-            f"keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
+            f"{path} cannot be opened: is ssl.keystore.password right? To convert it: keytool -importkeystore "
+            f"-srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
         )
 
 

@@ -68,13 +68,13 @@ def key_material(
     if data.startswith(_DER):
         key_pem, certificates = _pkcs12(data, path, password, "keystore")
         if key_pem is None:
-            raise ConfigurationError(f"{path} has no private key")
+            raise ConfigurationError(f"{path} contains no private key")
         return _pem(certificates), key_pem, None
     raise ConfigurationError(f"{path} is neither PEM, PKCS12 nor JKS")
 
 
 def _inline(text: str, key: str) -> str:
-    """PEM text of a setting. It is never a path: that would be read by whoever uses the text."""
+    """PEM text of a setting. Never a path: otherwise whoever uses the text would read that file."""
     if "-----BEGIN" not in text:
         raise ConfigurationError(f"{key} must be PEM text")
     return _unfolded(text)

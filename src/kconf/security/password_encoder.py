@@ -61,20 +61,20 @@ class PasswordEncoder:
 
     def __post_init__(self) -> None:
         if not self.secrets.current:
-            raise ConfigurationError(f"{_PREFIX}secret is needed to keep passwords in ZooKeeper, as Kafka does")
+            raise ConfigurationError(f"{_PREFIX}secret is required to store passwords in ZooKeeper, as in Kafka")
         if self.factory not in _HASHES:
-            raise ConfigurationError(f"{_PREFIX}keyfactory.algorithm is one of {', '.join(_HASHES)}")
+            raise ConfigurationError(f"{_PREFIX}keyfactory.algorithm must be one of {', '.join(_HASHES)}")
         if self.cipher not in (_CBC, _GCM):
-            raise ConfigurationError(f"{_PREFIX}cipher.algorithm is {_CBC} or {_GCM}")
+            raise ConfigurationError(f"{_PREFIX}cipher.algorithm must be {_CBC} or {_GCM}")
         if self.key_bits not in _KEY_BITS:
-            raise ConfigurationError(f"{_PREFIX}key.length is 128, 192 or 256")
+            raise ConfigurationError(f"{_PREFIX}key.length must be 128, 192 or 256")
         if not 1024 <= self.iterations <= _MOST_ITERATIONS:
-            raise ConfigurationError(f"{_PREFIX}iterations is a number from 1024 to {_MOST_ITERATIONS}")
+            raise ConfigurationError(f"{_PREFIX}iterations must be a number from 1024 to {_MOST_ITERATIONS}")
         try:
             import cryptography  # noqa: F401
         except ImportError:
             raise ConfigurationError(
-                f"{_PREFIX}secret needs the package cryptography: pip install 'kconf[tls]'"
+                f"{_PREFIX}secret requires the package cryptography: pip install 'kconf[tls]'"
             ) from None
 
     @classmethod
@@ -224,5 +224,5 @@ def _gcm(key: bytes, vector: bytes, tag: bytes | None = None) -> Cipher[GCM]:
 def _number(static: Mapping[str, str], name: str, default: int) -> int:
     text = static.get(f"{_PREFIX}{name}", "").strip()
     if text and not text.isdecimal():
-        raise ConfigurationError(f"{_PREFIX}{name} is a number")
+        raise ConfigurationError(f"{_PREFIX}{name} must be a number")
     return int(text) if text else default

@@ -52,7 +52,7 @@ def from_text(text: str) -> Credential:
     """Parse the format that Kafka stores: these four keys in any order, and no others."""
     parts = dict(each.partition("=")[::2] for each in text.split(","))
     if parts.keys() != {"salt", "stored_key", "server_key", "iterations"} or not parts["iterations"].isdecimal():
-        raise ScramError("a stored credential does not have the four parts that it should")
+        raise ScramError("a stored credential does not have its four parts")
     salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
     return Credential(salt, stored, server, int(parts["iterations"]))
 
@@ -100,7 +100,7 @@ class ScramClient:
         if "e" in parts:
             raise ScramError(f"the server refused the login: {parts['e']}")
         if not self._signature or not compare_digest(_decoded(parts.get("v", "")), self._signature):
-            raise ScramError("the server's signature does not hold: it does not know the password")
+            raise ScramError("the server's signature is invalid: it does not know the password")
 
 
 class ClientFirst(NamedTuple):
@@ -118,15 +118,15 @@ def read_client_first(message: bytes) -> ClientFirst:
     text = _text(message)
     parts = text.split(",", 2)
     if len(parts) != 3 or parts[0] != "n" or not (parts[1] == "" or parts[1].startswith("a=")):
-        raise ScramError("a client's first message has another header than n")
+        raise ScramError("the client's first message does not start with the header n")
     bare = parts[2]
     if not bare.startswith("n="):
-        raise ScramError("a client's first message does not begin with a name")
+        raise ScramError("the client's first message does not start with a name")
     named = _attributes(bare)
     user, nonce = _unescaped(named.pop("n")), named.pop("r", "")
     authzid = _unescaped(parts[1][2:])
     if not user or not nonce or list(_attributes(bare))[:2] != ["n", "r"]:
-        raise ScramError("a client's first message lacks a name or a nonce")
+        raise ScramError("the client's first message lacks a name or a nonce")
     if authzid not in ("", user):
         raise ScramError("a client may not act for another user")
     return ClientFirst(user, authzid, nonce, bare, named)
@@ -153,16 +153,16 @@ class ScramServer:
         header = "n," + (f"a={_escaped(self._client_first.authzid)}" if self._client_first.authzid else "") + ","
         # The whole nonce is compared: checking less was CVE-2024-56128.
         if not found or not compare_digest(parts.get("r", "").encode(), self._nonce.encode()):
-            raise ScramError("a client's final message has another nonce")
+            raise ScramError("the client's final message has a different nonce")
         if _decoded(parts.get("c", "")) != header.encode():
-            raise ScramError("a client's final message has another header than its first")
+            raise ScramError("the client's final message has a different header than its first")
         name = _HASHES[self._mechanism]
         message = b",".join((self._client_first.bare.encode(), self.first(), without_proof.encode()))
         proof, signature = _decoded(proof_text), digest(self._stored.stored_key, message, name)
         if len(proof) != len(signature):
-            raise ScramError("a client's proof has the wrong length")
+            raise ScramError("the client's proof has the wrong length")
         if not compare_digest(new_hash(name, _xor(proof, signature)).digest(), self._stored.stored_key):
-            raise ScramError("a client's proof does not hold")
+            raise ScramError("the client's proof is invalid")
         return f"v={_encoded(digest(self._stored.server_key, message, name))}".encode()
 
 
@@ -179,7 +179,7 @@ def _attributes(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name:
-            raise ScramError("a message is not made of attributes")
+            raise ScramError("a message does not consist of attributes")
         found.setdefault(name, value)
     return found
 
@@ -203,7 +203,7 @@ def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except (Base64Error, ValueError):
-        raise ScramError("a message has something that is not base64") from None
+        raise ScramError("a message contains invalid base64") from None
 
 
 def _xor(one: bytes, other: bytes) -> bytes:

@@ -64,7 +64,9 @@ class Tls(NamedTuple):
         known = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
         wanted = sorted(known[each] for each in self.versions if each in known)
         if self.versions and not wanted:
-            raise ConfigurationError(f"no TLS version of {', '.join(self.versions)} is safe; use TLSv1.2 or TLSv1.3")
+            raise ConfigurationError(
+                f"none of the TLS versions {', '.join(self.versions)} is secure; use TLSv1.2 or TLSv1.3"
+            )
         if wanted:
             context.minimum_version, context.maximum_version = wanted[0], wanted[-1]
 
@@ -92,7 +94,7 @@ def _certificates(given: str) -> str:
     text = pem_text(given, "the trusted certificates")
     found = re.findall(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\sA-Za-z0-9+/=]+-----END [A-Z0-9 ]+-----", text)
     if not found:
-        raise ConfigurationError("the trusted certificates are no PEM certificates")
+        raise ConfigurationError("the trusted certificates are not PEM certificates")
     return "\n".join(found)
 
 
@@ -106,5 +108,5 @@ def pem_text(given: str, what: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{what} cannot be read from {given}: {error}") from None
     if "-----BEGIN" not in text:
-        raise ConfigurationError(f"{given} has no PEM in it, and {what} should be there")
+        raise ConfigurationError(f"{given} contains no PEM; expected {what}")
     return text

@@ -104,7 +104,7 @@ class BrokerProxy:
         if self._upstream is not None:
             return self._upstream.for_broker(broker)
         if broker.plaintext is None:
-            raise BrokerNotAvailable(f"broker {broker.id} has no listener without a login")
+            raise BrokerNotAvailable(f"broker {broker.id} has no listener without authentication")
         host, port = broker.plaintext
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return AdminClient(address, timeout=_TIMEOUT, connect_attempts=1)

@@ -1,4 +1,4 @@
-"""What is known of one connection: who is at the other end, and what its requests share."""
+"""The state of one connection: the client, and what its requests share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ConnectionContext:
         self.waiting = turn
 
     def close(self) -> None:
-        """The client has gone: end its long poll, and drop the request that nobody works on yet."""
+        """The client is gone: end its long poll, and drop requests that have not been started."""
         self.long_poll.end()
         if self.waiting is not None:
             self.waiting.cancel()

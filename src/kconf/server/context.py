@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
@@ -41,15 +42,15 @@ UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written
 UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read now; try again later")
 LOST = ApiError(
     ErrorCode.KAFKA_STORAGE_ERROR,
-    "the file of the server's store was deleted, moved or replaced: nothing was changed, and nothing can be until it is"
-    " restored and the server restarted",
+    "the server's store file was deleted, moved or replaced: nothing was changed, and no changes are possible until "
+    "it is restored and the server restarted",
 )
-DAMAGED = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the server's store is damaged; the log of the server has details")
+DAMAGED = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the server's store is damaged; see the server's log")
 READ_ONLY = ApiError(ErrorCode.POLICY_VIOLATION, "this server is read-only: it was started with --read-only")
 
 
 def store_error(error: StoreError) -> ApiError:
-    """The error of a change that the store did not take: to try again later, or, where that does not help, why."""
+    """The error of a change that the store did not accept: retriable, or the reason why a retry does not help."""
     if isinstance(error, ChangeTooLarge):
         return ApiError(ErrorCode.INVALID_REQUEST, str(error))
     if isinstance(error, TooManyChanges):
@@ -93,7 +94,7 @@ class ServerContext:
         policies: PolicyManager | None = None,
         upstream: UpstreamClient | None = None,
     ) -> ServerContext:
-        """Everything that a server has beside its service; it follows the service's commits."""
+        """Everything a server has besides its service; it follows the service's commits."""
         return cls(
             service,
             service.node_id,
@@ -107,11 +108,12 @@ class ServerContext:
             authorizer_of(service),
             ListenerSecurity(lambda: service.settings.effective, allowed_files(service.settings.static)),
             brokers=BrokerProxy(service, upstream),
+            scheduler=SliceScheduler(is_busy=lambda: service.is_writing),
             upstream=upstream,
         )
 
     def node(self, state: State, principal: str, check: StartCheck | None) -> AlterTarget:
-        """This server, for a change that this principal asks for."""
+        """This server, for a change requested by this principal."""
         return AlterTarget(
             self.node_id,
             self.service.stored_resolver(state),
@@ -128,9 +130,11 @@ class ServerContext:
         return self.service.store.members.ids or (self.node_id,)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    """One request: its version, its caller, and the address at which the caller reached the server."""
+class ApiRequest(NamedTuple):
+    """One request: its version, its caller, and the address at which the caller reached the server.
+
+    A named tuple, since one is made for every request.
+    """
 
     version: int
     caller: RequestContext
@@ -143,4 +147,4 @@ class ApiRequest:
 
     def with_reason(self, reason: str) -> ApiRequest:
         """The same call, with a reason for the journal."""
-        return replace(self, caller=replace(self.caller, reason=reason))
+        return self._replace(caller=replace(self.caller, reason=reason))

@@ -26,10 +26,12 @@ from kconf.protocol.messages.describe_configs import DescribeConfigsResult
 from kconf.protocol.messages.describe_quotas import DescribedQuotas
 from kconf.protocol.messages.describe_topic_partitions import DescribedTopic
 from kconf.protocol.messages.metadata import MetadataTopic
+from kconf.server import data_plane_errors
 
 _CODE: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 
 _FIELDS: Final[Mapping[str, Callable[[Any, int], dict[str, Any]]]] = {
+    **data_plane_errors.FIELDS,
     "ApiVersions": lambda request, code: {"error_code": code, "api_keys": ()},
     "Metadata": lambda request, code: {
         "topics": [MetadataTopic(code, each.name or "", each.topic_id) for each in request.topics or ()],

@@ -9,7 +9,7 @@ are skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kconf.errors import ConfigurationError
 
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+_EVERYWHERE = ("", "0.0.0.0", "::")
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_-]+)://(?P<address>.*)")
 
 
@@ -97,7 +98,7 @@ def parse_address(text: str, *, everywhere: str = "127.0.0.1") -> SocketAddress:
     """host:port, [v6]:port or :port; the latter means `everywhere`."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+        raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
     return SocketAddress(host.removeprefix("[").removesuffix("]") or everywhere, int(port))
 
 
@@ -108,7 +109,7 @@ def explain_bind_error(host: str, port: int) -> Iterator[None]:
         yield
     except (OSError, UnicodeError) as error:  # a host that cannot be a name is a UnicodeError
         why = getattr(error, "strerror", None) or error
-        advice = "; --listen HOST:0 takes a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
+        advice = "; use --listen HOST:0 to pick a free port" if getattr(error, "errno", None) == EADDRINUSE else ""
         raise ConfigurationError(f"cannot listen on {host}:{port}: {why}{advice}") from None
 
 
@@ -121,7 +122,7 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
     if given or not static.get("listeners", "").strip():
         found = [_from_command(each, protocols) for each in given or (DEFAULT_ADDRESS,)]
     else:
-        skipped = {each.upper() for each in _items(static.get("controller.listener.names"))}
+        skipped = _controllers(static)
         pairs = [_named(item) for item in _items(static["listeners"])]
         found = [
             EndPoint(name, _protocol(name, protocols), parse_address(text, everywhere=""))
@@ -129,21 +130,44 @@ def read_listeners(given: Sequence[str], static: Mapping[str, str]) -> tuple[End
             if name not in skipped
         ]
         if not found:
-            raise ConfigurationError("listeners names controllers only; kconf is not one")
+            raise ConfigurationError("listeners contains controller listeners only; kconf is not a controller")
     names = [each.name for each in found]
     bare = {each.name for each, text in zip(found, given, strict=False) if "://" not in text}
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"two listeners are called {name}; each needs a name of its own")
+            raise ConfigurationError(f"two listeners are named {name}; names must be unique")
     advertised = _advertised(static.get("advertised.listeners"))
     return tuple(each if each.name in bare else replace(each, advertised=advertised.get(each.name)) for each in found)
 
 
-def with_listeners(static: Mapping[str, str], given: Sequence[str], listeners: Iterable[EndPoint]) -> dict[str, str]:
-    """The static configuration with the listeners of the command line, so that a describe shows them."""
-    if not any("://" in each for each in given):
+def with_listeners(static: Mapping[str, str], bound: Mapping[EndPoint, SocketAddress]) -> dict[str, str]:
+    """The static configuration with the addresses that were bound, so that a describe shows them.
+
+    What the file says is kept where it is what was bound. A listener on every interface advertises the address at which
+    a client reached it, which no setting can say.
+    """
+    opened = {each.name: address for each, address in bound.items()}
+    pairs = dict(_named(item) for item in _items(static.get("listeners")))
+    skipped = _controllers(static)
+    of_file = {name: parse_address(text, everywhere="") for name, text in pairs.items() if name not in skipped}
+    if of_file == opened:
         return dict(static)
-    return {**static, "listeners": ",".join(map(str, listeners))}
+    controllers = {name: text for name, text in pairs.items() if name in skipped}
+    advertised = {each.name: each.advertised or address for each, address in bound.items()}
+    known = {name: address for name, address in advertised.items() if address.host not in _EVERYWHERE}
+    found = {**static, "listeners": _joined({**opened, **controllers}), "advertised.listeners": _joined(known)}
+    if not known:
+        del found["advertised.listeners"]
+    return found
+
+
+def _joined(addresses: Mapping[str, object]) -> str:
+    return ",".join(f"{name}://{address}" for name, address in addresses.items())
+
+
+def _controllers(static: Mapping[str, str]) -> set[str]:
+    """The names of listeners that are a controller's."""
+    return {each.upper() for each in _items(static.get("controller.listener.names"))}
 
 
 def _from_command(text: str, protocols: Mapping[str, str]) -> EndPoint:
@@ -157,7 +181,7 @@ def _from_command(text: str, protocols: Mapping[str, str]) -> EndPoint:
 def _named(item: str) -> tuple[str, str]:
     match = _NAMED.fullmatch(item)
     if match is None:
-        raise ConfigurationError(f"a listener reads NAME://host:port: {item!r}")
+        raise ConfigurationError(f"a listener must be NAME://host:port: {item!r}")
     return match["name"].upper(), match["address"]
 
 
@@ -177,14 +201,14 @@ def _protocol(name: str, protocols: Mapping[str, str]) -> SecurityProtocol:
         return SecurityProtocol(word)
     except ValueError:
         words = ", ".join(SecurityProtocol)
-        raise ConfigurationError(f"listener {name}: there is no protocol {word}; use one of {words}") from None
+        raise ConfigurationError(f"listener {name}: unknown protocol {word}; use one of {words}") from None
 
 
 def _advertised(text: str | None) -> dict[str, SocketAddress]:
     found = {name: parse_address(address) for name, address in map(_named, _items(text))}
     for name, address in found.items():
-        if address.host in ("0.0.0.0", "::"):
-            raise ConfigurationError(f"advertised.listeners: nobody can connect to {address} of {name}")
+        if address.host in _EVERYWHERE:
+            raise ConfigurationError(f"advertised.listeners: clients cannot connect to {address} of {name}")
     return found
 
 

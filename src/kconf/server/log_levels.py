@@ -62,15 +62,15 @@ def _check(alteration: AlterConfigOp, names: set[str]) -> None:
     op, name, value = alteration
     if op == OpType.SET:
         if name not in names:
-            raise InvalidConfig(f"there is no logger {name}")
+            raise InvalidConfig(f"unknown logger {name}")
         if value not in LEVELS:
-            raise InvalidConfig(f"{name}: {value} is no level; use {', '.join(LEVELS)}")
+            raise InvalidConfig(f"{name}: {value} is not a log level; use {', '.join(LEVELS)}")
     elif op == OpType.DELETE:
         if name not in names:
-            raise InvalidConfig(f"there is no logger {name}")
+            raise InvalidConfig(f"unknown logger {name}")
         if name == ROOT:
-            raise InvalidRequest("the root logger always has a level of its own")
+            raise InvalidRequest("the level of the root logger cannot be deleted")
     elif op in (OpType.APPEND, OpType.SUBTRACT):
-        raise InvalidRequest(f"{OpType(op).name} cannot be done to a logger")
+        raise InvalidRequest(f"{OpType(op).name} is not supported for loggers")
     else:
         raise UnknownServerError

@@ -45,10 +45,10 @@ class ServerCollector(Collector):
             "kconf_describe_fast_path", "DescribeConfigs requests answered by the fast path.", counted.fast_path
         )
         yield CounterMetricFamily("kconf_connections", "Connections accepted.", counted.connections)
-        yield GaugeMetricFamily("kconf_open_connections", "Connections open now.", len(registry))
+        yield GaugeMetricFamily("kconf_open_connections", "Open connections.", len(registry))
         yield GaugeMetricFamily(
             "kconf_listeners_paused",
-            "Listening sockets that accept no connections now, because a limit is reached.",
+            "Listening sockets paused because a connection limit is reached.",
             registry.paused_listeners,
         )
         yield CounterMetricFamily(
@@ -56,13 +56,13 @@ class ServerCollector(Collector):
         )
         yield CounterMetricFamily(
             "kconf_connections_rejected",
-            "Connections rejected because of a limit of their address.",
+            "Connections rejected because of a limit on their IP address.",
             counted.rejected_connections,
         )
         yield CounterMetricFamily(
-            "kconf_failed_logins", "Logins that were refused, TLS handshakes among them.", counted.failed_logins
+            "kconf_failed_logins", "Failed authentications, including TLS handshakes.", counted.failed_logins
         )
-        yield CounterMetricFamily("kconf_failed_handshakes", "TLS handshakes that failed.", counted.failed_handshakes)
+        yield CounterMetricFamily("kconf_failed_handshakes", "Failed TLS handshakes.", counted.failed_handshakes)
         yield CounterMetricFamily(
             "kconf_idle_connections", "Connections closed after connections.max.idle.ms.", counted.idle_connections
         )
@@ -71,27 +71,37 @@ class ServerCollector(Collector):
         )
         yield CounterMetricFamily("kconf_commits", "Transactions committed.", context.service.commits)
         yield CounterMetricFamily(
-            "kconf_failed_commits", "Transactions that the store refused.", context.service.failed_commits
+            "kconf_failed_commits", "Transactions that the store failed to commit.", context.service.failed_commits
         )
         yield CounterMetricFamily("kconf_changes", "Changes committed.", context.service.changes)
         store = context.service.store
         yield CounterMetricFamily(
-            "kconf_followed_revisions", "Revisions of other servers, or from outside.", context.service.remote_revisions
+            "kconf_followed_revisions",
+            "Revisions committed by other servers or outside kconf.",
+            context.service.remote_revisions,
+        )
+        if context.upstream is not None:
+            yield CounterMetricFamily(
+                "kconf_outside_revisions",
+                "Changes of the cluster that did not come through this gateway.",
+                getattr(store, "outside", 0),
+            )
+        yield GaugeMetricFamily(
+            "kconf_store_reachable", "0 if the store does not respond and reads may be stale.", store.is_reachable
         )
         yield GaugeMetricFamily(
-            "kconf_store_reachable", "0: the store does not answer, and reads may be stale.", store.is_reachable
+            "kconf_stale", "1 if changes of other servers may be missing.", context.service.is_stale
         )
-        yield GaugeMetricFamily("kconf_stale", "1: changes of other servers may be missing.", context.service.is_stale)
         yield GaugeMetricFamily(
             "kconf_store_faults",
-            "Items in the store that cannot be read; what was in force before stays.",
+            "Items in the store that cannot be read; their previous values stay in effect.",
             store.faults,
         )
         yield GaugeMetricFamily("kconf_revision", "Revision of the visible snapshot.", state.snapshot.revision)
         yield GaugeMetricFamily("kconf_topics", "Topics.", len(state.snapshot.topics))
         yield GaugeMetricFamily(
             "kconf_waiting_readers",
-            "Waiting readers of the change feed, counted once per resource of their filter.",
+            "Waiting readers of the change feed, counted once per resource in their filter.",
             context.feed.waiting_readers,
         )
         yield CounterMetricFamily(
@@ -109,12 +119,14 @@ class ServerCollector(Collector):
 
 def archive_families(archiver: Archiver) -> Iterator[Metric]:
     """How far behind the archive is, and whether it can be written."""
-    yield GaugeMetricFamily("kconf_archived_revision", "The last revision that is archived.", archiver.archived)
-    yield GaugeMetricFamily("kconf_archive_lag_seconds", "Age of the oldest change not archived.", archiver.lag)
+    yield GaugeMetricFamily("kconf_archived_revision", "Last archived revision.", archiver.archived)
+    yield GaugeMetricFamily(
+        "kconf_archive_lag_seconds", "Age of the oldest change that is not archived yet.", archiver.lag
+    )
     yield GaugeMetricFamily("kconf_archive_waiting_revisions", "Revisions not archived yet.", archiver.waiting)
-    yield GaugeMetricFamily("kconf_archive_alarm", "1: the archive cannot be written.", archiver.alarm is not None)
-    yield CounterMetricFamily("kconf_archive_segments", "Segments written.", archiver.segments)
-    yield CounterMetricFamily("kconf_archive_failures", "Tries to write the archive that failed.", archiver.failures)
+    yield GaugeMetricFamily("kconf_archive_alarm", "1 if the archive cannot be written.", archiver.alarm is not None)
+    yield CounterMetricFamily("kconf_archive_segments", "Archive segments written.", archiver.segments)
+    yield CounterMetricFamily("kconf_archive_failures", "Failed attempts to write the archive.", archiver.failures)
 
 
 class MetricsServer:

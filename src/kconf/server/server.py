@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from logging import getLogger
 from typing import NamedTuple
 
 from kconf.client.settings import ClientSettings
-from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
@@ -24,16 +25,17 @@ from kconf.server.context import ServerContext
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
-from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
+from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
 from kconf.server.network.connection_registry import ConnectionRegistry
-from kconf.server.network.listener import Listener
+from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
-from kconf.server.static_config import check_static
+from kconf.server.static_config import check_gateway, check_static
 from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
+from kconf.util.memory import collect_fully
 from kconf.util.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
@@ -66,6 +68,16 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
+def _zookeeper_catalog() -> Catalog:
+    """The keys of real brokers that share an ensemble with kconf: 3.9 is the last release with ZooKeeper.
+
+    Also those of an older cluster behind a gateway.
+    """
+    from kconf.configdef.releases.catalogs import catalog_of
+
+    return catalog_of("3.9")
+
+
 async def _open_store(settings: ServerSettings) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
@@ -92,19 +104,27 @@ class Server:
         self.archiver: Archiver | None = None
         self.settings = settings
         self.listeners: list[Listener] = []
+        self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
 
     async def __aenter__(self) -> Server:
         settings = self.settings
         store = await _open_store(settings)
+        try:
+            check_gateway(settings.static, store.brokers_static)
+            static = await self._bind()
+        except BaseException:
+            self._close_listeners()
+            store.close()
+            raise
         upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
-            static=settings.static,
-            broker_catalog=kafka_39 if upstream is None else kafka_43,
+            static=static,
+            broker_catalog=_zookeeper_catalog if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )
@@ -122,6 +142,7 @@ class Server:
         if self.archiver is not None:
             self.archiver.start()
         self._start(housekeep(service), "housekeeping")
+        self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
         if self._retention is not None:
             self._start(trim(self._retention, service, self.archiver), "journal retention")
         return self
@@ -161,6 +182,13 @@ class Server:
         if self.archiver is not None and not self._stopping:
             self.archiver.flush_soon()
 
+    async def _bind(self) -> Mapping[str, str]:
+        """Bind the listeners. Returns the static configuration with their addresses."""
+        for endpoint in self.settings.endpoints:
+            self._sockets[endpoint] = await bind(endpoint)
+        bound = {each: bound_address(each, sockets) for each, sockets in self._sockets.items()}
+        return with_listeners(self.settings.static, bound)
+
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
@@ -172,14 +200,14 @@ class Server:
             with self._recovery_explained(service):
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
-            await listener.open()
+            listener.open()
         await service.in_store(lambda store: store.join(self._member()))
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
         tls = self.context.security.open(endpoint)
         authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now)
-        return Listener(endpoint, authenticator, handler, self.registry, tls)
+        return Listener(endpoint, self._sockets[endpoint], authenticator, handler, self.registry, tls)
 
     @contextmanager
     def _recovery_explained(self, service: Service) -> Iterator[None]:
@@ -196,8 +224,8 @@ class Server:
                 raise
             where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
-                f"{error}; this may come from the dynamic configs of {where}: `kconf serve --recover` ignores and "
-                "lists them, `kconf store unset` removes one"
+                f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
+                "them, `kconf store unset` removes one"
             ) from None
 
     def _start(self, work: Coroutine[None, None, None], name: str) -> None:
@@ -211,3 +239,6 @@ class Server:
     def _close_listeners(self) -> None:
         for listener in self.listeners:
             listener.close()
+        for sockets in self._sockets.values():
+            for each in sockets:
+                each.close()

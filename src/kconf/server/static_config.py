@@ -24,6 +24,9 @@ _MISSPELLED: Final = {"alter.configs.policy.class.name": ALTER_POLICY, "create.t
 """KIP-133's spelling of the key, and the same slip for the other one: a policy that is ignored allows everything."""
 _UNSUPPORTED: Final = {"principal.builder.class": "a principal builder"}
 _STORE_LOCATIONS: Final = ("ssl.keystore.location", "ssl.truststore.location")  # with or without a listener before them
+_AUTHORIZER: Final = "authorizer.class.name"
+_AUTHORIZER_SETTINGS: Final = (_AUTHORIZER, "super.users", "allow.everyone.if.no.acl.found")
+_MECHANISMS: Final = "sasl.enabled.mechanisms"
 _DEFAULT_CLASSES: Final = ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",)
 
 
@@ -40,7 +43,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
     for each in overrides:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise ConfigurationError(f"--override takes key=value: {each!r}")
+            raise ConfigurationError(f"--override requires key=value: {each!r}")
         static[name.strip()] = value
     if node_id is not None:
         static["node.id"] = static["broker.id"] = str(node_id)
@@ -48,7 +51,7 @@ def load_static(path: Path | None, overrides: Iterable[str], *, node_id: int | N
         if own in static:
             static.setdefault(other, static[own])
     if static.get("node.id") != static.get("broker.id"):
-        raise ConfigurationError("node.id and broker.id differ; give one of them, or the same number to both")
+        raise ConfigurationError("node.id and broker.id differ; set only one of them, or both to the same number")
     return static
 
 
@@ -75,10 +78,10 @@ def check_static(static: Mapping[str, str]) -> None:
     check_settings(static)
     for name, right in _MISSPELLED.items():
         if static.get(name, "").strip():
-            raise ConfigurationError(f"{name} is not a key of Kafka and would leave the policy off: write {right}")
+            raise ConfigurationError(f"{name} is not a Kafka key, so the policy would be disabled; use {right}")
     for name, what in _UNSUPPORTED.items():
         if static.get(name, "").strip() not in ("", *_DEFAULT_CLASSES):
-            raise ConfigurationError(f"{name} asks for {what}, which this version of kconf does not have")
+            raise ConfigurationError(f"{name} requires {what}, which kconf does not support")
     for name, text in static.items():
         key = BROKER.get(name)
         if key is not None and name not in _PYTHON_CLASSES:
@@ -86,3 +89,22 @@ def check_static(static: Mapping[str, str]) -> None:
                 validate(key, text)
             except InvalidConfig as error:
                 raise ConfigurationError(f"server.properties: {error}") from None
+
+
+def check_gateway(own: Mapping[str, str], brokers: Mapping[str, str] | None) -> None:
+    """Refuse a gateway that would lend its rights to everybody, or lets nobody in. `brokers` None: it is no gateway."""
+    if brokers is None:
+        return
+    if brokers.get(_AUTHORIZER, "").strip():
+        missing = [name for name in _AUTHORIZER_SETTINGS if name not in own]
+        if missing:
+            raise ConfigurationError(
+                "the cluster has an authorizer, and its log does not tell all of its settings: give the gateway the"
+                f" brokers' {', '.join(missing)} (--config or --override), or everybody would have the gateway's rights"
+            )
+    for name, value in own.items():
+        if name.endswith(_MECHANISMS) and "SCRAM" in value:
+            raise ConfigurationError(
+                f"{name}={value}: a gateway cannot log users in by SCRAM, since it reads the log of the cluster without"
+                " their keys; use PLAIN or TLS client certificates"
+            )

@@ -1,5 +1,5 @@
-"""The pipeline: from the archive, snapshots and declared files to tables that answer what was, what is and why.
+"""The pipeline: turns archives, snapshots and declared files into tables of past and current configuration.
 
-`schemas` says what each table holds, `transforms` how one follows from others (DataFrame -> DataFrame), `lake` where
-they are and how they are written, `runner` in which order. Only this room knows Spark and Delta Lake.
+`transforms` derives tables from each other (DataFrame -> DataFrame), `delta_tables` reads and writes them, `runner`
+sets the order. Only this package imports Spark and Delta Lake; table schemas are in kconf.lake.schemas.
 """

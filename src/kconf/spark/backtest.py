@@ -1,4 +1,5 @@
-"""A rule that is not in force yet, tried on the past: what it would have refused, of whom. Nothing is written."""
+"""Tests a policy that is not in effect yet against the past: what it would have refused, and from whom.
+Writes nothing."""
 
 from __future__ import annotations
 
@@ -24,25 +25,25 @@ from kconf.spark.transforms.values import KEYS, keys
 
 Row = dict[str, Any]
 _ORDER: Final = ("cluster", "since", "epoch", "revision", "resource_type", "resource_name", "rule")
-_MOST: Final = 3  # names of those who made most of the changes
+_MOST: Final = 3  # the principals who made most of the changes
 
 
 @dataclass(frozen=True)
 class TimeRange:
-    """The clusters and the time that are asked for; nothing: all."""
+    """The requested clusters and time range; empty: all."""
 
     clusters: Sequence[str] = ()
     since: datetime | None = None
     until: datetime | None = None
 
     def broken(self) -> Column:
-        """Whether an interval touches the time."""
+        """Whether an interval overlaps the time range."""
         ends = [] if self.since is None else [F.col("until").isNull() | (F.col("until") > F.lit(self.since))]
         begins = [] if self.until is None else [F.col("since") <= F.lit(self.until)]
         return reduce(and_, [*ends, *begins], F.lit(True))
 
     def made(self) -> Column:
-        """Whether a change was made in the time."""
+        """Whether a change was made in the time range."""
         after = [] if self.since is None else [F.col("time") >= F.lit(self.since)]
         before = [] if self.until is None else [F.col("time") <= F.lit(self.until)]
         return reduce(and_, [*after, *before], F.lit(True))
@@ -50,7 +51,7 @@ class TimeRange:
 
 @dataclass(frozen=True)
 class BacktestResult:
-    """What a file of rules comes to: a row per rule, the first findings, and counts."""
+    """The result of a policy file: a row per rule, the first findings, and counts."""
 
     rules: Sequence[Row]
     findings: Sequence[Row]
@@ -61,14 +62,14 @@ class BacktestResult:
 def backtest(
     lake: Lake, versions: Mapping[str, int], rules: Rules, span: TimeRange, limit: int, say: Say
 ) -> BacktestResult:
-    """Judge the past by rules, on the tables as a finished run left them."""
+    """Evaluate rules on the past, using the tables of the last finished run."""
     with told_plainly(lake):
 
         def read(table: Table) -> DataFrame:
             rows = lake.read(table, versions.get(table.name))
             return rows.where(F.col("cluster").isin(*span.clusters)) if span.clusters else rows
 
-        say("judging …")
+        say("evaluating …")
         definitions = local(lake.spark, keys(kafka_43()), KEYS)
         states = judged(read(HISTORY), read(SNAPSHOT), definitions, rules).persist(StorageLevel.DISK_ONLY)
         try:

@@ -1,7 +1,7 @@
-"""Reading: new files of the archive and of snapshots, and snapshots of live clusters, once each.
+"""Bronze: reads new files of archives and snapshots, and snapshots of live clusters, once each.
 
-The ledger says which files are new (files.py). Of what they bring, only lines that are not in the journal yet are
-added: the journal's commits say how far it goes per cluster (`marks`), and what lies behind that is looked up.
+The ledger records which files were read (files.py). Only lines that are not in the journal yet are added: the journal's
+commit notes record the last line per cluster (`marks`), and older lines are looked up.
 """
 
 from __future__ import annotations
@@ -12,34 +12,38 @@ from typing import Any, Final
 
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import ATTEMPTS, JOURNAL, QUARANTINE
 from kconf.spark import files
 from kconf.spark.delta_tables import Lake, first_line
+from kconf.spark.metadata_log import METADATA_LOG, MetadataLog, text_file
 from kconf.spark.snapshot_intake import take_snapshots
 from kconf.spark.transforms import lines, snapshot_lines
 from kconf.spark.transforms.history import ORDER, order
 
 Marks = dict[str, list[int]]
-"""Per cluster the last line that is known, in the order of the journal."""
+"""Per cluster the last known line, in journal order."""
 
 _LINE: Final = ("cluster", *ORDER)
+_NAME: Final = (*_LINE, "origin", "resource_type", "resource_name", "key")
+"""A line by its name. Of several followers each may name its own gap after the same offset, hence the resource."""
 _ATTEMPT: Final = ("cluster", "epoch", "number")
 _BAD: Final = ("file", "line", "reason")
 
 
 @dataclass
 class Read:
-    """What a round brought."""
+    """What a round read."""
 
     journal: int = 0
     attempts: int = 0
     quarantined: int = 0
     facts: int = 0
     skipped: dict[str, str] = field(default_factory=dict)  # path → why it was not read
+    notes: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -47,7 +51,7 @@ class Read:
 
 
 def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
-    """Take the new files of an archive into round `number`."""
+    """Read the new files of an archive in round `number`."""
     found = files.unread(lake, "archive", uri)
     wanted = _wanted(found, brought)
     if wanted:
@@ -55,8 +59,22 @@ def read_archive(lake: Lake, uri: str, number: int, brought: Read) -> None:
     files.record(lake, "archive", found, brought.skipped, number)
 
 
+def read_metadata_log(lake: Lake, directory: str, number: int, brought: Read) -> None:
+    """Take the metadata log of a controller, from its directory."""
+    log = MetadataLog(directory)
+    if files.is_known(lake, METADATA_LOG, log.listed):
+        return
+    with log.lines() as text:
+        _take_lines(lake, text_file(lake, text, log.path), number, brought)
+    files.record(lake, METADATA_LOG, log.covered(), {}, number)
+    brought.notes.append(
+        f"{log.path} ends at offset {log.end}; its last records may not have been committed: the files of a single"
+        " controller do not tell"
+    )
+
+
 def read_snapshots(lake: Lake, uri: str, number: int, brought: Read) -> None:
-    """Take the new files of a directory of snapshots."""
+    """Read the new files of a snapshot directory."""
     found = files.unread(lake, "snapshots", uri)
     wanted = _wanted(found, brought)
     if wanted:
@@ -101,10 +119,11 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
         marks = _marks(lake)
         told = {row["cluster"]: row for row in _counts(read).collect()}
         if any(row["changes"] for row in told.values()):
+            note = {"marks": _moved(marks, told)}
             changes, count = _unknown(lake, lines.changes(read), marks, told)
             if count:
-                lake.append(JOURNAL, changes, note={"marks": _moved(marks, told)})
-            brought.journal += count
+                lake.append(JOURNAL, changes, note=note)
+            brought.journal += count + _name_authors(lake, lines.changes(read), note)
         if any(row["attempts"] for row in told.values()):
             fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
@@ -119,7 +138,7 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
 
 
 def _put_aside(lake: Lake, bad: DataFrame) -> int:
-    """Keep what cannot be taken, but for what was found in a file before; how much that is."""
+    """Store rejected lines, except those found in the same file before; returns their number."""
     known = lake.read(QUARANTINE).select(*_BAD)
     fresh = bad.join(known, [bad[name].eqNullSafe(known[name]) for name in _BAD], "left_anti")
     fresh = fresh.persist(StorageLevel.DISK_ONLY)
@@ -133,7 +152,7 @@ def _put_aside(lake: Lake, bad: DataFrame) -> int:
 
 
 def _counts(read: DataFrame) -> DataFrame:
-    """Per cluster how many lines of each kind came, the first and the last change, and how often the commonest came."""
+    """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line."""
     good = F.col("fault").isNull()
     grouped = read.groupBy(*_LINE).agg(
         F.count_if(~good).alias("bad"),
@@ -150,7 +169,7 @@ def _counts(read: DataFrame) -> DataFrame:
 
 
 def _marks(lake: Lake) -> Marks:
-    """How far the journal goes; counted where its commits are too old to tell."""
+    """The last journal line per cluster; computed if the commit notes are too old to contain it."""
     note = lake.note(JOURNAL)
     if note or not lake.exists(JOURNAL):
         return dict(note.get("marks", {}))
@@ -159,21 +178,43 @@ def _marks(lake: Lake) -> Marks:
 
 
 def _moved(marks: Marks, told: dict[str, Any]) -> Marks:
-    """The marks after a batch: they never go back."""
+    """The marks after a batch: they never decrease."""
     reached = {cluster: list(row["last"]) for cluster, row in told.items() if row["last"] is not None}
     return {**marks, **{cluster: max(last, marks.get(cluster, last)) for cluster, last in reached.items()}}
 
 
 def _unknown(lake: Lake, changes: DataFrame, marks: Marks, told: dict[str, Any]) -> tuple[DataFrame, int]:
     """The lines that the journal does not have, each once, and how many. Looked up only behind a cluster's mark."""
-    keys = list(_LINE)
+    keys = list(_NAME)
     total = sum(row["changes"] for row in told.values())
     twice = any(row["times"] > 1 for row in told.values())
     if twice:
-        changes = changes.dropDuplicates(keys)
+        best = Window.partitionBy(*keys).orderBy(F.desc(_has_author()), "file")
+        changes = changes.withColumn("place", F.row_number().over(best)).where("place = 1").drop("place")
     behind = [c for c, row in told.items() if row["first"] is not None and list(row["first"]) <= marks.get(c, [-1])]
     if behind:
         suspect = changes.where(F.col("cluster").isin(behind)).select(*keys)
         known = lake.read(JOURNAL).where(F.col("cluster").isin(behind)).select(*keys).join(suspect, keys, "left_semi")
         changes = changes.join(known, keys, "left_anti")
     return changes, changes.count() if twice or behind else total
+
+
+def _has_author() -> Column:
+    return F.coalesce((F.col("principal") != "") | F.col("reason").isNotNull(), F.lit(False))
+
+
+def _name_authors(lake: Lake, changes: DataFrame, note: dict[str, Any]) -> int:
+    """Followed lines that are known without an author, and that another follower has with one; how many."""
+    better = changes.where((F.col("origin") == "log") & _has_author()).dropDuplicates(list(_NAME))
+    if better.isEmpty():
+        return 0
+    poor = lake.read(JOURNAL).where((F.col("origin") == "log") & ~_has_author()).select(*_NAME)
+    better = better.join(poor, list(_NAME), "left_semi").persist(StorageLevel.DISK_ONLY)
+    try:
+        count = better.count()
+        if count:
+            same = " AND ".join(f"t.{name} <=> s.{name}" for name in _NAME)
+            lake.merge(JOURNAL, better, better.limit(0), on=same, note=note)
+        return count
+    finally:
+        better.unpersist()

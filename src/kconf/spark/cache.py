@@ -1,7 +1,7 @@
 """The pipeline's cache directory: Delta Lake's jars and the class archive.
 
-Java takes a user's home directory from the password file and Python takes it from `$HOME`. In a container the two may
-differ, so nothing here is left to Java: Spark's resolver (Ivy) gets its directory from us.
+Java takes a user's home directory from the password file, Python from `$HOME`. In a container the two may differ, so
+Spark's resolver (Ivy) gets its directory from us instead of from Java.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def ivy() -> Path:
 
 
 def make() -> None:
-    """Create both directories, the first for this user only: code that is found in it is run."""
+    """Create both directories, the first one accessible to this user only, because code in it is executed."""
     directory().mkdir(mode=0o700, parents=True, exist_ok=True)
     ivy().mkdir(exist_ok=True)

@@ -1,8 +1,8 @@
-"""An archive of the classes that Spark's JVM loads: a start maps them from one file, instead of finding each in a jar.
+"""A class data sharing archive for Spark's JVM: at startup, classes are mapped from one file instead of read from jars.
 
-It is a cache and no more. The JVM holds it against itself, its class path, the jars' times and the archive's own
-checksums, and goes without it where anything differs. One way serves every Java from 17 on: only those from 19 on can
-make and renew an archive by themselves.
+It is only a cache. The JVM compares it with its own version, its class path, the jars' times and the archive's
+checksums, and ignores it if anything differs. The same method works for every Java since 17; only Java 19 and later can
+create and renew an archive automatically.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Final
 from kconf.spark import cache
 
 MAKING: Final = ".making-"
-"""How the name of a place begins where an archive is being made."""
+"""Prefix of the temporary directory in which an archive is created."""
 _DAY: Final = 24 * 60 * 60
 
 
 def place(jars: Sequence[Path], versions: Sequence[str]) -> Path | None:
-    """Where the archive is for these jars and these versions: its name says what must be the same.
+    """The path of the archive for these jars and versions, which are part of its name.
 
-    None: the name of the cache has signs that an option of the JVM cannot hold.
+    None: the cache path contains characters that a JVM option cannot contain.
     """
     where = sorted({str(each.parent) for each in jars})
     name = f"classes-{_digest(where)}-{_digest([*versions, *map(_stamp, jars)])}.jsa"
@@ -34,13 +34,13 @@ def place(jars: Sequence[Path], versions: Sequence[str]) -> Path | None:
 
 
 def fits(directory: Path) -> bool:
-    """Whether an option of the JVM can hold the name of a file in this directory."""
+    """Whether a JVM option can contain the path of a file in this directory."""
     return re.search(r"[:\"'\\\s]", str(directory)) is None
 
 
 def obsolete(file: Path) -> list[Path]:
-    """What a new archive makes superfluous: that of the same jars before, one that nobody used for a month, and what a
-    maker left that was killed."""
+    """Files that a new archive replaces: the previous archive of the same jars, archives unused for a month, and
+    leftovers of killed processes."""
     place, now = file.name.rpartition("-")[0], time.time()
     others = [each for each in file.parent.glob("classes-*.jsa") if each != file]
     left = [each for each in file.parent.glob(f"{MAKING}*") if each.stat().st_mtime < now - _DAY]
@@ -50,7 +50,7 @@ def obsolete(file: Path) -> list[Path]:
 
 
 def is_ours(file: Path) -> bool:
-    """Whether the archive is there, and nobody else has put it there: what is in it is run."""
+    """Whether the archive exists and belongs to this user: its contents are executed."""
     try:
         return file.stat().st_uid == os.getuid()
     except OSError:
@@ -58,19 +58,19 @@ def is_ours(file: Path) -> bool:
 
 
 def used(file: Path) -> str:
-    """Options for a JVM that takes its classes from the archive, if they are the same. A damaged one would crash it."""
+    """JVM options that use the archive if it matches. A damaged archive would crash the JVM, so it is verified."""
     with suppress(OSError):
-        os.utime(file)  # somebody uses it
+        os.utime(file)  # mark it as used
     return f"-Xshare:auto -XX:SharedArchiveFile={file} -XX:+IgnoreUnrecognizedVMOptions -XX:+VerifySharedSpaces"
 
 
 def recorded(file: Path) -> str:
-    """Options for a JVM that writes an archive of the classes that it has loaded, when it ends."""
+    """JVM options that write an archive of all loaded classes at exit."""
     return f"-Xshare:auto -XX:ArchiveClassesAtExit={file} -Xlog:cds=error -Xlog:cds+dynamic=error"
 
 
 def _stamp(jar: Path) -> str:
-    """What the JVM will look at."""
+    """What the JVM compares."""
     found = jar.stat()
     return f"{jar.name} {found.st_size} {found.st_mtime_ns}"
 

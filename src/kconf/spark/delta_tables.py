@@ -1,9 +1,8 @@
-"""Where the tables are, and how they are read and written: the only module that knows paths.
+"""Reads and writes the tables; the only module that knows their paths.
 
-A table is written in one commit; the journal and the history carry in theirs how far they go. A table that is not
-there yet reads as empty.
-Two writers: the one that comes second is refused, on a local lake before it does any work. A table that an older
-version wrote gets the columns that were added since; other differences from its definition are for a rebuild.
+Each write is one commit. The commit notes of the journal and the history record how far they go. A missing table reads
+as empty. Of two concurrent writers the second fails, on a local lake before it does any work. A table written by an
+older version gets the columns added since; other schema differences need a rebuild.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 _ASKED_BY: Final = frozenset(
     ("cluster", "resource_type", "resource_name", "key", "topic", "time", "taken", "since", "until", "round", "run")
 )
-"""Columns whose least and greatest value each file tells. Of all columns they would cost a tenth of a write."""
+"""Columns with min/max statistics per file. Statistics for all columns would add a tenth to the write time."""
 
 
 _GONE: Final = "_gone"
 
 
 class SchemaDifference(NamedTuple):
-    """How a table differs from its definition: the columns that it lacks, and what is wrong with others."""
+    """How a table differs from its schema: missing columns, and columns with errors."""
 
     missing: Sequence[Column] = ()
     others: Sequence[str] = ()
@@ -61,7 +60,7 @@ class Lake:
         return bool(self._commits(table))
 
     def _commits(self, table: Table) -> list[Any]:
-        """The files of a table's log that are commits, oldest first: Delta's protocol names them by their version."""
+        """The commit files of a table's log, oldest first; Delta names them by version."""
         jvm: Any = self.spark._jvm
         place = jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
         files = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
@@ -73,7 +72,7 @@ class Lake:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, table: Table, version: int | None = None) -> DataFrame:
-        """The table, now or at a version; without rows where it does not exist yet."""
+        """The table, now or at a version; empty if it does not exist yet."""
         if not self.exists(table):
             return local(self.spark, [], table.ddl)
         reader = self.spark.read.format("delta")
@@ -82,16 +81,16 @@ class Lake:
         return reader.load(self.path(table))
 
     def version(self, table: Table) -> int | None:
-        """The number of the last commit; None: the table does not exist."""
+        """The version of the last commit; None: the table does not exist."""
         commits = self._commits(table)
         return _version(commits[-1]) if commits else None
 
     def note(self, table: Table) -> dict[str, Any]:
-        """What the last commit that carries a note says: see `append`, `overwrite` and `merge`."""
+        """The note of the last commit that has one: see `append`, `overwrite` and `merge`."""
         for commit in reversed(self._commits(table)):
             stream = commit.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(commit)
             try:
-                lines = stream.readAllBytes().decode().split("\n")  # a statistic may hold a U+2028
+                lines = stream.readAllBytes().decode().split("\n")  # a statistic may contain U+2028
             finally:
                 stream.close()
             for line in lines:
@@ -103,7 +102,7 @@ class Lake:
     # -- columns -----------------------------------------------------------------------------------------------------
 
     def difference(self, table: Table) -> SchemaDifference:
-        """How the table differs from its definition; not at all where it does not exist yet."""
+        """How the table differs from its schema; no difference if it does not exist yet."""
         if not self.exists(table):
             return SchemaDifference()
         schema = self.spark.read.format("delta").load(self.path(table)).schema
@@ -119,16 +118,16 @@ class Lake:
         )
 
     def migrate(self, tables: Iterable[Table]) -> dict[str, list[str]]:
-        """Add the columns that tables lack, null in all their rows; the names of the new columns by the table's path.
+        """Add missing columns to tables, with null in all rows; returns the new columns by table path.
 
-        A column that is not defined or has another type is an error, and then nothing is added anywhere: to write on
-        would lose what it holds.
+        An undefined column or a different type is an error, and then no table is changed: continuing to write would
+        lose its contents.
         """
         found = [(table, self.difference(table)) for table in tables]
         for table, difference in found:
             if difference.others:
                 raise LakeError(
-                    f"The table {table.path} of {self.uri} does not fit this version of kconf: its column"
+                    f"The table {table.path} of {self.uri} does not match this version of kconf: its column"
                     f" {' and its column '.join(difference.others)}. Use the version that wrote it, or run `kconf"
                     " pipeline rebuild`: it drops columns that this version does not define."
                 )
@@ -139,7 +138,7 @@ class Lake:
         return [each.name for each in columns]
 
     def rewrite(self, table: Table) -> None:
-        """Bring a table to its definition, whatever the difference: its rows with other columns, in one commit."""
+        """Rewrite a table to match its schema, whatever the difference, in one commit."""
         if self.difference(table):
             self.overwrite(table, self.read(table))
 
@@ -154,7 +153,7 @@ class Lake:
         self._writer(table, rows, "overwrite", note).option("overwriteSchema", "true").save(self.path(table))
 
     def replace(self, table: Table, where: str, rows: DataFrame, note: Mapping[str, Any] | None = None) -> None:
-        """Put rows, which need not meet the condition themselves, in the place of those that do, in one commit."""
+        """Replace the rows that meet the condition with `rows`, which need not meet it, in one commit."""
         writer = self._writer(table, rows, "overwrite", note).option("replaceWhere", where)
         name = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
         self.spark.conf.set(name, "false")
@@ -170,8 +169,8 @@ class Lake:
         return writer if note is None else writer.option("userMetadata", json.dumps(note))
 
     def merge(self, table: Table, rows: DataFrame, gone: DataFrame, *, on: str, note: Mapping[str, Any]) -> None:
-        """Update the rows of the table (`t`) that match those given (`s`), add the others, and remove those that match
-        one that is `gone`, in one commit."""
+        """Update the rows of the table (`t`) that match `s`, add the others, and remove those that match `gone`, in one
+        commit."""
         from pyspark.sql import functions as F
 
         given = fit(rows, table).withColumn(_GONE, F.lit(False))
@@ -194,20 +193,20 @@ class Lake:
             self.spark.conf.unset(name)
 
     def compact(self, table: Table) -> tuple[int, int]:
-        """Many small files become few: how many became how many."""
+        """Merge small files; returns the number of files removed and added."""
         if not self.exists(table):
             return 0, 0
         (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
         return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
-        """Remove files that no version of the last hours needs."""
+        """Delete files that no version of the last hours needs."""
         if self.exists(table):
             self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other runs of this machine away. On other places than a disk, Delta refuses the commit of the second."""
+        """Lock out other runs on this machine. On remote storage, Delta rejects the second commit instead."""
         if self.local is None:
             yield
             return
@@ -215,12 +214,12 @@ class Lake:
             self.local.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.local / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise LakeError(f"The lake {self.uri} cannot be written: {error.strerror}.") from None
+            raise LakeError(f"Cannot write the lake {self.uri}: {error.strerror}.") from None
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise LakeBusy(f"Another run of the pipeline is at work on {self.uri}; try again later.") from None
+                raise LakeBusy(f"Another pipeline run is using {self.uri}; try again later.") from None
             yield
         finally:
             os.close(handle)
@@ -231,7 +230,7 @@ def _version(commit: Any) -> int:
 
 
 def fit(rows: DataFrame, table: Table) -> DataFrame:
-    """The columns of a table, in their order and types; one that is not there is null. As text: one call of the JVM."""
+    """Select the columns of a table in order, with their types; missing ones are null. As SQL text: one JVM call."""
     there = set(rows.columns)
     return rows.selectExpr(
         *(f"CAST({f'`{name}`' if name in there else 'NULL'} AS {kind}) AS `{name}`" for name, kind, _ in table.columns)
@@ -239,7 +238,7 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> DataFrame:
-    """A few rows as a DataFrame, within the JVM: Spark's own way would start Python processes for them."""
+    """A few rows as a DataFrame, created inside the JVM: Spark's own method would start Python processes."""
     from pyspark.sql import functions as F
 
     text = json.dumps(list(rows))
@@ -247,9 +246,9 @@ def local(spark: SparkSession, rows: Iterable[Mapping[str, Any]], ddl: str) -> D
 
 
 def first_line(error: Exception) -> str:
-    """What an error of Spark says, without its plan and its stack; of one in Python code, what that raised.
+    """The message of a Spark error without plan and stack trace; for Python errors, the exception raised.
 
-    Where Spark says only which call failed, or which task, the cause at the root of it is told.
+    If Spark only names the failed call or task, the root cause is returned.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Failed): ", line)]
@@ -261,7 +260,7 @@ def first_line(error: Exception) -> str:
 
 
 def _root(lines: Sequence[str]) -> str:
-    """The last cause that a stack of Java names, without the package of its class."""
+    """The last cause in a Java stack trace, without its package."""
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     tasks = [found[1] for line in lines if (found := re.search(r"\(TID \d+\).*?\): (\S.*)", line))]
     calls = [line[2:] for line in lines if line.startswith(": ")]

@@ -1,4 +1,4 @@
-"""The tables that answer: each is made from bronze and silver, and written in one commit."""
+"""Gold: the tables for queries, each derived from bronze and silver and written in one commit."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from kconf.lake.schemas import (
     VIOLATIONS,
     Table,
 )
-from kconf.spark import violations
+from kconf.spark import files, violations
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.inputs import USAGE, Inputs
-from kconf.spark.silver import all_events
-from kconf.spark.transforms import drift, effective, integrity, quotas, snapshots
+from kconf.spark.silver import all_events, whole_journal
+from kconf.spark.transforms import drift, effective, followed, integrity, quotas, snapshots
 from kconf.spark.transforms.activity import activity
 from kconf.spark.transforms.foreign import foreign
 from kconf.spark.transforms.topics.table import topics
 from kconf.spark.transforms.values import KEYS, keys
 
-_LATER: Final = (DRIFT,)  # made from other gold tables
-_AT_ONCE: Final = 4  # planning is one thread's work, and most of the time of a small run
+_LATER: Final = (DRIFT,)  # derived from other gold tables
+_AT_ONCE: Final = 4  # planning is single-threaded, and most of the time of a small run
 
 
 def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
-    """Make all gold tables anew, several at a time."""
+    """Rebuild all gold tables, several at a time."""
     made = Gold(lake, inputs)
     try:
         made.prepare()
@@ -59,14 +59,14 @@ def write(lake: Lake, inputs: Inputs, say: Callable[[str], None]) -> None:
 
 
 class Gold:
-    """The rows of each table; what several need is made once."""
+    """The rows of each table; shared intermediate results are computed once."""
 
     def __init__(self, lake: Lake, inputs: Inputs) -> None:
         self.lake, self.inputs = lake, inputs
         self._kept: list[DataFrame] = []
 
     def write(self, table: Table) -> None:
-        """Make a table anew; the violations are kept."""
+        """Rebuild a table; violations are updated instead."""
         if table is VIOLATIONS:
             violations.update(self.lake, self.inputs)
         else:
@@ -79,19 +79,20 @@ class Gold:
             EFFECTIVE_QUOTA: self.quotas,
             DRIFT: self.drift,
             UNEVEN: lambda: effective.uneven(self.inherited),
-            ACTIVITY: lambda: activity(self.lake.read(JOURNAL), self.lake.read(ATTEMPTS), self.history),
+            ACTIVITY: lambda: activity(self.journal, self.lake.read(ATTEMPTS), self.history),
             INTEGRITY: self.integrity,
         }
         return makers[table]()
 
     def prepare(self) -> None:
         """Make what several tables need, before several threads ask for it."""
-        _ = self.current, self.observed, self.snapshots, self.clusters, self.keys, self.inherited, self.usage
+        _ = self.journal, self.current, self.observed, self.snapshots, self.clusters, self.keys
+        _ = self.inherited, self.usage
         self.clusters.count()
         self.inherited.count()
 
     def has_rows(self, table: Table) -> bool:
-        """Whether there is anything to compare with: files that declare, or rules."""
+        """Whether there is anything to compare with: declared files or rules."""
         if table is DRIFT:
             return self.inputs.declarations is not None
         return table is not VIOLATIONS or bool(self.inputs.rules.rules)
@@ -105,15 +106,22 @@ class Gold:
         self._kept.append(kept)
         return kept
 
-    # -- what several tables need ------------------------------------------------------------------------------------
+    # -- shared by several tables ------------------------------------------------------------------------------------
 
     @cached_property
     def history(self) -> DataFrame:
         return self.lake.read(HISTORY)
 
     @cached_property
+    def journal(self) -> DataFrame:
+        """The changes, each once."""
+        note = self.lake.note(HISTORY)
+        record = whole_journal(self.lake, note)
+        return self._keep(record) if note.get("followed") else record
+
+    @cached_property
     def current(self) -> DataFrame:
-        """The state of now."""
+        """The current state."""
         return self._keep(self.history.where("open"))
 
     @cached_property
@@ -150,7 +158,7 @@ class Gold:
         rows = spark.read.parquet(str(path)) if path.suffix == ".parquet" else spark.read.csv(str(path), header=True)
         missing = {"user", "client_id", "key", "rate"} - set(rows.columns)
         if missing:
-            raise LakeError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+            raise LakeError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
         if "cluster" not in rows.columns:
             rows = rows.crossJoin(self.clusters)
         names = F.coalesce("user", F.lit("")).alias("user"), F.coalesce("client_id", F.lit("")).alias("client_id")
@@ -166,8 +174,8 @@ class Gold:
         return effective.effective(self.current, self.inherited)
 
     def quotas(self) -> DataFrame:
-        journal, attempts = self.lake.read(JOURNAL), self.lake.read(ATTEMPTS)
-        return quotas.effective(self.current, quotas.seen(self.current, journal, attempts, self.usage), self.usage)
+        seen = quotas.seen(self.current, self.journal, self.lake.read(ATTEMPTS), self.usage)
+        return quotas.effective(self.current, seen, self.usage)
 
     def drift(self) -> DataFrame:
         declared = self.inputs.declarations
@@ -184,13 +192,17 @@ class Gold:
         numbered = list(note.get("began", {}))
         snapshots = self.snapshots.where(F.col("cluster").isin(numbered)) if numbered else self.snapshots.limit(0)
         parts = [
-            integrity.holes(journal),
+            integrity.holes(journal.where(~F.col("cluster").isin(note.get("followed", [])))),
             integrity.slipped(self.history.where("until_epoch > 0")),
             integrity.differences(self.history, self.observed, snapshots, self.keys),
         ]
         if note.get("recorded"):
             events = all_events(self.lake, note).where(F.col("cluster").isin(note["recorded"]) & (F.col("epoch") == 0))
             parts.append(foreign(events, self.lake.read(SNAPSHOT)))
+        if note.get("followed"):
+            lines = journal.where(F.col("cluster").isin(note["followed"]))
+            ranges = files.ranges(self.lake)
+            parts += [integrity.log_gaps(ranges, lines), integrity.contradicted(followed.contradicted(lines, ranges))]
         rows = parts[0]
         for each in parts[1:]:
             rows = rows.unionByName(each, allowMissingColumns=True)

@@ -1,6 +1,6 @@
-"""What a person gives a run beside the archive: declared files, rules, owners, usage. All is checked first.
+"""The optional inputs of a run: declared files, policy, owners, usage. All are checked before any work starts.
 
-Each has a fingerprint, so that a run sees whether one changed since the last.
+Each has a fingerprint, so that a run detects changes since the last one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kconf.errors import ConfigurationError
 from kconf.util.mistakes import Mistakes
 
 Owners = Sequence[tuple[NamePattern, str]]
-"""Whose topics are named how; the first that fits."""
+"""Owner patterns; the first match applies."""
 _USAGE_COLUMNS = frozenset({"user", "client_id", "key", "rate"})
 USAGE = "cluster string, user string, client_id string, key string, rate double"
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files, as they were named."""
+    """The files, as given on the command line."""
 
     declared: Sequence[Path] = ()
     policy: Path | None = None
@@ -40,7 +40,7 @@ class Inputs:
 
     @cached_property
     def declarations(self) -> Declared | None:
-        """What the declared files say together; None: there are none."""
+        """The combined declared state; None: no files."""
         files = [each for path in self.declared for each in _yaml_files(path)]
         if not self.declared:
             return None
@@ -63,16 +63,16 @@ class Inputs:
                 continue
             with mistakes.collected():
                 if len(row) != 2 or not row[0].strip() or not row[1].strip():
-                    raise ConfigurationError(f"{self.owners}:{number}: a line of owners reads TOPIC,OWNER")
+                    raise ConfigurationError(f"{self.owners}:{number}: a line must be TOPIC,OWNER")
                 found.append((_pattern(row[0].strip(), f"{self.owners}:{number}"), row[1].strip()))
         mistakes.raise_all()
         return found
 
     def check(self) -> None:
-        """Read everything, and raise what is wrong, before any work is done."""
+        """Read and check everything before any work is done."""
         _ = self.declarations, self.rules, self.owner_map
         if self.usage is not None and not self.usage.exists():
-            raise ConfigurationError(f"{self.usage}: there is no such file")
+            raise ConfigurationError(f"{self.usage}: no such file")
         if self.usage is not None and self.usage.is_file() and self.usage.suffix != ".parquet":
             _check_usage(self.usage)
 
@@ -99,7 +99,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: this is no UTF-8 text") from None
+        raise ConfigurationError(f"{path}: not UTF-8 text") from None
 
 
 def _pattern(text: str, place: str) -> NamePattern:
@@ -112,16 +112,16 @@ def _pattern(text: str, place: str) -> NamePattern:
 
 
 def _check_usage(path: Path) -> None:
-    """Every bad line of a CSV file, before Spark meets the first."""
+    """Report every invalid line of a CSV file, before Spark fails on the first."""
     mistakes = Mistakes()
     lines = csv.reader(_text(path).splitlines())
     header = next(lines, [])
     if not set(header) >= _USAGE_COLUMNS:
-        raise ConfigurationError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+        raise ConfigurationError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
     for cells in lines:
         place = f"{path}:{lines.line_num}"
         if cells and len(cells) != len(header):
-            mistakes.add(f"{place}: {len(cells)} cells, and the first line has {len(header)}")
+            mistakes.add(f"{place}: {len(cells)} cells, but the first line has {len(header)}")
         elif cells and not _is_number(dict(zip(header, cells, strict=True))["rate"]):
             mistakes.add(f"{place}: the rate is not a number")
     mistakes.raise_all()

@@ -1,8 +1,8 @@
-"""A run of the pipeline: read, fold, make the tables, and say last which versions belong together.
+"""A pipeline run: read, update the history, rebuild the tables, and finally record which table versions belong
+together.
 
-Nothing is half done: each table is written in one commit, a run that dies leaves the last run row as it was, and the
-next run takes up where it stopped. A lake of an older version is migrated first: what was read gets the new columns,
-and the tables that follow from it are made anew with theirs.
+Each table is written in one commit. A run that dies leaves the last run row unchanged, and the next run resumes. A lake
+written by an older version is migrated first: bronze tables get the new columns, derived tables are rebuilt.
 """
 
 from __future__ import annotations
@@ -40,23 +40,25 @@ from kconf.version import __version__
 Say = Callable[[str], None]
 
 _ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
-"""Tables whose rows stay: they follow from nothing else in the lake."""
+"""Tables whose rows are kept: they cannot be derived from other tables."""
 _MADE = (HISTORY, *GOLD)
-"""Tables that follow from others."""
+"""Derived tables."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What a run reads: directories of archives and snapshots, and live clusters by the options of their source."""
+    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
+    their source."""
 
     archives: Sequence[str] = ()
     snapshots: Sequence[str] = ()
     clusters: Sequence[dict[str, str]] = ()
+    metadata_logs: Sequence[str] = ()
 
 
 @dataclass
 class Summary:
-    """What a run did. `number` is None where there was nothing new; `migrated` has the new columns of each table."""
+    """The result of a run. `number` is None if there was nothing new; `migrated` has the new columns of each table."""
 
     number: int | None = None
     read: bronze.Read = field(default_factory=bronze.Read)
@@ -64,7 +66,7 @@ class Summary:
 
 
 def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
-    """Bring the tables up to date."""
+    """Update all tables."""
     inputs.check()
     started = datetime.now(UTC)
     with lake.locked(), told_plainly(lake):
@@ -82,7 +84,7 @@ def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
 
 
 def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
-    """Build history and gold anew from bronze."""
+    """Rebuild history and gold tables from bronze."""
     inputs.check()
     started = datetime.now(UTC)
     with told_plainly(lake), _there(lake, BRONZE).locked():
@@ -95,9 +97,9 @@ def rebuild(lake: Lake, inputs: Inputs, say: Say) -> Summary:
 
 
 def migrate(lake: Lake) -> dict[str, list[str]]:
-    """Bring a lake of another version to the columns that are defined now. New columns by the table's path.
+    """Migrate a lake of another version to the current schemas. Returns the new columns by table path.
 
-    Tables that follow from others are not changed here: those that differ are named, and the run makes them anew.
+    Derived tables are not changed here: those that differ are returned, and the run rebuilds them.
     """
     differences = {table.path: lake.difference(table) for table in _MADE}
     made = {path: [each.name for each in found.missing] for path, found in differences.items() if found}
@@ -105,15 +107,18 @@ def migrate(lake: Lake) -> dict[str, list[str]]:
 
 
 def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
-    """Take what is new into bronze. The clusters come first: one that is down leaves everything as it was."""
+    """Read new input into bronze. Clusters come first: if one is down, nothing has changed yet."""
     number = silver.next_round(lake)
     brought = bronze.Read()
     for options in sources.clusters:
-        say(f"looking at {options.get('context') or options.get('bootstrap.servers')} …")
+        say(f"taking a snapshot of {options.get('context') or options.get('bootstrap.servers')} …")
         bronze.read_cluster(lake, options, number, brought)
     for uri in sources.archives:
         say(f"reading {uri} …")
         bronze.read_archive(lake, uri, number, brought)
+    for directory in sources.metadata_logs:
+        say(f"reading {directory} …")
+        bronze.read_metadata_log(lake, directory, number, brought)
     for uri in sources.snapshots:
         say(f"reading {uri} …")
         bronze.read_snapshots(lake, uri, number, brought)
@@ -121,26 +126,26 @@ def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
 
 
 def last_run(lake: Lake) -> dict[str, Any] | None:
-    """The last run that finished."""
+    """The last finished run."""
     rows = lake.read(RUNS).orderBy(F.desc("run")).limit(1).collect() if lake.exists(RUNS) else []
     return rows[0].asDict() if rows else None
 
 
 def versions(lake: Lake) -> dict[str, int]:
-    """The version that each table has now."""
+    """The current version of each table."""
     found = {table.name: lake.version(table) for table in (*BRONZE, HISTORY, *GOLD)}
     return {name: version for name, version in found.items() if version is not None}
 
 
 def _is_up_to_date(lake: Lake, inputs: Inputs, last: dict[str, Any] | None) -> bool:
-    """Whether nothing has come since the last run: neither other inputs, nor what a run read that then died."""
+    """Whether there is nothing new since the last run: the same inputs, and nothing read by a run that died."""
     return last is not None and last["inputs"] == inputs.fingerprints and last["versions"] == versions(lake)
 
 
 def finish(
     lake: Lake, inputs: Mapping[str, str], brought: bronze.Read, started: datetime, last: dict[str, Any] | None
 ) -> int:
-    """Write the row that says which versions of the tables belong together."""
+    """Write the row that records which table versions belong together."""
     number = last["run"] + 1 if last is not None else 1
     row = {
         "run": number,
@@ -157,7 +162,7 @@ def finish(
 
 
 def compact(lake: Lake, say: Say) -> tuple[int, int]:
-    """Many small files become few: how many became how many."""
+    """Merge small files; returns the number of files removed and added."""
     removed = added = 0
     with _settled(lake):
         for table in TABLES.values():
@@ -168,7 +173,7 @@ def compact(lake: Lake, say: Say) -> tuple[int, int]:
 
 
 def vacuum(lake: Lake, hours: int, say: Say) -> None:
-    """Remove files that no version of the last hours needs."""
+    """Delete files that no version of the last hours needs."""
     with _settled(lake):
         for table in TABLES.values():
             say(f"{table.name} …")
@@ -177,10 +182,11 @@ def vacuum(lake: Lake, hours: int, say: Say) -> None:
 
 @contextmanager
 def _settled(lake: Lake) -> Iterator[None]:
-    """A lake that is as its last run left it, for work on its files; the versions they come to are those of a run too.
+    """A lake in the state of its last finished run, for file maintenance; the resulting versions are recorded as those
+    of a run.
 
-    Lookups read the versions that the last run names. Where a run has died since, theirs are not the newest: their
-    files would be taken for old ones, and what the dead run wrote for finished.
+    Lookups read the versions of the last finished run. If a later run died, those are not the newest: their files would
+    be considered obsolete, and the dead run's output finished.
     """
     started = datetime.now(UTC)
     with told_plainly(lake), _there(lake, [RUNS]).locked():
@@ -193,15 +199,15 @@ def _settled(lake: Lake) -> Iterator[None]:
 
 
 def _there(lake: Lake, tables: Iterable[Table]) -> Lake:
-    """The lake, if it has one of these tables: work on what is not there would make a lake."""
+    """The lake, if it has one of these tables: maintenance must not create a lake."""
     if not any(map(lake.exists, tables)):
-        raise LakeError(f"There is no lake in {lake.uri} on which a run of the pipeline got that far.")
+        raise LakeError(f"No pipeline run on {lake.uri} has got that far yet.")
     return lake
 
 
 @contextmanager
 def told_plainly(lake: Lake) -> Iterator[None]:
-    """What Spark throws, as one sentence."""
+    """A Spark exception as one sentence."""
     try:
         yield
     except KconfError:
@@ -209,9 +215,9 @@ def told_plainly(lake: Lake) -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         text = str(error)
         if "No space left on device" in text:
-            raise LakeError(f"The disk is full: {lake.uri} is as it was before the step that failed.") from None
+            raise LakeError(f"The disk is full. {lake.uri} is unchanged by the step that failed.") from None
         if "Concurrent" in text and "Exception" in text:
-            raise LakeBusy(f"Another run changed {lake.uri} at the same time; run again.") from None
+            raise LakeBusy(f"Another run changed {lake.uri} concurrently; run again.") from None
         if "Permission denied" in text:
-            raise LakeError(f"The lake {lake.uri}, or what it is made from, may not be read or written.") from None
+            raise LakeError(f"Permission denied on the lake {lake.uri} or its input.") from None
         raise LakeError(f"Spark failed: {first_line(error)}") from None

@@ -1,7 +1,7 @@
-"""A Spark session with Delta Lake, and the JVM behind it: its jars, its memory, its noise.
+"""The Spark session with Delta Lake, and its JVM: jars, memory, logging.
 
-The jars come by Spark's own resolver, once; what Spark ships itself is excluded. The JVM writes to a log file, so that
-a person sees the pipeline's own lines only. The master comes from the caller and from nowhere else.
+The jars are downloaded once by Spark's own resolver; what Spark ships itself is excluded. The JVM logs to a file, so
+that users see only the pipeline's own output. The Spark master comes only from the caller.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OLDEST_JAVA: Final = 17
 LOCAL: Final = "local[*]"
 _DELTA: Final = "4.4.0"
 _SPARK: Final = "4.2"
-_SHIPPED: Final = (  # with Spark: other versions beside them would only do harm
+_SHIPPED: Final = (  # shipped with Spark: other versions would conflict
     "com.fasterxml.jackson.core:jackson-annotations",
     "com.fasterxml.jackson.core:jackson-core",
     "com.fasterxml.jackson.core:jackson-databind",
@@ -55,10 +55,11 @@ _JARS: Final = tuple(
     )
 )
 
-_JVM: Final = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"  # what Spark writes for wide tables is huge
+_JVM: Final = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"  # the code that Spark generates for wide tables is huge
 _QUICK_JVM: Final = "-XX:+UseSerialGC -Xms1g -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 _QUICK: Final = {
-    "spark.buffer.pageSize": "1m",  # else each sort and each aggregate takes 64 MB, and clears them, for a few rows
+    # otherwise each sort and each aggregate allocates and clears 64 MB, even for a few rows
+    "spark.buffer.pageSize": "1m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -68,7 +69,7 @@ _QUICK: Final = {
 
 
 class SparkUnavailable(KconfError):
-    """Spark does not start here; the message says what is missing."""
+    """Spark cannot be started; the message says what is missing."""
 
 
 def start(
@@ -79,23 +80,23 @@ def start(
     settings: dict[str, str] | None = None,
     record: Path | None = None,
 ) -> SparkSession:
-    """The one session of this process, started if need be. `settings` are Spark's own, and win over ours.
+    """The session of this process, started if needed. `settings` are Spark settings and override ours.
 
-    `quick` is for little data: most of a short run is compiling, so that the JVM uses its first compiler only, and
-    Spark interprets its plans. `record` is a file for an archive of all classes that the JVM will have loaded.
+    `quick` is for small inputs: most of a short run is compilation, so the JVM uses only its first compiler and Spark
+    interprets its plans. `record` is a file to which the JVM writes an archive of all loaded classes.
     """
     try:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
         from pyspark.sql import SparkSession
     except ImportError:
-        raise SparkUnavailable("The pipeline needs PySpark: install kconf with the extra `spark`.") from None
+        raise SparkUnavailable("The pipeline requires PySpark: pip install 'kconf[spark]'.") from None
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
     java = check_java()
     _make_cache()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the first python3 of the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise Spark uses the first python3 on the PATH
     file = log or default_log()
     file.parent.mkdir(parents=True, exist_ok=True)
     conf = SparkConf(loadDefaults=False)
@@ -104,7 +105,7 @@ def start(
         try:
             gateway = launch_gateway(conf, {"stdout": noise, "stderr": noise})  # type: ignore[no-untyped-call]
             session = SparkSession(SparkContext(conf=conf, gateway=gateway))
-        except Exception as error:  # the JVM fails in many ways, and tells none of them but in its log
+        except Exception as error:  # the JVM fails in many ways and reports them only in its log
             raise SparkUnavailable(_why(error, file)) from None
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
         logging.getLogger(name).disabled = True
@@ -112,30 +113,30 @@ def start(
 
 
 def default_log() -> Path:
-    """Where the JVM talks to, unless told otherwise."""
+    """The default log file of the JVM."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "kconf" / "spark.log"
 
 
 def check_java() -> str:
-    """What Java is and says of itself; raises a sentence where no fitting one is."""
+    """The path and version output of Java; raises a clear error if there is no suitable one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    need = f"The pipeline needs a Java {OLDEST_JAVA} or newer"
+    need = f"The pipeline requires Java {OLDEST_JAVA} or newer"
     if java is None or not os.access(java, os.X_OK):
-        raise SparkUnavailable(f"{need}, and there is none in JAVA_HOME or on the PATH: install a JDK.")
+        raise SparkUnavailable(f"{need}, but none was found in JAVA_HOME or on the PATH: install a JDK.")
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SparkUnavailable(f"{need}, and {java} does not run: {error}.") from None
+        raise SparkUnavailable(f"{need}, but {java} does not run: {error}.") from None
     release = re.search(r'version "(?:1\.)?(\d+)', told)
     if release is None or int(release[1]) < OLDEST_JAVA:
-        raise SparkUnavailable(f"{need}, and {java} is {release[1] if release else 'none'}.")
+        raise SparkUnavailable(f"{need}, but {java} is {release[1] if release else 'not Java'}.")
     return "\n".join([java, *(line for line in told.splitlines() if not line.startswith("Picked up "))])
 
 
 def archive(java: str) -> Path | None:
-    """Where the archive of classes for this Java is, or would be; None: Delta Lake's jars are not here yet."""
+    """The path of the class archive for this Java, existing or not; None: Delta Lake's jars are not downloaded yet."""
     import pyspark
 
     if not brought():
@@ -145,7 +146,7 @@ def archive(java: str) -> Path | None:
 
 
 def _sharing(java: str, record: Path | None) -> str:
-    """The options by which a JVM writes an archive of its classes, or takes them from one."""
+    """The JVM options for writing a class archive or using one."""
     if record is not None:
         return class_archive.recorded(record)
     file = archive(java)
@@ -161,20 +162,21 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "false",  # a text that is no number is no number, and no reason to stop
+        "spark.sql.ansi.enabled": "false",  # an invalid number is null, not an error
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {jvm}",
         "spark.executor.extraJavaOptions": f"-Duser.timezone=UTC {_JVM}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.streaming.metricsEnabled": "false",
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # else every column asks the JVM four times where it is
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # half the size of Spark's own, and ordered
-        "spark.sql.codegen.cache.maxEntries": "4000",  # of the 100 that Spark keeps, a batch throws out its own
-        "spark.sql.maxConcurrentOutputFileWriters": "4",  # else all is sorted by what a table is partitioned by
-        "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers refuse such tables
+        # otherwise every column calls the JVM four times for its source location
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # half the size of Spark's default, and sorted
+        "spark.sql.codegen.cache.maxEntries": "4000",  # Spark keeps 100; a batch would evict its own
+        "spark.sql.maxConcurrentOutputFileWriters": "4",  # otherwise all rows are sorted by the partition column
+        "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",  # some readers reject such tables
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        "spark.jars.ivy": str(cache.ivy()),  # else it is under Java's `user.home`, which may not be `$HOME`
+        "spark.jars.ivy": str(cache.ivy()),  # the default is under Java's `user.home`, which may differ from `$HOME`
         **_delta(local),
     }
     if local:
@@ -188,7 +190,7 @@ def _settings(master: str, quick: bool, sharing: str) -> dict[str, str]:
 
 
 def brought() -> bool:
-    """Whether Delta Lake's jars are here."""
+    """Whether Delta Lake's jars are downloaded."""
     return all(each.is_file() for each in _jars())
 
 
@@ -198,10 +200,12 @@ def _jars() -> list[Path]:
 
 
 def _make_cache() -> None:
-    """Create the directory for the jars, unless they are here; raises a sentence where there can be none."""
-    another = "Set XDG_CACHE_HOME to another directory, for Delta Lake's jars."
+    """Create the directory for the jars unless they exist; raises a clear error if that fails."""
+    another = "Set XDG_CACHE_HOME to another directory for Delta Lake's jars."
     if re.search("[:,]", str(cache.ivy())):
-        raise SparkUnavailable(f"{cache.ivy()} has a : or a , in its name, which Spark cannot use for jars. {another}")
+        raise SparkUnavailable(
+            f"{cache.ivy()} contains a colon or a comma, which Spark does not allow in jar paths. {another}"
+        )
     if not brought():
         try:
             cache.make()
@@ -210,9 +214,9 @@ def _make_cache() -> None:
 
 
 def _delta(local: bool) -> dict[str, str]:
-    """Delta Lake's jars: those that Spark's resolver brought before, or the order to bring them.
+    """Settings for Delta Lake's jars: the downloaded ones, or an instruction to download them.
 
-    They are on the JVM's own class path, as an archive of classes needs them; other machines are sent them.
+    They are on the JVM's own class path, which a class archive requires; other machines receive them from Spark.
     """
     if not brought():
         return {
@@ -225,27 +229,30 @@ def _delta(local: bool) -> dict[str, str]:
 
 
 def _memory() -> int:
-    """Megabytes for a local driver: half of what the machine has, from 1 to 8 GB."""
+    """Megabytes for a local driver: half of the machine's memory, from 1 to 8 GB."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1024 * 1024)
     return max(1024, min(8192, total // 2))
 
 
 def _why(error: Exception, log: Path) -> str:
-    """A sentence for a JVM that did not start, as far as its log tells."""
+    """A sentence on why the JVM did not start, taken from its log."""
     text = log.read_text(errors="replace")[-20000:]
     if "unresolved dependency" in text or "UNRESOLVED DEPENDENCIES" in text:
-        return f"Spark could not fetch the jars of Delta Lake {_DELTA}: it needs its Maven repository once ({log})."
+        return (
+            f"Spark could not download the jars of Delta Lake {_DELTA}: it needs access to its Maven repository once "
+            f"({log})."
+        )
     if "Master removed our application" in text:
-        return f"Spark's master gave the run no executors: its workers' logs tell why ({log})."
+        return f"The Spark master provided no executors; see the workers' logs ({log})."
     if "All masters are unresponsive" in text:
-        return f"No Spark master answers at the address given ({log})."
+        return f"No Spark master responds at the given address ({log})."
     if "Could not parse Master URL" in text or "Could not parse Master URL" in str(error):
-        return "The master must be local[*], local[N], spark://HOST:PORT, or what else Spark knows."
-    return f"Spark does not start; its log tells why: {log}"
+        return "The master must be local[*], local[N], spark://HOST:PORT, or another URL that Spark supports."
+    return f"Spark failed to start; see its log: {log}"
 
 
 def stop(session: Any) -> None:
-    """End the session and its JVM; another may be started then."""
+    """Stop the session and its JVM; another one can be started afterwards."""
     from pyspark import SparkContext
 
     gateway = session.sparkContext._gateway
@@ -255,4 +262,4 @@ def stop(session: Any) -> None:
     gateway.shutdown()
     if process is not None:
         process.stdin.close()
-        process.wait(timeout=300)  # a JVM that writes an archive of its classes takes its time
+        process.wait(timeout=300)  # writing a class archive takes time

@@ -1,13 +1,14 @@
-"""Keeping the history: what is new in bronze is folded in by one commit, and everything can be built anew.
+"""Silver: maintains the history. New bronze rows are merged in one commit; the whole history can be rebuilt.
 
-The history's commits say how far it goes: the round of reading, per cluster the last line (`marks`), the latest time
-(`clocks`) and the time of the first line that a server numbered (`began`; later snapshots of such a cluster are no
-events, the journal tells). Events that come late, behind a cluster's mark or its clock, have their resources built
-anew. `built` is another with every rebuild, and `fold` with every change of how events are folded: then all is built
-anew.
+The commit notes of the history record how far it goes: the reading round, per cluster the last line (`marks`), the
+latest time (`clocks`) and the time of the first line numbered by a server (`began`; later snapshots of such a cluster
+add no events, because the journal is complete). If events arrive late, before a cluster's mark or clock, their
+resources are rebuilt. `built` changes with every rebuild, and `fold` with every change of the algorithm, which causes a
+rebuild.
 
 Where clients record changes and snapshots are taken too (the commit notes `recorded` and `looked` list such clusters),
-a snapshot says something of keys that it shows as before: see transforms/observations.py. Resources of those clusters
+a snapshot says something of keys that it shows as before: see transforms/observations.py. Where a metadata log is
+`followed`, its lines are matched with what clients recorded: see transforms/followed.py. Resources of those clusters
 are built anew whenever something new may concern them.
 """
 
@@ -24,7 +25,9 @@ from pyspark.sql import functions as F
 
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import HISTORY, JOURNAL, SNAPSHOT
+from kconf.spark import files
 from kconf.spark.delta_tables import Lake, fit, local
+from kconf.spark.transforms import followed
 from kconf.spark.transforms.history import (
     KEY,
     ORDER,
@@ -40,34 +43,37 @@ from kconf.spark.transforms.observations import observation_events
 
 Told = dict[str, dict[str, Any]]
 """What new rows of bronze tell, per cluster: its `first` and `last` event, the `earliest` and `latest` time, the last
-`round`, when a server's journal `began`, whether a `snapshot` or a change that a client `recorded` is among them, and
-the `count` of lines and facts: a snapshot that shows nothing new has none."""
+`round`, when a server's journal `began`, whether a `snapshot`, a change that a client `recorded` or a `followed` one is
+among them, the first revision of each epoch (`begins`), and the `count` of lines and facts: a snapshot that shows
+nothing new has none."""
 
 _FEW: Final = 20_000  # events
-_FOLD: Final = 2
+_FOLD: Final = 3
 """How events are folded, as a number: a history that another version folded is built anew."""
 _SAME: Final = " AND ".join(f"t.{name} <=> s.{name}" for name in (*KEY, *ORDER))
 
 
 def next_round(lake: Lake) -> int:
-    """The number for what is read now: the history does not have it yet."""
+    """The number of the current round, which the history does not include yet."""
     return int(lake.note(HISTORY).get("round", 0)) + 1
 
 
 def update(lake: Lake) -> bool:
-    """Fold what bronze has and the history has not; with other columns it is built anew. False: there was nothing."""
+    """Merge new bronze rows into the history; rebuild it if its schema changed. False: nothing new."""
     state = lake.note(HISTORY)
     if not state or state.get("fold") != _FOLD or lake.difference(HISTORY):
         return rebuild(lake)
     journal = lake.read(JOURNAL).where(F.col("round") > state["round"])
     snapshot = lake.read(SNAPSHOT).where(F.col("round") > state["round"])
-    told = _told(_lines(journal, snapshot).coalesce(1))  # in one place: there is nothing to shuffle
+    told = _told(_lines(journal, snapshot).coalesce(1))  # one partition: nothing to shuffle
     if not told:
         return False
-    if _would_have_been_told(lake, state, told):
+    if _would_have_been_told(lake, state, told) or _is_cut(state, told):
         return rebuild(lake)
     began, note = _merged(state["began"], told), _note(told, state)
-    both = [each for each in told if each in note["recorded"] and each in note["looked"]]
+    if set(note["followed"]) - set(state["followed"]):
+        return rebuild(lake)  # what clients recorded may be in the log
+    both = [each for each in told if each in _two_records(note)]
     if not both and not any(row["count"] for row in told.values()):
         return False
     again = _concerned(lake, journal, snapshot, told, both)
@@ -91,9 +97,9 @@ def update(lake: Lake) -> bool:
 
 @contextmanager
 def _sized(spark: SparkSession, count: int) -> Iterator[None]:
-    """Few events are few rows at every step: Spark need not find that out, step by step, as it goes.
+    """For few events, disable adaptive execution and use one shuffle partition.
 
-    At 1,000 events it saves a sixth of the time; at 95,000 it would cost a fifth.
+    This saves a sixth of the time for 1,000 events; for 95,000 it would cost a fifth.
     """
     if count > _FEW:
         yield
@@ -110,20 +116,20 @@ def _sized(spark: SparkSession, count: int) -> Iterator[None]:
 
 
 def rebuild(lake: Lake) -> bool:
-    """Build the whole history from bronze, in one commit."""
+    """Rebuild the whole history from bronze, in one commit."""
     journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
     told = _told(_lines(journal, snapshot))
     if not told:
         return False
     note = _note(told, {"built": lake.version(HISTORY)})
-    observed = any(row["snapshot"] for row in told.values())
+    observed = any(row["snapshot"] or row["followed"] for row in told.values())
     events = all_events(lake, note)
     lake.overwrite(HISTORY, folded(events) if observed else intervals(events), note=note)
     return True
 
 
 def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """What rows of bronze tell of themselves."""
+    """The order, time and kind of bronze rows."""
     snapshots = snapshot.select(
         "cluster",
         F.lit(0).cast("bigint").alias("epoch"),
@@ -133,18 +139,19 @@ def _lines(journal: DataFrame, snapshot: DataFrame) -> DataFrame:
         "round",
         F.lit(True).alias("snapshot"),
         (F.col("kind") == "snapshot").alias("bare"),
+        F.lit(False).alias("followed"),
     )
-    lines = journal.select(
-        "cluster", *ORDER, "time", "round", F.lit(False).alias("snapshot"), F.lit(False).alias("bare")
-    )
+    no = F.lit(False)
+    is_followed = F.col("origin").isin(*followed.FOLLOWED).alias("followed")
+    lines = journal.select("cluster", *ORDER, "time", "round", no.alias("snapshot"), no.alias("bare"), is_followed)
     return lines.unionByName(snapshots)
 
 
 def _told(lines: DataFrame) -> Told:
-    """What they tell together, in one pass.
+    """Summarize them per cluster, in one pass.
 
-    Plain minima and maxima need no sort. So a place has of the line only a bound: the least or the greatest of its
-    epoch. An event may be taken for late because of it, and is folded all the same.
+    Plain minima and maxima need no sort. They give only bounds for the line number: the minimum or maximum within the
+    epoch. An event may be considered late because of that; the result is the same.
     """
     rows = lines.groupBy("cluster", "epoch")
     aggregated = rows.agg(
@@ -152,7 +159,7 @@ def _told(lines: DataFrame) -> Told:
         *(F.max(name).alias(f"last_{name}") for name in ("revision", "line")),
         F.unix_millis(F.min("time")).alias("earliest"),
         F.unix_millis(F.max("time")).alias("latest"),
-        *(F.max(name).alias(name) for name in ("round", "snapshot")),
+        *(F.max(name).alias(name) for name in ("round", "snapshot", "followed")),
         F.max((F.col("epoch") == 0) & ~F.col("snapshot")).alias("recorded"),
         F.count_if(~F.col("bare")).alias("count"),
     )
@@ -163,7 +170,7 @@ def _told(lines: DataFrame) -> Told:
 
 
 def _together(epochs: list[Row]) -> dict[str, Any]:
-    """What the epochs of one cluster tell."""
+    """Combine the epochs of one cluster."""
     first, last = epochs[0], epochs[-1]
     return {
         "first": [first["epoch"], first["first_revision"], first["first_line"]],
@@ -171,7 +178,8 @@ def _together(epochs: list[Row]) -> dict[str, Any]:
         "earliest": min(row["earliest"] for row in epochs),
         "latest": max(row["latest"] for row in epochs),
         "began": min((row["earliest"] for row in epochs if row["epoch"] > 0), default=None),
-        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded")},
+        **{name: max(row[name] for row in epochs) for name in ("round", "snapshot", "recorded", "followed")},
+        "begins": [(row["epoch"], row["first_revision"]) for row in epochs if row["followed"]],
         "count": sum(row["count"] for row in epochs),
     }
 
@@ -183,7 +191,7 @@ def _merged(began: dict[str, int], told: Told) -> dict[str, int]:
 
 
 def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool:
-    """Whether a journal came to light of a cluster whose snapshots were taken for events."""
+    """Whether a server's journal was found for a cluster whose snapshots were used as events."""
     new = [c for c, row in told.items() if row["began"] is not None and row["began"] < state["began"].get(c, 1 << 62)]
     if not new:
         return False
@@ -191,19 +199,40 @@ def _would_have_been_told(lake: Lake, state: dict[str, Any], told: Told) -> bool
     return not rows.isEmpty()
 
 
+def _two_records(note: dict[str, Any]) -> set[str]:
+    """The clusters of which two records are made one."""
+    return set(note["followed"]) | (set(note["recorded"]) & set(note["looked"]))
+
+
+def _is_cut(state: dict[str, Any], told: Told) -> bool:
+    """Whether lines of a followed log show that a later leader cut off some that were read before."""
+    known = {cluster: mark for cluster, mark in state["marks"].items() if cluster in told}
+    return any(
+        epoch > mark[0] and begin <= mark[1]
+        for cluster, mark in known.items()
+        for epoch, begin in told[cluster]["begins"]
+    )
+
+
 def _events(journal: DataFrame, snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
-    """What bronze tells, as events. What a snapshot showed after a server's journal began is none."""
+    """New bronze rows as events. Snapshots taken after a server's journal began add no events."""
     return journal_events(journal).unionByName(snapshot_events(_telling(snapshot, began)))
 
 
 def all_events(lake: Lake, note: dict[str, Any]) -> DataFrame:
     """All that bronze tells, as events."""
-    journal, snapshot = lake.read(JOURNAL), lake.read(SNAPSHOT)
+    journal, snapshot = whole_journal(lake, note), lake.read(SNAPSHOT)
     if not note["looked"]:
         return journal_events(journal)
     if not set(note["recorded"]) & set(note["looked"]):
         return _events(journal, snapshot, note["began"])
     return journal_events(journal).unionByName(observation_events(_telling(snapshot, note["began"]), journal))
+
+
+def whole_journal(lake: Lake, note: dict[str, Any]) -> DataFrame:
+    """The journal, in which each change of a followed cluster is once."""
+    journal = lake.read(JOURNAL)
+    return followed.record(journal, files.ranges(lake), note["followed"]) if note.get("followed") else journal
 
 
 def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
@@ -214,21 +243,22 @@ def _telling(snapshot: DataFrame, began: dict[str, int]) -> DataFrame:
 
 
 def _concerned(lake: Lake, journal: DataFrame, snapshot: DataFrame, told: Told, both: list[str]) -> DataFrame | None:
-    """The resources, of clusters with two records, that something new may concern; None: there is none.
+    """Resources, in clusters with both recorded changes and snapshots, that new rows may affect; None: none.
 
-    A snapshot may settle what was recorded of any resource.
+    A snapshot, and a followed log that goes on, may settle what was recorded of any resource.
     """
     if not both:
         return None
-    observed = [each for each in both if told[each]["snapshot"]]
+    observed = [each for each in both if told[each]["snapshot"] or told[each]["followed"]]
     shown = snapshot.where(F.col("cluster").isin(both) & (F.col("kind") != "snapshot")).select(*RESOURCE)
     changed = journal.where(F.col("cluster").isin(both)).select(*RESOURCE)
-    recorded = lake.read(JOURNAL).where(F.col("cluster").isin(observed) & (F.col("epoch") == 0)).select(*RESOURCE)
+    by_callers = F.col("cluster").isin(observed) & ~F.col("origin").isin(*followed.FOLLOWED)
+    recorded = lake.read(JOURNAL).where(by_callers).select(*RESOURCE)
     return shown.union(changed).union(recorded).distinct()
 
 
 def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
-    """What takes the place of all open rows: those that nothing touches as they are, and what becomes of the others."""
+    """The replacement for all open rows: unaffected rows unchanged, and the new rows of affected resources."""
     there = lake.read(HISTORY).where("open")
     touched = F.broadcast(new.select(*RESOURCE).distinct())
     untouched = there.join(touched, list(RESOURCE), "left_anti")
@@ -236,9 +266,9 @@ def _fold(lake: Lake, new: DataFrame, observed: bool) -> DataFrame:
 
 
 def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]) -> None:
-    """Write the rows of all resources that have new events; the `late` ones are built anew from all events.
+    """Write the rows of all resources with new events; `late` resources are rebuilt from all their events.
 
-    Built anew, an interval may begin or end elsewhere, or be none: the rows that are no more go in the same commit.
+    In a rebuild, an interval may start or end elsewhere, or disappear: obsolete rows are deleted in the same commit.
     """
     resource, identity = list(RESOURCE), [*KEY, *ORDER]
     with _kept(late) as late, _kept(all_events(lake, note).join(late, resource, "left_semi")) as again:
@@ -259,7 +289,7 @@ def _fold_late(lake: Lake, new: DataFrame, late: DataFrame, note: dict[str, Any]
 
 @contextmanager
 def _kept(rows: DataFrame) -> Iterator[DataFrame]:
-    """Rows that are made once and used several times."""
+    """Rows that are computed once and used several times."""
     kept = rows.persist(StorageLevel.DISK_ONLY)
     try:
         yield kept
@@ -268,24 +298,24 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 def check_open(rows: DataFrame) -> None:
-    """Refuse to write a history in which a key has two values at once."""
+    """Refuse to write a history in which a key has two values at the same time."""
     twice = rows.groupBy(*KEY).count().where("count > 1").limit(1).collect()
     for row in twice:
         raise LakeError(
             f"{row['resource_type']}:{row['resource_name']} of cluster {row['cluster']} would have {row['count']}"
             f" values of {row['key'] or 'the topic itself'} at once, so the history was not written. Run `kconf"
-            " pipeline rebuild` to make it anew from what was read."
+            " pipeline rebuild` to rebuild it from bronze."
         )
 
 
 def _touched(there: DataFrame, new: DataFrame, touched: DataFrame, observed: bool) -> DataFrame:
-    """Open rows are the events that began them: with the new events they make the rows of these resources."""
+    """Open rows are the events that started them: with the new events they produce the rows of these resources."""
     fresh = open_events(there).join(touched, list(RESOURCE), "left_semi").unionByName(new)
     return folded(fresh) if observed else intervals(fresh)
 
 
 def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None:
-    """The resources with events behind the mark or the clock of their cluster; None: there is none."""
+    """Resources with events before the mark or clock of their cluster; None: none."""
     marks, clocks = state["marks"], state["clocks"]
     behind = [
         {"cluster": cluster, "clock": clocks[cluster], "mark": dict(zip(ORDER, marks[cluster], strict=True))}
@@ -301,7 +331,7 @@ def _late(new: DataFrame, state: dict[str, Any], told: Told) -> DataFrame | None
 
 
 def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
-    """How far the history goes with these."""
+    """The commit note after these rows."""
     marks, clocks = dict(state.get("marks", {})), dict(state.get("clocks", {}))
     for cluster, row in told.items():
         marks[cluster] = max(row["last"], marks.get(cluster, row["last"]))
@@ -309,7 +339,7 @@ def _note(told: Told, state: dict[str, Any]) -> dict[str, Any]:
     last = max([state.get("round", 0), *(row["round"] for row in told.values())])
     known = {
         name: sorted({*state.get(name, ()), *(cluster for cluster, row in told.items() if row[word])})
-        for name, word in (("recorded", "recorded"), ("looked", "snapshot"))
+        for name, word in (("recorded", "recorded"), ("looked", "snapshot"), ("followed", "followed"))
     }
     began = _merged(state.get("began", {}), told)
     reached = {"round": last, "marks": marks, "clocks": clocks, "began": began}

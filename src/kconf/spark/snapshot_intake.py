@@ -1,8 +1,7 @@
-"""Taking snapshots of clusters into bronze: only what differs from the snapshot before is kept.
+"""Adds snapshots to bronze: only differences from the previous snapshot are stored.
 
-Snapshots may come late, between snapshots that are known: then what the snapshot after it adds is made anew, since it
-is compared with another one. A snapshot that is known adds nothing; one whose file was corrected takes the place of
-what it was.
+A snapshot may arrive late, between known ones: the differences of the following snapshot are then recomputed, because
+its predecessor changed. A known snapshot adds nothing; if its file was corrected, its rows are replaced.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _STEP: Final = (
 
 @dataclass
 class Taken:
-    """What snapshots brought: how many facts, and which files were skipped, with the reason."""
+    """The result of adding snapshots: the number of facts, and the skipped files with reasons."""
 
     facts: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
 
 
 def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
-    """Add what is new in snapshots (lines of snapshots, with their `file`)."""
+    """Add what is new in snapshots (lines of snapshot files, with their `file`)."""
     given = _given(seen)
     known = _known(lake, sorted({each["cluster"] for each in given}))
     taken = Taken()
@@ -60,7 +59,7 @@ def take_snapshots(lake: Lake, seen: DataFrame, number: int) -> Taken:
 
 
 def _given(seen: DataFrame) -> list[Row]:
-    """The snapshots that came, one row per file."""
+    """The given snapshots, one row per file."""
     heads = seen.where("kind = 'snapshot'").select("cluster", "taken", "started", "file").distinct()
     missing = seen.where("kind = 'missing' AND cluster IS NOT NULL").groupBy("cluster", "taken", "file")
     unseen = missing.agg(F.collect_set("name").alias("unseen"))
@@ -69,7 +68,7 @@ def _given(seen: DataFrame) -> list[Row]:
 
 
 def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
-    """The snapshots of clusters that are in the lake."""
+    """The snapshots of these clusters in the lake."""
     if not clusters or not lake.exists(SNAPSHOT):
         return {}
     rows = lake.read(SNAPSHOT).where(F.col("cluster").isin(*clusters) & (F.col("kind") == "snapshot"))
@@ -81,8 +80,8 @@ def _known(lake: Lake, clusters: Sequence[str]) -> dict[tuple[str, int], Row]:
 
 
 def _steps(given: Iterable[Row], known: dict[tuple[str, int], Row], taken: Taken) -> list[Row]:
-    """The snapshots to go through, in parts: each begins with the snapshot before the first one (step 0), and ends with
-    the known snapshot after the last one, if there is any."""
+    """The snapshots to compare, in parts: each part starts with the snapshot before the first new one (step 0), and
+    ends with the known snapshot after the last new one, if any."""
     chosen: dict[tuple[str, int], Row] = {}
     for row in given:
         at = row["cluster"], row["taken"]
@@ -118,7 +117,7 @@ def _is_known(step: Row, known: dict[tuple[str, int], Row]) -> bool:
 
 
 def _news(lake: Lake, seen: DataFrame, plan: DataFrame) -> DataFrame:
-    """What each snapshot shows otherwise than the one before it."""
+    """The differences of each snapshot from the previous one."""
     steps = F.broadcast(plan)
     shown = snapshots.facts(
         seen.join(steps.where("given").select("cluster", "taken", "file"), ["cluster", "taken", "file"], "left_semi")

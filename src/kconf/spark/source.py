@@ -1,19 +1,20 @@
 """A live cluster as a Spark data source: `spark.read.format("kconf").option("bootstrap.servers", …).load()`.
 
-Rows are lines of a snapshot (`schemas.SNAPSHOT_LINE`), of kconf or of any Kafka, read through the AdminClient as Arrow
-batches: topics by as many partitions as there are cores, each broker's keys by one, all else by another; of several
-clusters each by one partition, so that many are looked at in one job. What a cluster refuses is a row of the kind
-`missing`: `name` says what, `value` why; a cluster that does not answer, among several, is one such row without an id.
+Rows are lines of a snapshot (`schemas.SNAPSHOT_LINE`) of kconf or any Kafka, read through the AdminClient as Arrow
+batches. For one cluster, topics are split into as many partitions as there are cores, each broker's keys are one
+partition, and everything else is another; of several clusters each is one partition, so that one job reads many. What a
+cluster refuses is a row of kind `missing` (`name`: what, `value`: why). Among several clusters, one that does not
+respond is such a row without an ID.
 
-    bootstrap.servers   any broker of the cluster, where nothing has to log in
-    properties          a file of Java client properties, which is read where it is needed: on driver and workers
-    context             a context by its name, or several by a glob or with commas between; their file is read in the
+    bootstrap.servers   any broker of the cluster, if no authentication is needed
+    properties          a Java client properties file, read on the driver and on the workers
+    context             a context name, or several as a glob or separated by commas; the contexts file is read in the
                         same places ($KCONF_CONFIG, or `config`)
-    partitions          how many parts the topics make (default: the cores of this machine)
-    topics              a glob of the topics that are wanted (default: all, internal ones too)
+    partitions          number of partitions for topics (default: the cores of this machine)
+    topics              a glob of topic names (default: all, including internal topics)
 
-No credential is taken from an option: options are shown in plans and in Spark's pages. It only reads: a task that is
-tried again must do no harm.
+Options contain no credentials, because Spark shows options in plans and in its web UI. The source only reads, so a
+retried task does no harm.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _OURS: Final = {  # what a listing of resources finds beside topics and brokers
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How to reach the cluster, without what logs in: that is read from its file wherever a line is opened."""
+    """How to reach the cluster, without credentials: those are read from a file wherever a connection is opened."""
 
     bootstrap: str | None = None
     properties: str | None = None
@@ -67,22 +68,22 @@ class SourceOptions:
         for name in options:
             if name not in OPTIONS:
                 raise ConfigurationError(
-                    f"the kconf source does not know the option {name}: it has {', '.join(OPTIONS)}; what logs in is "
-                    "named by context or properties, and never given as an option"
+                    f"the kconf source has no option {name}; use {', '.join(OPTIONS)}. Credentials come from the "
+                    "context or the properties file, never from an option"
                 )
         door = cls(*(options.get(each) or None for each in OPTIONS[:4]))
         if door.context is None:
             if door.bootstrap is None and door.properties is None:
-                raise ConfigurationError("the kconf source needs bootstrap.servers, properties or context")
+                raise ConfigurationError("the kconf source requires bootstrap.servers, properties or context")
             return door
         if door.bootstrap is not None or door.properties is not None:
-            raise ConfigurationError("a context names the cluster: leave out bootstrap.servers and properties")
+            raise ConfigurationError("context cannot be combined with bootstrap.servers or properties")
         from kconf.client.contexts.load import config_path
 
         return cls(context=door.context, config=os.path.abspath(door.config or config_path()))
 
     def each(self) -> list[SourceOptions]:
-        """A door per cluster: a context may stand for several."""
+        """One connection setting per cluster: a context pattern may match several."""
         if self.context is None:
             return [self]
         from kconf.client.contexts.load import load_contexts
@@ -100,23 +101,23 @@ class SourceOptions:
         from kconf.client.contexts.config_providers import bootstrap, client_properties
         from kconf.client.contexts.load import load_contexts
 
-        context = load_contexts(self.config).named(self.context)  # a worker may have another home
+        context = load_contexts(self.config).named(self.context)  # a worker may have another home directory
         return SyncAdminClient.from_properties(client_properties(context), bootstrap(context))
 
 
 @dataclass
 class ClusterPartition(InputPartition):
-    """A share of the work: topics with their shape, one broker, or all else; without a head, a whole cluster."""
+    """A unit of work: topics with their partitions, one broker, or everything else; without a head, a whole cluster."""
 
     door: SourceOptions
     head: Row | None = None
     topics: Sequence[Row] = ()
     broker: int | None = None
-    rows: Sequence[Row] = field(default_factory=tuple)  # what is known already
+    rows: Sequence[Row] = field(default_factory=tuple)  # already read
 
 
 class KconfSource(DataSource):
-    """The format `kconf`."""
+    """The Spark format `kconf`."""
 
     @classmethod
     def name(cls) -> str:
@@ -131,18 +132,18 @@ class KconfSource(DataSource):
 
 
 class KconfReader(DataSourceReader):
-    """Plans on the driver, reads on the workers. It is sent to them as it is: there is no secret in it."""
+    """Plans on the driver, reads on the workers. It is serialized to them and contains no secrets."""
 
     def __init__(self, door: SourceOptions, parts: int, topics: str | None) -> None:
         self._door, self._parts, self._wanted = door, parts, topics
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Who reads what: of one cluster parts that the driver plans, of several each as a whole."""
+        """The work units: for one cluster, parts planned by the driver; for several, one per cluster."""
         doors = self._door.each()
         return [ClusterPartition(door) for door in doors] if len(doors) > 1 else self._parts_of(doors[0])
 
     def _parts_of(self, door: SourceOptions) -> list[ClusterPartition]:
-        """All rows of a snapshot bear its time."""
+        """All rows of a snapshot have the same time."""
         now = int(time() * 1000)
         with door.open() as admin:
             cluster = admin.describe_cluster()
@@ -171,7 +172,8 @@ class KconfReader(DataSourceReader):
             return
         try:
             batches = [batch for part in self._parts_of(partition.door) for batch in self._read(part)]
-        except (KafkaError, ConfigurationError) as error:  # one that is away does not spoil the snapshot of the others
+        # an unreachable cluster does not fail the snapshot of the others
+        except (KafkaError, ConfigurationError) as error:
             batches = [_batch({}, [_missing(f"the cluster of the context {partition.door.context}", error)])]
         yield from batches
 
@@ -193,7 +195,7 @@ def _rows(admin: SyncAdminClient, part: ClusterPartition) -> Iterator[list[Row]]
 
 
 def _configs(admin: SyncAdminClient, resources: Sequence[Resource]) -> Iterator[Row]:
-    """Of brokers every key, of others what they set themselves."""
+    """All keys of brokers; for other resources, only what is set on them."""
     try:
         described = admin.describe_configs(resources)
     except KafkaError as error:
@@ -214,7 +216,7 @@ def _told(resource: Resource, view: View) -> Iterable[Entry]:
 
 
 def _rest(admin: SyncAdminClient) -> Iterator[Row]:
-    """Groups, client metrics, quotas, users and ACLs: each as far as the cluster tells."""
+    """Groups, client metrics, quotas, users and ACLs, as far as the cluster allows."""
     for what, kind in _OURS.items():
         try:
             found = admin.list_config_resources([kind])
@@ -256,7 +258,7 @@ def _refused(what: str, error: KafkaError) -> Row:
 
 
 def _is_outage(error: KafkaError) -> bool:
-    """A cluster that does not answer at all is no cluster that refuses something."""
+    """Distinguishes a cluster that does not respond from one that refuses a request."""
     from kconf.errors import AuthenticationFailed, BrokerNotAvailable, ConnectionFailed, RequestTimedOut
 
     return isinstance(error, ConnectionFailed | RequestTimedOut | AuthenticationFailed | BrokerNotAvailable)
@@ -278,7 +280,7 @@ def _batch(head: Row, rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def reason(error: Exception) -> str | None:
-    """The sentence of a KconfError that happened in one of Spark's Python processes; None: it was something else."""
+    """The message of a KconfError raised in one of Spark's Python processes; None: another error."""
     found = re.findall(r"^kconf\.\S*?(?:errors|lake|session)\.\w+: (.+)$", str(error), re.MULTILINE)
     return found[-1].strip() if found else None
 
@@ -289,4 +291,4 @@ def _number(text: str | None) -> int:
     with suppress(ValueError):
         if 0 < int(text) < 10_000:
             return int(text)
-    raise ConfigurationError(f"partitions takes a number from 1 to 9999: {text!r}")
+    raise ConfigurationError(f"partitions must be a number from 1 to 9999: {text!r}")

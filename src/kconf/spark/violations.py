@@ -1,10 +1,10 @@
-"""Keeping the violations: what nothing new is about is taken over, and only the rest is judged again.
+"""Maintains the table of violations: only resources affected by new rows are evaluated again.
 
-The commits of the table say what it was made from: the round of the history and which building of it, and a fingerprint
-of rules, owners, keys, the table's columns and kconf's version. Where another than the round is not the same, all of
-the past is judged. Else a resource is judged again when new rows of bronze are about it, and a whole cluster when one
-of them is about a broker, since all may inherit from it, or is older than a snapshot of its brokers: that snapshot
-stands elsewhere in the order then.
+The commit notes record the inputs: the round and build of the history, and a fingerprint of rules, owners, keys,
+columns and kconf's version. If anything except the round differs, the whole past is evaluated again. Otherwise a
+resource is evaluated again if new bronze rows concern it, and a whole cluster if one of them concerns a broker, since
+all resources may inherit from it, or is older than a snapshot of its brokers, because that changes the snapshot's
+position in the order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kconf.version import __version__
 
 @dataclass(frozen=True)
 class Part:
-    """Some of all resources: those that are named, and all of some clusters."""
+    """A subset of resources: named ones, and all of some clusters."""
 
     named: DataFrame
     clusters: list[str]
@@ -46,7 +46,7 @@ class Part:
 
 
 def update(lake: Lake, inputs: Inputs) -> None:
-    """Bring the table up to date with the history, in one commit."""
+    """Update the table from the history, in one commit."""
     if not inputs.rules.rules:
         lake.overwrite(VIOLATIONS, local(lake.spark, [], VIOLATIONS.ddl), note={})
         return
@@ -62,7 +62,7 @@ def update(lake: Lake, inputs: Inputs) -> None:
 
 
 def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
-    """The rows of all resources, or of a part of them."""
+    """The rows of all resources, or of some."""
     wanted = set(keys_of_rules(inputs.rules))
     definitions = local(lake.spark, (row for row in keys(inputs.catalog) if row["key"] in wanted), KEYS)
     history, snapshot = lake.read(HISTORY), lake.read(SNAPSHOT)
@@ -73,7 +73,7 @@ def judged(lake: Lake, inputs: Inputs, part: Part | None = None) -> DataFrame:
 
 
 def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
-    """What the rows come from; where all of it is the same, so are they."""
+    """The inputs of the rows; with the same inputs, the rows are the same."""
     state, files = lake.note(HISTORY), inputs.fingerprints
     given = [__version__, VIOLATIONS.ddl, files["policy"], files["owners"], *keys(inputs.catalog)]
     fingerprint = hashlib.sha256(json.dumps(given).encode()).hexdigest()[:16]
@@ -81,7 +81,7 @@ def _made_from(lake: Lake, inputs: Inputs) -> dict[str, Any]:
 
 
 def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
-    """The resources that must be judged again, since what bronze got after that round may concern them."""
+    """The resources to evaluate again, because bronze rows after that round may affect them."""
     snapshot = lake.read(SNAPSHOT)
     fresh = F.col("round") > since
     lines = lake.read(JOURNAL).where(fresh).select(*RESOURCE, "time")
@@ -98,8 +98,7 @@ def _changed(lake: Lake, since: int, inputs: Inputs) -> Part | None:
 
 
 def _settled(lake: Lake, fresh: DataFrame) -> DataFrame:
-    """The resources of which clients recorded changes in clusters that new snapshots are of: see
-    transforms/observations.py."""
+    """Resources with recorded changes, in clusters with new snapshots: see transforms/observations.py."""
     observed = fresh.where("kind = 'snapshot'").select("cluster").distinct()
     recorded = lake.read(JOURNAL).where("epoch = 0").join(F.broadcast(observed), "cluster", "left_semi")
     return recorded.select(*RESOURCE, F.lit(None).cast("timestamp").alias("time")).distinct()

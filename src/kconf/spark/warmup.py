@@ -1,6 +1,7 @@
-"""What can be done once, before anyone waits: Delta Lake's jars are brought, and the JVM's classes archived.
+"""One-time preparation: downloads Delta Lake's jars and archives the JVM's classes.
 
-To know which classes a run takes, one is made over a tiny archive with some of everything, and thrown away.
+To find the classes that a run needs, one runs over a tiny archive with examples of everything, and its output is
+deleted.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ topics:
 
 
 class NotPrepared(KconfError):
-    """The archive of classes could not be made; the message says why."""
+    """The class archive could not be created; the message says why."""
 
 
 def prepare(log: Path | None, say: Say) -> Path:
-    """Do what a later start need not do then, unless it is done. The archive of classes."""
+    """Prepare later starts, unless already done. Returns the class archive."""
     java = session.check_java()
     if not class_archive.fits(cache.directory()):
-        raise NotPrepared("The name of the cache's directory has signs in it that an option of Java cannot hold.")
+        raise NotPrepared("The path of the cache directory contains characters that are not allowed in a Java option.")
     if not session.brought():
         say("Delta Lake's jars …")
         session.stop(session.start("local[1]", log=log))
@@ -63,7 +64,8 @@ def prepare(log: Path | None, say: Say) -> Path:
 
 
 def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Say], None]) -> None:
-    """Archive the classes that some work takes, beside the archive's place first: of two makers the later one stays."""
+    """Archive the classes that a task loads, in a temporary file first: of two concurrent processes the last
+    one wins."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=class_archive.MAKING, dir=file.parent) as there:
         made = Path(there, file.name)
@@ -71,24 +73,24 @@ def make(file: Path, log: Path, say: Say, work: Callable[[Path, SparkSession, Sa
         try:
             work(Path(there), started, say)
         finally:
-            say("the archive of classes …")
+            say("archiving classes …")
             session.stop(started)
         if not made.is_file():
-            raise NotPrepared(f"Java made no archive of its classes; its log tells why: {log}")
+            raise NotPrepared(f"Java did not create a class archive; see its log: {log}")
         made.replace(file)
-    with suppress(FileNotFoundError):  # another maker was quicker
+    with suppress(FileNotFoundError):  # another process was faster
         for old in class_archive.obsolete(file):
             shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def rehearse(there: Path, spark: SparkSession, say: Say) -> None:
-    """A run over a few lines. A second one, which adds to what is there, would take hardly any other class."""
+    """A run over a few lines. A second, incremental run would load hardly any other classes."""
     (there / "rules.yaml").write_text(_RULES)
     (there / "declared.yaml").write_text(_DECLARED)
     _write(there / "archive" / "1.jsonl", [*_changes(), attempt_line(_CLUSTER, 1, _attempt())])
     _write(there / "snapshots" / "1.jsonl", _snapshot())
     sources = Sources([str(there / "archive")], [str(there / "snapshots")])
-    say("a small run, to see which classes it takes …")
+    say("a small run, to find the classes it needs …")
     run(Lake(str(there / "lake"), spark), sources, Inputs([there / "declared.yaml"], there / "rules.yaml"), _silent)
 
 
@@ -102,7 +104,7 @@ def _write(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _changes() -> Iterator[Mapping[str, Any]]:
-    """A revision that makes a topic and sets something of each kind, and a line that is none."""
+    """A revision that creates a topic and sets a value of each kind, and an invalid line."""
     topic, quota = Resource.topic("one"), Resource(ResourceType.QUOTA, '{"user":"nobody"}')
     told = (
         Change(ChangeKind.TOPIC, topic, "", None, _TOPIC, "create"),
@@ -119,7 +121,7 @@ def _attempt() -> AuditEntry:
 
 
 def _snapshot() -> list[Mapping[str, Any]]:
-    """A file of `kconf snapshot` about another cluster."""
+    """A file of `kconf snapshot` for another cluster."""
     broker = {"kind": "config", "resource_type": "broker", "resource_name": "1", "key": "num.io.threads"}
     return [
         {"kind": "snapshot", "format": FORMAT, "cluster": _ANOTHER, "started": 1000, "taken": 1001, "missing": []},

@@ -151,7 +151,7 @@ class Store(Protocol):
 
     @property
     def problem(self) -> StoreFailed | None:
-        """Why the store cannot be used until somebody repairs it. Safe to call from any thread."""
+        """Why the store cannot be used until it is repaired. Safe to call from any thread."""
         ...
 
     @property

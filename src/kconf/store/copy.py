@@ -72,8 +72,8 @@ def _open_source(url: str, secrets: Secrets) -> Store:
 def _check_readable(source: Store) -> None:
     if source.unreadable:
         raise StoreError(
-            f"{source.url} has values that cannot be read, {source.unreadable[0]} first: correct or remove them, "
-            "or give the password.encoder.secret that they were set with (--config)"
+            f"{source.url} has unreadable values, the first is {source.unreadable[0]}: correct or remove them, or "
+            "pass the password.encoder.secret they were encrypted with (--config)"
         )
 
 

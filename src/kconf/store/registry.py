@@ -46,7 +46,7 @@ def check_store_exists(url: str, secrets: Secrets = NO_SECRETS) -> None:
         return
     path = url.removeprefix("sqlite:///")
     if path != url and not Path(path).exists():
-        raise ConfigurationError(f"there is no store {url}")
+        raise ConfigurationError(f"no store at {url}")
 
 
 def initialize_store(url: str, identity: InitialIdentity, secrets: Secrets) -> AbstractContextManager[Store]:
@@ -93,7 +93,7 @@ def _load(module: str, url: str) -> Backend:
         if error.name is None or error.name.startswith("kconf"):
             raise
         package, extra = error.name.partition(".")[0], url.partition(":")[0]
-        raise ConfigurationError(f"{url} needs the package {package}: pip install 'kconf[{extra}]'") from None
+        raise ConfigurationError(f"{url} requires the package {package}: pip install 'kconf[{extra}]'") from None
     return backend
 
 

@@ -1,7 +1,7 @@
-"""Files of our own: readable by their owner alone whatever the umask says, and there whole or not at all.
+"""Files readable by their owner only, whatever the umask, and written completely or not at all.
 
-A file that others read (a segment of the archive, a snapshot) grows under a hidden name, which every reader passes
-over, is synced, and only then gets its own; the directory is synced too, so that the name lasts as the bytes do.
+A file that others read (a segment of the archive, a snapshot) is written under a hidden name that readers ignore,
+synced, and then renamed; the directory is synced too, so that the name is as durable as the contents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kconf.errors import StoreLocked, StoreMismatch
 
 
 def create(path: Path, content: bytes = b"") -> None:
-    """Make a file that only its owner can read, and make it last. Fails where one is already."""
+    """Create a durable file that only its owner can read. Fails if it exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
@@ -38,7 +38,7 @@ def sync_directory(path: Path) -> None:
 
 
 def private_directory(path: Path) -> None:
-    """Make a directory that only its owner can enter, and those above it, where they are not there."""
+    """Create a directory that only its owner can enter, and its parents, if missing."""
     if not path.is_dir():
         if not path.parent.is_dir():
             private_directory(path.parent)
@@ -50,15 +50,15 @@ def private_directory(path: Path) -> None:
 
 
 def cluster_directory(parent: str | os.PathLike[str], cluster: str | None) -> Path:
-    """The directory of one cluster's files. Its id is what a server says it is, so it may not lead elsewhere."""
+    """The directory of a cluster's files. The ID comes from a server, so it must not lead to another directory."""
     name = cluster or "unknown"
     if re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", name) is None:
-        raise StoreMismatch(f"{name!r} is no cluster id that could name a directory")
+        raise StoreMismatch(f"{name!r} is not a cluster ID that can be a directory name")
     return Path(parent) / name
 
 
 class PartialFile:
-    """A file on its way, under a hidden name; what is left without `publish` goes."""
+    """A file being written, under a hidden name; deleted unless `publish` is called."""
 
     def __init__(self, directory: Path, hidden: str = ".new") -> None:
         self._path = directory / f"{hidden}-{token_hex(4)}.part"
@@ -81,7 +81,7 @@ class PartialFile:
         self.size += len(data)
 
     def publish(self, name: str) -> Path:
-        """Make it last, and give it its name."""
+        """Sync it and give it its final name."""
         target = self._path.with_name(name)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -92,7 +92,7 @@ class PartialFile:
 
 
 def replace_file(path: str | Path, data: bytes) -> None:
-    """A file that someone asked for, whole or not at all, with the rights that their umask says."""
+    """A file requested by the user, written completely or not at all, with permissions by umask."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{token_hex(4)}.part")
     try:
@@ -124,7 +124,7 @@ class FileLock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let go. The file stays: removing it would let two others each lock a file of that name."""
+        """Release the lock. The file stays: if it were removed, two processes could each lock a file of that name."""
         if self._descriptor >= 0:
             with suppress(OSError):
                 os.ftruncate(self._descriptor, 0)

@@ -1,4 +1,4 @@
-"""A cache of what clients ask about, bounded by bytes: its keys come from requests, and may be long."""
+"""A cache for client requests, bounded by bytes: its keys come from requests and may be long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text_size(*texts: str | None) -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """The oldest entries go first; `get` of a missing key is None. `size_of` gives the bytes of an entry."""
+    """Evicts the oldest entries first; `get` of a missing key is None. `size_of` returns the bytes of an entry."""
 
     def __init__(self, max_bytes: int, size_of: Callable[[K], int]) -> None:
         self.bytes = 0

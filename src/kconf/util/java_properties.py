@@ -33,7 +33,7 @@ def _logical_lines(text: str) -> Iterator[str]:
     for natural in re.split(r"\r\n|\r|\n", text):
         part = natural.lstrip(_BLANKS)
         if not line and part[:1] in ("", "#", "!"):
-            continue  # also right behind a lone backslash: to Java the line has not begun yet
+            continue  # also after a lone backslash: for Java the line has not started yet
         line += part
         if _goes_on(part):
             line = line[:-1]
@@ -73,7 +73,7 @@ def _unescape(text: str) -> str:
 def _character(match: re.Match[str]) -> str:
     code, broken, character = match.groups()
     if broken:
-        raise ConfigurationError(r"a \u in a properties file needs four hexadecimal digits behind it")
+        raise ConfigurationError(r"a \u in a properties file must be followed by four hexadecimal digits")
     if code:
         return chr(int(code, 16))
     return _NAMED_ESCAPES.get(character, character) if character else ""

@@ -41,8 +41,8 @@ class JournalClock:
         self._log_jump()
         if now < self.latest - MAX_STEP:
             log.warning(
-                "the last revision is %d s ahead of the clock: the clock was ahead then, or is behind now;"
-                " the next revision has the time of the clock",
+                "the last revision is %d s ahead of the clock: the clock was ahead then or is behind now; the next "
+                "revision uses the clock's time",
                 (self.latest - now) // 1000,
             )
         elif now < self.latest:

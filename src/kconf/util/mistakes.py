@@ -1,4 +1,4 @@
-"""All mistakes of a file at once: reading goes on after each."""
+"""Collects all errors of a file: reading continues after each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Mistakes:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """A `ConfigurationError` in this block is a mistake, and reading goes on behind the block."""
+        """A `ConfigurationError` in this block is collected, and reading continues after the block."""
         try:
             yield
         except ConfigurationError as error:
@@ -33,4 +33,4 @@ class Mistakes:
         if not self._found:
             return
         shown, more = self._found[:_MAX_SHOWN], len(self._found) - _MAX_SHOWN
-        raise ConfigurationError("\n".join([*shown, *([f"… and {more} more mistakes"] if more > 0 else [])]))
+        raise ConfigurationError("\n".join([*shown, *([f"… and {more} more errors"] if more > 0 else [])]))

@@ -32,13 +32,18 @@ class RateLimitedLogger:
     def log(self, line: str, *facts: object) -> None:
         self.log_lazily(lambda: (line, *facts))
 
-    def log_lazily(self, make: Callable[[], tuple[object, ...]]) -> None:
-        """`make` returns the line and its facts; it is not called for a line that is left out."""
+    def log_lazily(self, make: Callable[[], tuple[object, ...]]) -> bool:
+        """`make` returns the line and its facts; it is not called for a line that is left out: then returns False."""
         if not self._bucket.try_spend(1, self._per_second, self._clock() * 1000):
             self._suppressed += 1
-            return
+            return False
         if self._suppressed:
-            self._log.log(self._level, "%d lines like the next one were left out", self._suppressed)
+            self._log.log(self._level, "suppressed %d similar messages", self._suppressed)
             self._suppressed = 0
         line, *facts = make()
         self._log.log(self._level, line, *facts)
+        return True
+
+    def suppress(self, lines: int) -> None:
+        """Leave out so many lines."""
+        self._suppressed += lines

@@ -2,8 +2,9 @@
 
 Long work runs in slices of about a millisecond, in a greenlet: a loop over `in_slices` (slices.py) suspends it wherever
 it is, however deep, so that codec, planners and handlers stay plain functions. One slice runs at a time. Owners
-(principals) take turns, and so do the connections of an owner. While others need the loop, slices get a third of its
-time. The requests that are worked on at the same time are bounded by their bytes: decoded, they take many times more.
+(principals) take turns, and so do the connections of an owner. While others are at work, in the loop or in a thread
+that the loop waits for (which needs the interpreter too), slices get a quarter of the time. The requests that are
+worked on at the same time are bounded by their bytes: decoded, they take many times more.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kconf.util.slices import hook
 SLICE: Final = 0.001  # seconds
 MAX_ADMITTED: Final = 8 << 20  # bytes of requests that are worked on at the same time
 _ACTIVE: Final = 0.0001  # seconds between two slices, from which on others are at work
-REST: Final = 2.0  # as many times the length of a slice is left to others while they are at work
+REST: Final = 3.0  # as many times the length of a slice is left to others while they are at work
 _PAUSED: Final = object()
 
 T = TypeVar("T")
@@ -105,10 +106,16 @@ class SliceScheduler:
     """Decides whose slice is next. Used from one event loop."""
 
     def __init__(
-        self, clock: Callable[[], float] = perf_counter, *, rest: float = REST, max_admitted: int = MAX_ADMITTED
+        self,
+        clock: Callable[[], float] = perf_counter,
+        *,
+        rest: float = REST,
+        max_admitted: int = MAX_ADMITTED,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_busy`: whether the loop waits for the work of a thread."""
         self.slices = 0
-        self._clock, self._rest = clock, rest
+        self._clock, self._rest, self._is_busy = clock, rest, is_busy
         self._admission = _Admission(max_admitted)
         self._waiting: _RoundRobin[Waiter] = _RoundRobin()
         self._is_taken = False  # a slice runs, or the next one is about to be granted
@@ -230,7 +237,7 @@ class SliceScheduler:
         """Grant the next slice; later, if others have been at work since the last one."""
         now = self._clock()
         rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if now - self._ended > _ACTIVE and rest > 0:
+        if rest > 0 and (now - self._ended > _ACTIVE or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()

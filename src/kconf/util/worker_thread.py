@@ -1,8 +1,8 @@
-"""A thread for code that may hang.
+"""Threads for code that may hang.
 
-One call at a time, each with a time limit. A thread cannot be stopped, so a call that is late is left alone with its
-thread, and a spare one takes the next. While as many are late as there are threads, every further call fails at once.
-The threads are daemons: a call that never returns does not keep the process.
+One call at a time, each with a time limit. A thread cannot be stopped, so a late call is abandoned with its thread, and
+a spare thread takes the next call. If all threads are late, further calls fail immediately. The threads are daemons: a
+call that never returns does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class WorkerThread:
 
 
 async def in_daemon_thread(work: Callable[[], T]) -> T:
-    """Run one call in a thread of its own. A cancelled caller leaves it alone, and it does not keep the process."""
+    """Run one call in a separate thread. A cancelled caller abandons it, and it does not keep the process alive."""
     thread, call = _Thread("kconf-once"), Future[T]()
     thread.calls.put((work, call))
     thread.calls.put(None)

@@ -84,7 +84,7 @@ def one_topic_is_changed_at_once(people: People) -> None:
     """Set with units, described, changed as a list, unset; each answer has what was and what is."""
     name = a_name()
     people.topics(name)
-    assert "sets nothing itself" in people(f"describe topic:{name}").err
+    assert "has no configs set" in people(f"describe topic:{name}").err
 
     (done, size) = people.items(f"set topic:{name} retention.ms=8d segment.bytes=256MiB --reason 'ticket 12'")
 
@@ -153,7 +153,7 @@ def a_risk_is_taken_only_by_its_name(people: People) -> None:
     for wish, risk, why in (
         ("min.insync.replicas=2", "min-insync-replicas", "2 replicas must be in sync and the topic has 1 replica"),
         ("unclean.leader.election.enable=true", "unclean-leader-election", "drop acknowledged records"),
-        ("max.message.bytes=1000", "message-size", "the limit is 1048588 now"),
+        ("max.message.bytes=1000", "message-size", "the current limit is 1048588"),
         ("message.timestamp.before.max.ms=1h", "message-timestamps", "older than 1h"),
     ):
         refused = people.whole(f"set topic:{name} {wish} --allow-data-loss", status=2)
@@ -271,7 +271,7 @@ def credentials_are_set_listed_and_deleted(people: People) -> None:
         ("SCRAM-SHA-512", "[hidden], iterations=4096"),
     ]
     only = people.whole(f"scram set --user {user} --mechanism SCRAM-SHA-256 --password-command 'echo fourth'")
-    assert only["notes"] == [f"{user} can still log in with SCRAM-SHA-512 and the password of before"]
+    assert only["notes"] == [f"{user} can still log in with SCRAM-SHA-512 and the old password"]
     few = people.whole(f"scram set --user {user} --iterations 0 --password-command 'echo x'", status=2)
     assert few["message"] == "--iterations takes 4096 to 16384, not 0"
     people(f"scram delete --user {user} --mechanism SCRAM-SHA-512")
@@ -313,7 +313,7 @@ def rules_of_the_context_hold_on_any_cluster(people: People) -> None:
     assert people.items(f"topic grow {name} --partitions 4 -C ruled", status=1)[0]["error"] == "POLICY_VIOLATION"
     default = people.items("set broker:default log.roll.ms=1m -C ruled --dry-run", status=1)
     assert default[0]["error"] == "POLICY_VIOLATION"
-    assert "topics without a value of their own inherit it from brokers: too short" in default[0]["message"]
+    assert "topics without an override inherit it from brokers: too short" in default[0]["message"]
     unclean = f"set topic:{name} unclean.leader.election.enable=true -C ruled --dry-run"
     forbidden = people.items(f"{unclean} --allow-risk unclean-leader-election", status=1)
     assert "unclean-leader-election is forbidden" in forbidden[0]["message"]
@@ -469,7 +469,7 @@ def _who_can_is_answered_from_all_acls_that_match(people: People, user: str, top
         other: ("*", ["10.0.0.1"], ["read on topic:*"]),
     }
     assert (answer["operation"], answer["super_users"]) == ("read", None)
-    assert "super users may do it too" in answer["notes"][-1]
+    assert "super users are allowed too" in answer["notes"][-1]
     assert "is a pattern" in people.whole("acl who-can read 'topic:a*'", status=2)["message"]
     assert "not an operation of a topic" in people.whole("acl who-can all topic:a", status=2)["message"]
     for each in (other, denied):

@@ -41,7 +41,7 @@ def test_a_port_of_a_web_server_is_told_from_kafkas() -> None:
 
     assert (ran.status, ran.err) == (
         4,
-        f"kconf: {address}: a web server answers here, not Kafka: is the port the right one?\n",
+        f"kconf: {address}: this is an HTTP server, not Kafka; check the port\n",
     )
 
 

@@ -44,7 +44,7 @@ def test_contexts_are_added_listed_used_and_shown(config: Path) -> None:
     assert kconf("context", "add", "local", "-b", "x:1").status == 2
     assert kconf("context", "add", "local", "-b", "x:1", "--replace").status == 0
     assert kconf("context", "use", "nobody").err == (
-        f"kconf: there is no context 'nobody' in {config}; kconf context list tells which there are\n"
+        f"kconf: no context 'nobody' in {config}; list them with `kconf context list`\n"
     )
     assert kconf("context", "add", "bad", "-b", "no address").status == 2
 
@@ -70,13 +70,13 @@ def test_a_file_keeps_its_comments(config: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("contexts: {a: {bootstrap: 'x:1', bootsrap: 'x:2'}}", ":1:34: the context 'a' has no field 'bootsrap'"),
+        ("contexts: {a: {bootstrap: 'x:1', bootsrap: 'x:2'}}", ":1:34: unknown field 'bootsrap' in the context 'a'"),
         ("contexts:\n  a: {read_only: true}", ":2:6: the context 'a' needs the field bootstrap"),
         ("contexts:\n  a: {bootstrap: 'x:1', protected: yes}", "protected must be true or false"),
-        ("current: b\ncontexts: {a: {bootstrap: 'x:1'}}", ":1:10: there is no context 'b'"),
-        ("contexts: [", "this is no YAML"),
+        ("current: b\ncontexts: {a: {bootstrap: 'x:1'}}", ":1:10: no context 'b'"),
+        ("contexts: [", "not YAML"),
         ("version: 2", "version 1 of the file only"),
-        ("contexts: {a: {bootstrap: 'x:1', properties: {a: [1]}}}", "the value of a must be a text"),
+        ("contexts: {a: {bootstrap: 'x:1', properties: {a: [1]}}}", "the value of a must be a string"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_told(config: Path, text: str, said: str) -> None:
@@ -125,7 +125,7 @@ def test_a_glob_asks_several_clusters(people: People) -> None:
     assert [each["context"] for each in people.items(f"topic list {name} -C 'eu-*'", status=1)] == ["eu-1", "eu-2"]
     some = people.whole(f"describe 'topic:{name}-none*' -C 'e*'", status=1)
     assert some["notes"] == [f"eu-1: topic:{name}-none* matches nothing"]
-    assert "means 2" in people.whole(f"set topic:{name} segment.ms=2s -C 'eu-*'", status=2)["message"]
+    assert "matches 2" in people.whole(f"set topic:{name} segment.ms=2s -C 'eu-*'", status=2)["message"]
     assert people.whole("describe topic:x -C 'us-*'", status=2)["error"] == "INVALID_INPUT"
 
 
@@ -141,7 +141,7 @@ def test_references_are_looked_up_and_never_shown(people: People, monkeypatch: p
     people("topic list -C by-file")
     people("topic list -C by-env")
     assert "KCONF_TEST_NOT_SET" in people("topic list -C no-env", status=2).err
-    assert "nothing of the file" in people("topic list -C no-key", status=2).err
+    assert "nothing is not in the file" in people("topic list -C no-key", status=2).err
     assert "ended with 3" in people("topic list -C failing", status=2).err
 
 
@@ -183,15 +183,15 @@ def test_two_contexts_where_one_is_meant_are_refused(people: People) -> None:
     one = people.whole("topic create x -C here -C other", status=2)
     several = people.whole("topic list -C here --context other", status=2)
 
-    assert one["message"] == "-C is given twice, as here and other"
-    assert several["message"] == "--context is given twice, as here and other; a glob names several contexts"
+    assert one["message"] == "-C was given twice: here and other"
+    assert several["message"] == "--context was given twice: here and other; use a glob for several contexts"
     assert people.items("topic list -C here -C here") == people.items("topic list")
 
 
 def test_a_removed_context_is_gone_and_no_longer_current(people: People) -> None:
     people.add_context("other")
 
-    assert people("context remove nobody", status=2).err.startswith("kconf: there is no context 'nobody'")
+    assert people("context remove nobody", status=2).err.startswith("kconf: no context 'nobody'")
     told = people("context remove here").err
 
     assert "it was the current context" in told

@@ -18,7 +18,7 @@ from tests.cli.conftest import run_in_process, run_program
 from tests.support.process import KconfProcess
 
 PEOPLES = {
-    name: COMMANDS[name] for group in ("look and change", "at the prompt") for name in GROUPS[group] if name != "quota"
+    name: COMMANDS[name] for group in ("configuration", "interactive use") for name in GROUPS[group] if name != "quota"
 }
 SERVERS = ("serve", "policy", "backup", "store", "archive")
 ELSEWHERE = (*SERVERS, "pipeline", "lake", "config-command", "kafka", "scram-credentials")
@@ -119,4 +119,4 @@ def test_every_command_for_people_is_told_where_it_works() -> None:
 def test_a_word_of_another_tool_suggests_the_command_that_does_it(word: str, meant: str) -> None:
     ran = run_in_process(main, [word, "topic:orders"])
 
-    assert (ran.status, ran.err.splitlines()[-1]) == (2, f"kconf: there is no command {word!r}; did you mean {meant}?")
+    assert (ran.status, ran.err.splitlines()[-1]) == (2, f"kconf: unknown command {word!r}; did you mean {meant}?")

@@ -33,7 +33,7 @@ def test_a_failure_stays_one(people: People) -> None:
     status, told = run_unread("describe", "topic:not-there", "broker:1", "--all")
 
     assert status == 1
-    assert told == "topic:not-there: Unknown topic or partition\nkconf topic list tells which topics there are\n"
+    assert told == "topic:not-there: Unknown topic or partition\nlist topics with `kconf topic list`\n"
 
 
 def test_a_failure_stays_one_if_nobody_reads_that_either(people: People) -> None:

@@ -36,7 +36,7 @@ def test_another_cluster_can_be_chosen(people: People) -> None:
         "shell", "--keep-going", stdin="use nobody\nuse nowhere\ntopic list\nuse here\ntopic list\nexit\nx\n"
     )
     assert ran.status == 2
-    assert "there is no context 'nobody'" in ran.err
+    assert "no context 'nobody'" in ran.err
     assert ran.err.count("cannot connect to 127.0.0.1:1") == 1
 
 
@@ -51,7 +51,7 @@ def test_context_use_moves_the_shell_and_its_prompt(people: People) -> None:
         terminal.expect("cannot connect to 127.0.0.1:1")
         terminal.expect("nowhere>")
         terminal.type("context use nobody\r")
-        terminal.expect("there is no context 'nobody'")
+        terminal.expect("no context 'nobody'")
         terminal.expect("nowhere>")
         terminal.type("exit\r")
         assert terminal.end() == 0
@@ -78,7 +78,7 @@ def test_a_person_is_helped_and_asked(people: People) -> None:
     with Terminal([sys.executable, "-m", "kconf", "shell"]) as terminal:
         terminal.expect("here>")
         terminal.type("dance\r")
-        terminal.expect("there is no command 'dance'")
+        terminal.expect("unknown command 'dance'")
         terminal.expect("here>")
         terminal.type(f"set topic:{prefix}.* segment.m\t")
         terminal.expect("segment.ms=")

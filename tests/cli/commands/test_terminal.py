@@ -73,7 +73,7 @@ def test_a_secret_is_asked_for_and_not_shown(people: People) -> None:
     with terminal("scram", "set", "--user", a_name("u")) as screen:
         screen.expect("Password for")
         screen.type("s3cret-word\r")
-        screen.expect("Once more:")
+        screen.expect("Repeat password:")
         screen.type("s3cret-word\r")
         assert screen.end() == 0
     assert "s3cret-word" not in screen.screen

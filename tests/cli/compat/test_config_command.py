@@ -61,12 +61,14 @@ def test_an_alter_is_followed_by_the_fresh_state(command: Run, topic: str) -> No
     who = f"--entity-type topics --entity-name {topic}"
     done = command(f"--alter {who} --add-config segment.ms=7,cleanup.policy=[compact,delete]")
     after = command(f"--alter {who} --delete-config segment.ms")
+    reset = command(f"--alter {who} --delete-config 'segment.ms, cleanup.policy'")
 
     assert done.lines[0].endswith("The state is now:")
     assert rows(done)["segment.ms"][0] == "7"
     assert rows(done)["cleanup.policy"][0] == "compact,delete"
     assert rows(after)["segment.ms"][3] == "Default config"
     assert rows(after)["cleanup.policy"][0] == "compact,delete"
+    assert rows(reset)["cleanup.policy"][3] == "Default config"
 
 
 def test_all_topics_and_all_brokers_can_be_described_at_once(command: Run, topic: str) -> None:
@@ -137,6 +139,8 @@ def test_a_long_value_goes_on_below() -> None:
         ("--bootstrap-server x:1 --entity-type topics --describe --alter", "not allowed with argument"),
         ("--bootstrap-server x:1 --entity-type invalid_type --describe", "argument --entity-type: invalid choice"),
         ("--bootstrap-server x:1 --adminclient.config f --entity-type topics --describe", "not allowed with argument"),
+        ("--zookeeper x:1 --entity-type topics --describe", "--bootstrap-server"),
+        ("--bootstrap-server x:1 --zookeeper x:1 --entity-type topics --describe", "arguments: --zookeeper"),
     ],
 )
 def test_what_argparse_refuses(line: str, said: str) -> None:
@@ -154,7 +158,8 @@ def test_what_argparse_refuses(line: str, said: str) -> None:
         "--entity-type topics --entity-name t --describe --add-config a=b",
         "--entity-type topics --entity-type users --describe",
         "--entity-type topics --entity-default --describe",
-        "--entity-type users --describe",
+        "--entity-type topics --entity-name t --entity-default --describe",
+        "--entity-type users --entity-name u --entity-default --describe",
         "--entity-type topics --entity-name a --entity-name b --describe",
         "--entity-type users --entity-name u --alter --add-config producer_byte_rate=much",
         "--entity-type topics --entity-name nowhere --describe",
@@ -165,6 +170,14 @@ def test_what_makes_no_sense_is_one_sentence(command: Run, line: str) -> None:
     done = command(line)
 
     assert (done.status, done.err.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", ["users", "clients"])
+def test_all_users_or_clients_cannot_be_described_at_once(command: Run, kind: str) -> None:
+    done = command(f"--describe --entity-type {kind}")
+
+    assert (done.status, done.out) == (1, "")
+    assert "--entity-name" in done.err
 
 
 def test_every_example_works(server: KconfProcess, admin: SyncAdminClient) -> None:

@@ -198,7 +198,7 @@ class TestShell:
             *("kafka", "--shell", "--broker-list", server.bootstrap), stdin=f"use topic {topic}\nset flush.ms=3\n"
         )
 
-        assert (done.status, done.err) == (1, "what was staged and not applied is gone\n")
+        assert (done.status, done.err) == (1, "discarded staged edits that were not applied\n")
 
     def test_on_a_terminal_mistakes_are_told_and_the_session_goes_on(self, server: KconfProcess, topic: str) -> None:
         near, far = os.openpty()
@@ -211,7 +211,7 @@ class TestShell:
         try:
             screen.expect("kafka>")
             screen.type("dance\r")
-            screen.expect("there is no command 'dance'")
+            screen.expect("unknown command 'dance'")
             screen.type(f"use topic {topic}\r")
             screen.expect(f"{topic}>")
             screen.type("set flush.ms=3\r")

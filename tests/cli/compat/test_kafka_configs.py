@@ -88,13 +88,16 @@ class TestTopics:
         ("line", "said"),
         [
             ("--describe --entity-type topics --entity-regex no-such-topic.*", "None of the topics has a name"),
-            ("--describe --entity-type topics --entity-regex [", "is no regular expression"),
-            ("--describe --entity-type topics --entity-regex a --entity-name b", "in the place of names"),
-            ("--alter --entity-type users --entity-regex a --add-config producer_byte_rate=1", "go with one"),
+            ("--describe --entity-type topics --entity-regex [", "is not a regular expression"),
+            (
+                "--describe --entity-type topics --entity-regex a --entity-name b",
+                "cannot be combined with entity names",
+            ),
+            ("--alter --entity-type users --entity-regex a --add-config producer_byte_rate=1", "require one"),
             ("--describe --entity-type topics --entity-names-file /dev/null", "There are no names in"),
             ("--describe --entity-type topics --entity-names-file /nonexistent", "cannot be read"),
             ("--describe --entity-type brokers --entity-names-file /etc/hostname", "valid integer broker id"),
-            ("--describe --entity-type topics --entity-regex a --strict-compat", "--strict-compat knows neither"),
+            ("--describe --entity-type topics --entity-regex a --strict-compat", "--strict-compat supports neither"),
         ],
     )
     def test_many_names_that_make_no_sense(self, configs: Command, line: str, said: str) -> None:
@@ -131,7 +134,7 @@ class TestTopics:
         done = configs("--alter", "--topic", topic, "--delete-config", "retention.mss,segment.ms")
 
         assert done.status == 0
-        assert [line.split()[4] for line in done.err.splitlines()] == ["retention.mss", "segment.ms"]
+        assert [line.split()[5].rstrip(";") for line in done.err.splitlines()] == ["retention.mss", "segment.ms"]
 
     def test_others_are_told_where_one_is_missing(self, configs: Command, topic: str) -> None:
         done = configs("--describe", "--entity-type", "topics", "--entity-name", topic, "--entity-name", "nowhere")

@@ -123,4 +123,4 @@ def test_looking_at_a_store_that_is_not_there_creates_none(tmp_path: Path, user:
         refused = run_in_process(main, words)
 
         assert (refused.status, file.exists()) == (1, False)
-        assert f"there is no store sqlite:///{file}" in refused.err
+        assert f"no store at sqlite:///{file}" in refused.err

@@ -218,7 +218,7 @@ def only_shorter_retention_may_delete_data(people: People) -> None:
     people(f"set topic:{topic} retention.ms=30d")
     until(lambda: people.overrides(f"topic:{topic}").get("retention.ms"), "2592000000")
     (shorter,) = people.items(f"plan -f {files} --prune", status=3)
-    assert (shorter["new"], shorter["data_loss"]) == (week, "retention gets shorter")
+    assert (shorter["new"], shorter["data_loss"]) == (week, "retention is reduced")
     people(f"unset topic:{topic} retention.ms", status=2)
     people(f"set topic:{topic} retention.ms=7d --allow-data-loss")
     until(lambda: people.overrides(f"topic:{topic}").get("retention.ms"), week)
@@ -229,8 +229,8 @@ def only_shorter_retention_may_delete_data(people: People) -> None:
     (size,) = people.items("set broker:default log.retention.bytes=1GiB --dry-run")
     assert [(each["old"], each["data_loss"]) for each in (longer, less, size)] == [
         (week, None),
-        (week, "retention gets shorter"),
-        ("-1", "retention gets shorter"),
+        (week, "retention is reduced"),
+        ("-1", "retention is reduced"),
     ]
 
 
@@ -318,7 +318,7 @@ def a_mistake_names_its_place_and_nothing_is_sent(people: People) -> None:
     told = people.whole(f"plan -f {files}", status=2)
 
     first, second = told["message"].splitlines()
-    assert first.startswith(f"{files}/a.yaml:3:29: 'soon' is no value of retention.ms")
+    assert first.startswith(f"{files}/a.yaml:3:29: 'soon' is not a valid value of retention.ms")
     assert second.startswith(f"{files}/b.yaml:1:10: a quota needs an entity")
     assert "cannot be read" in people.whole(f"plan -f {files}/none.yaml", status=2)["message"]
     (files / "none").mkdir()
@@ -336,7 +336,7 @@ def what_cannot_be_done_is_told_with_its_place(people: People) -> None:
     whole = people.whole(f"plan -f {furnished.files} --out {people.directory}/p", status=1)
 
     assert [each["message"] for each in whole["items"] if each["outcome"] != "undeclared"] == [
-        f"{furnished.files}/a.yaml:2:3: a topic's partitions cannot be taken away: it has 3",
+        f"{furnished.files}/a.yaml:2:3: partitions cannot be removed: the topic has 3",
         f"{furnished.files}/a.yaml:5:19: the file has no passwordFrom for this credential",
     ]
     assert not (people.directory / "p").exists()

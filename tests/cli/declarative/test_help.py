@@ -18,7 +18,7 @@ from kconf.cli.main import COMMANDS, GROUPS
 from tests.cli.conftest import run_program
 from tests.support.process import KconfProcess
 
-OURS = {**GROUPS["a cluster as files"], **GROUPS["the past"], "snapshot": COMMANDS["snapshot"]}
+OURS = {**GROUPS["declarative configuration"], **GROUPS["change history"], "snapshot": COMMANDS["snapshot"]}
 DIFFERENT = ("plan", "diff")
 
 

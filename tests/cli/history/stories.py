@@ -92,7 +92,7 @@ def two_times_are_compared(people: People) -> None:
     assert between(f"--from {begin} --to {middle}") == [("segment.ms", None, "3600000")]
     assert between(f"--from {middle}") == [("segment.ms", "3600000", "7200000")]
     assert between(f"--from {now()}", status=0) == []
-    assert "one thing" in people.whole(f"diff topic:{name}", status=2)["message"]
+    assert "exactly one of" in people.whole(f"diff topic:{name}", status=2)["message"]
     assert "is after" in people.whole(f"diff --from {middle} --to {begin}", status=2)["message"]
 
 
@@ -149,7 +149,7 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
     (refused,) = [each for each in dry["items"] if each["error"] is not None]
     assert (refused["resource"], refused["key"]) == (f"user:{user}", "SCRAM-SHA-256")
     assert refused["message"].startswith("SCRAM-SHA-256 is a secret, and no record has its value of then")
-    assert f"topic:{name}.later was made since; a rollback does not delete it" in dry["notes"]
+    assert f"topic:{name}.later was created since; a rollback does not delete it" in dry["notes"]
     assert people.whole(f"rollback topic:{name} --to {before}", status=2)["error"] == "NOT_DONE"
 
     people(f"rollback {mine} --to {before} --yes --allow-risk message-size --reason 'undo it'", status=1)
@@ -164,7 +164,7 @@ def a_rollback_sets_back_what_can_be(people: People) -> None:
     assert people.items(f"history topic:{name} --last 1")[0]["reason"] == "undo it"
     again = people.whole(f"rollback topic:{name} --to {before}")
     assert again["items"] == []
-    assert any(each.startswith("there is nothing to set back") for each in again["notes"])
+    assert any(each.startswith("nothing to roll back") for each in again["notes"])
     assert SECRET not in str(people.whole(f"history user:{user}"))
 
 

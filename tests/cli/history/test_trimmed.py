@@ -29,6 +29,6 @@ def test_a_rollback_does_not_guess(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert [each["after"] for each in told["items"]] == ["25200000", "28800000", "32400000"]
         assert told["notes"] == ["the journal begins at revision 8"]
         for line in ("rollback topic:t --to 3 --yes", "rollback topic:t --to 1h --yes", "diff topic:t --from 1h"):
-            assert "does not reach back" in people.whole(line, status=2)["message"]
+            assert "earlier changes are not available" in people.whole(line, status=2)["message"]
         people("rollback topic:t --to 8 --yes")
         assert people.overrides("topic:t") == {"segment.ms": "25200000"}

@@ -11,6 +11,26 @@ from typing import Any
 from kconf.protocol.apis import BY_NAME, Api
 from kconf.protocol.codec.fields import Struct
 
+DATA_PLANE = (
+    "ListOffsets",
+    "DeleteRecords",
+    "DescribeProducers",
+    "ElectLeaders",
+    "AlterPartitionReassignments",
+    "ListPartitionReassignments",
+    "DescribeDelegationToken",
+    "DescribeLogDirs",
+    "FindCoordinator",
+    "DescribeGroups",
+    "ConsumerGroupDescribe",
+    "DeleteGroups",
+    "OffsetFetch",
+    "OffsetDelete",
+    "DescribeTransactions",
+    "ListTransactions",
+)
+"""About offsets, groups and replicas, of which there are none; nothing changes, so all of them are reads."""
+
 SERVED = (
     "ApiVersions",
     "Metadata",
@@ -27,6 +47,7 @@ SERVED = (
     "DescribeAcls",
     "CreateAcls",
     "DeleteAcls",
+    *DATA_PLANE,
 )
 """What this lab asks for; quotas and credentials have their own tests."""
 
@@ -40,6 +61,7 @@ READS = frozenset(
         "ListConfigResources",
         "ListGroups",
         "Metadata",
+        *DATA_PLANE,
     ]
 )
 

@@ -30,9 +30,19 @@ _FREE_ORDER: dict[str, Callable[[Tree], object]] = {
     "ListedConfigResource": lambda each: f"{each['resource_type']}:{each['resource_name']}",
     "MetadataBroker": lambda each: each["node_id"],
     "MetadataPartition": lambda each: each["partition_index"],
-    "QuotaEntityPart": lambda each: each["entity_type"],
     "QuotaValue": lambda each: each["key"],
     "MetadataTopic": lambda each: each["name"] or each["topic_id"],
+    "DeletableGroupResult": lambda each: each["group_id"],
+    "DeleteRecordsPartitionResult": lambda each: each["partition_index"],
+    "DeleteRecordsTopicResult": lambda each: each["name"],
+    "DescribedGroup": lambda each: each["group_id"],
+    "ListOffsetsPartitionResponse": lambda each: each["partition_index"],
+    "ListOffsetsTopicResponse": lambda each: each["name"],
+    "OffsetFetchResponsePartition": lambda each: each["partition_index"],
+    "OffsetFetchResponsePartitions": lambda each: each["partition_index"],
+    "OffsetFetchResponseTopic": lambda each: each["name"],
+    "OffsetFetchResponseTopics": lambda each: each["name"] or each["topic_id"],
+    "TransactionState": lambda each: each["transactional_id"],
     "SupportedFeatureKey": lambda each: each["name"],
 }
 
@@ -97,6 +107,8 @@ def tree(side: Side, value: Any, field: str = "") -> Tree:
         return "text" if value else value
     if field in _OWN:
         return "own" if value else value
+    if isinstance(value, str):
+        return value.replace(side.bootstrap, "SERVER")  # in `listeners` and `advertised.listeners`
     return value
 
 

@@ -15,6 +15,7 @@ from tests.conformance.differential.draw import Draw
 from tests.conformance.differential.duel import Duel
 from tests.conformance.differential.scenarios import (
     broker_configs,
+    data_plane,
     frames,
     groups,
     metadata,
@@ -50,6 +51,7 @@ DRAWN: Mapping[str, Scenario] = {
     "loggers": others.loggers,
     "acls": others.acls,
     "mixed": mixed.resources,
+    "data-plane": data_plane.partitions,
     "surplus": frames.surplus,
     "cut": frames.cut,
     "beyond": frames.beyond,
@@ -75,6 +77,7 @@ OLD_VERSIONS: Versions = {
 """What kconf serves and 4.3.1 does not."""
 
 LAST: Mapping[str, Scenario] = {
+    "coordinators": data_plane.coordinators,
     "huge": stalls.huge,
     "spelling": stalls.spelling,
     "masked": stalls.masked,
@@ -101,7 +104,8 @@ def drawn(rounds: Iterable[int], families: Mapping[str, Scenario] = DRAWN) -> It
             yield f"{family}/{number}", scenario
 
 
-def last() -> Iterator[tuple[str, Scenario]]:
+def last(duel: Duel) -> Iterator[tuple[str, Scenario]]:
+    data_plane.await_coordinators(duel.kafka)
     return ((f"{name}/1", each) for name, each in LAST.items())
 
 

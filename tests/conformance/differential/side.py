@@ -25,6 +25,10 @@ class Side:
         self._line: socket.socket | None = None
         self._correlation = 0
 
+    @property
+    def bootstrap(self) -> str:
+        return f"{self.address[0]}:{self.address[1]}"
+
     def close(self) -> None:
         line, self._line = self._line, None
         if line is not None:

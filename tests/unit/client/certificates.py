@@ -62,7 +62,7 @@ class Certificates:
         return path
 
     def issue(self, name: str, extension: str, subject: str = "") -> None:
-        """A certificate for `/CN=name` or another subject, in place of the one of that name."""
+        """A certificate for `/CN=name` or another subject, replace an existing context of this name."""
         directory = self.directory
         (directory / f"{name}.ext").write_text(extension + "\n")
         _openssl(

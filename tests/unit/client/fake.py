@@ -18,6 +18,7 @@ from kconf.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from kconf.protocol.messages.describe_quorum import DescribeQuorumResponse
 from kconf.protocol.messages.metadata import MetadataBroker, MetadataResponse
 
 Handler = Callable[[Any, int], Any]
@@ -45,7 +46,11 @@ class FakeBroker:
         self.delay = 0.0
         self.controller = node_id
         self.brokers: list[FakeBroker] = [self]
-        self.handlers: dict[str, Handler] = {"Metadata": self._metadata, "DescribeConfigs": described}
+        self.handlers: dict[str, Handler] = {
+            "Metadata": self._metadata,
+            "DescribeConfigs": described,
+            "DescribeQuorum": lambda *_: DescribeQuorumResponse(31),  # CLUSTER_AUTHORIZATION_FAILED
+        }
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.port = self._socket.getsockname()[1]

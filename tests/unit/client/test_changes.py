@@ -101,7 +101,7 @@ def test_a_wait_for_nothing_ends(kind: str, own_server: KconfProcess) -> None:
         page = admin.list_changes(0, wait=60)
 
     assert (page.revisions, page.next_after) == ((), 0)
-    assert 0.5 < time.monotonic() - began < 10
+    assert 0.5 < time.monotonic() - began < 50  # long before the 60 s that were asked for
 
 
 def test_a_waiting_call_does_not_keep_others_of_its_line_waiting(own_server: KconfProcess) -> None:
@@ -115,7 +115,7 @@ def test_a_waiting_call_does_not_keep_others_of_its_line_waiting(own_server: Kco
             assert (await waiting).revisions == ()
             return time.monotonic() - began
 
-    assert asyncio.run(story()) < 10
+    assert asyncio.run(story()) < 15  # before the 20 s that the first one would wait
 
 
 def test_a_watch_begins_now_and_tells_what_comes(kind: str, server: KconfProcess, admin: Any, topic: str) -> None:

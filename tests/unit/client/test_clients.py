@@ -337,7 +337,7 @@ def test_the_deadline_may_end_while_a_request_is_queued(kind: str, broker: FakeB
     resources = [Resource.topic(f"t{number}") for number in range(3)]
     broker.handlers["DescribeConfigs"] = in_turn(described, SILENCE)
     with driver(kind, broker.address, batch=1, in_flight=1) as admin:
-        found = admin.describe_configs(resources, timeout=0.5)
+        found = admin.describe_configs(resources, timeout=2.0)
 
     assert {each.name: failure.code for each, failure in found.failures.items()} == {
         "t1": ErrorCode.REQUEST_TIMED_OUT,
@@ -393,15 +393,15 @@ def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broke
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a web server answers here, not Kafka"),
-        (b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS, and this client does not"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "this is an HTTP server, not Kafka"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "the listener uses TLS, but this client does not"),
         (b"", "Kafka"),
     ],
 )
 def test_what_is_no_broker_is_told(kind: str, said: bytes, told: str) -> None:
     with (
         answering(said) as address,
-        driver(kind, address, timeout=3) as admin,
+        driver(kind, address, timeout=30) as admin,
         pytest.raises(ConnectionFailed, match=f"{address}.*{told}"),
     ):
         retention(admin)
@@ -412,9 +412,9 @@ def test_a_listener_without_tls_is_told(kind: str, said: bytes) -> None:
     with (
         answering(said) as address,
         driver(kind, address, properties={"security.protocol": "SSL"}) as admin,
-        pytest.raises((AuthenticationFailed, ConnectionFailed), match=f"{address}: .*(without TLS|not TLS)"),
+        pytest.raises((AuthenticationFailed, ConnectionFailed), match=f"{address}.*(without TLS|not TLS)"),
     ):
-        retention(admin, timeout=3)
+        retention(admin, timeout=30)
 
 
 @contextmanager
@@ -454,7 +454,7 @@ def test_tags_of_ours_are_for_kconf_alone(kind: str) -> None:
     with FakeBroker() as kafka, driver(kind, kafka.address) as admin:
         kafka.handlers["IncrementalAlterConfigs"] = altered
         admin.incremental_alter_configs(wish, reason="because")
-        with pytest.raises(UnsupportedVersion, match="no kconf server"):
+        with pytest.raises(UnsupportedVersion, match="not a kconf server"):
             admin.incremental_alter_configs(wish, expected={ORDERS: 3})
         assert [each.reason for each in kafka.requests] == [None]
     with FakeBroker(KAFKA_43 | {30000: (0, 0)}) as ours, driver(kind, ours.address) as admin:
@@ -498,7 +498,7 @@ def test_what_a_client_needs_at_its_start(kind: str) -> None:
     for wrong in ((), "nonsense", "host:0", "host:99999"):
         with pytest.raises(ConfigurationError), driver(kind, wrong):
             pass
-    with pytest.raises(ConfigurationError, match="one of the two"), driver(kind, "a:1", bootstrap_controllers="b:2"):
+    with pytest.raises(ConfigurationError, match="pass either"), driver(kind, "a:1", bootstrap_controllers="b:2"):
         pass
     with pytest.raises(ConfigurationError, match="in_flight"), driver(kind, "a:1", in_flight=0):
         pass
@@ -508,7 +508,7 @@ def test_a_cancelled_call_leaves_the_line_in_use(broker: FakeBroker) -> None:
     gate = threading.Event()
 
     def waits(asked: Any, version: int) -> DescribeConfigsResponse:
-        gate.wait(5)
+        gate.wait(60)
         return described(asked, version)
 
     async def run() -> None:

@@ -137,6 +137,29 @@ def test_a_failure_names_its_resource(admin: Any, topic: str) -> None:
     assert [str(each).startswith(f"{missing}: ") for each in group.value.exceptions] == [True]
 
 
+def test_a_dry_run_of_quotas_and_of_configs_changes_nothing(admin: Any, topic: str) -> None:
+    alice, orders = QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"}), Resource.topic(topic)
+    wish = [AlterConfigOp(OpType.SET, "segment.ms", "5")]
+
+    admin.alter_quotas({alice: {RATE: 1.0}}, validate_only=True, timeout=20).raise_for_failures()
+    refused = admin.alter_quotas({alice: {RATE: -1.0}}, validate_only=True)
+    admin.incremental_alter_configs({orders: wish}, validate_only=True, timeout=20).raise_for_failures()
+
+    assert refused.failures[alice].code == ErrorCode.INVALID_REQUEST
+    assert admin.describe_quotas([alice], timeout=20)[alice] == {}
+    assert value(admin, orders, "segment.ms") == "604800000"
+
+
+def test_an_entry_says_whether_it_is_default_sensitive_and_read_only(admin: Any) -> None:
+    """KIP-133's ConfigEntry."""
+    view = admin.describe_configs([Resource.broker(1)])[Resource.broker(1)]
+
+    flags = {key: (view[key].source == Source.DEFAULT, view[key].sensitive, view[key].read_only) for key in view}
+    assert flags["log.cleaner.threads"] == (True, False, False)
+    assert flags["ssl.key.password"] == (True, True, False)
+    assert flags["node.id"] == (False, False, True)
+
+
 def test_an_error_of_one_quota_leaves_the_others(admin: Any) -> None:
     alice = QuotaEntity.of({"user": f"u-{uuid4().hex[:8]}"})
 

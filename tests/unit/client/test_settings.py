@@ -18,7 +18,7 @@ def test_bootstrap_addresses_are_parsed_once_each() -> None:
 def test_brokers_and_controllers_exclude_each_other() -> None:
     assert Bootstrap.parse((), "c:9").controllers
     for brokers, controllers in (("", ""), ("a:1", "c:9")):
-        with pytest.raises(ConfigurationError, match="one of the two"):
+        with pytest.raises(ConfigurationError, match="pass either"):
             Bootstrap.parse(brokers, controllers)
 
 

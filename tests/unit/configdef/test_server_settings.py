@@ -52,10 +52,10 @@ def test_commas_belong_to_the_names_of_super_users() -> None:
     [
         ("policy.timeout.ms", "0", "must be from 1 to 600000"),
         ("change.feed.max.wait.ms", "3600001", "must be from 0 to 3600000"),
-        ("change.feed.max.wait.ms", "5m", "expected a whole number of type INT"),
+        ("change.feed.max.wait.ms", "5m", "expected an integer of type INT"),
         ("journal.retention.ms", "0", "must be at least 1, or -1 for no limit"),
         ("allow.everyone.if.no.acl.found", "perhaps", "expected true or false"),
-        ("super.users", "User:alice;bob", "must hold principals of the form TYPE:NAME"),
+        ("super.users", "User:alice;bob", "must contain principals of the form TYPE:NAME"),
     ],
 )
 def test_a_value_out_of_bounds_is_refused(name: str, text: str, reason: str) -> None:

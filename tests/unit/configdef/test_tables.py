@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from kconf.configdef.broker import BROKER, BROKER_39
+from kconf.configdef.broker import BROKER, BROKER_REMOVED
 from kconf.configdef.client_metrics import CLIENT_METRICS
 from kconf.configdef.group import GROUP
 from kconf.configdef.java.classes import KNOWN_CLASSES
 from kconf.configdef.key import BrokerFallback, ConfigDef, ConfigKey, UpdateMode
 from kconf.configdef.quota import CLIENT_QUOTA, IP_QUOTA, SCRAM, USER_QUOTA
-from kconf.configdef.topic import TOPIC, TOPIC_39
+from kconf.configdef.topic import TOPIC, TOPIC_REMOVED
 from kconf.configdef.validate import normalize, validate
 from kconf.model.entry import ValueType
 
@@ -27,7 +27,9 @@ CURRENT: dict[str, ConfigDef] = {
     "scram": SCRAM,
 }
 EVERY = [(table, key) for table, keys in CURRENT.items() for key in keys.values()] + [
-    (table, key) for table, keys in (("topic 3.9", TOPIC_39), ("broker 3.9", BROKER_39)) for key in keys.values()
+    (table, key)
+    for table, keys in (("topic removed", TOPIC_REMOVED), ("broker removed", BROKER_REMOVED))
+    for key in keys.values()
 ]
 every_key = pytest.mark.parametrize("key", [pytest.param(key, id=f"{table}:{key.name}") for table, key in EVERY])
 
@@ -37,15 +39,15 @@ def test_the_catalogue_has_the_428_keys_of_kafka_431() -> None:
     assert not any(key.legacy for keys in CURRENT.values() for key in keys.values())
 
 
-def test_what_kafka_39_knew_besides_is_kept_apart() -> None:
-    assert (len(TOPIC_39), len(BROKER_39)) == (3, 46)
-    assert all(key.legacy for keys in (TOPIC_39, BROKER_39) for key in keys.values())
-    assert not TOPIC.keys() & TOPIC_39.keys()
-    assert not BROKER.keys() & BROKER_39.keys()
+def test_keys_that_only_older_releases_have_are_kept_apart() -> None:
+    assert (len(TOPIC_REMOVED), len(BROKER_REMOVED)) == (3, 48)
+    assert all(key.legacy for keys in (TOPIC_REMOVED, BROKER_REMOVED) for key in keys.values())
+    assert not TOPIC.keys() & TOPIC_REMOVED.keys()
+    assert not BROKER.keys() & BROKER_REMOVED.keys()
 
 
 def test_tables_are_sorted_and_indexed_by_name() -> None:
-    for keys in (*CURRENT.values(), TOPIC_39, BROKER_39):
+    for keys in (*CURRENT.values(), TOPIC_REMOVED, BROKER_REMOVED):
         assert list(keys) == sorted(keys)
         assert all(key.name == name for name, key in keys.items())
 
@@ -127,14 +129,14 @@ def test_every_key_says_in_a_sentence_what_it_is_for(key: ConfigKey) -> None:
 
 
 def test_no_two_keys_of_a_table_say_the_same() -> None:
-    for keys in (*CURRENT.values(), TOPIC_39, BROKER_39):
+    for keys in (*CURRENT.values(), TOPIC_REMOVED, BROKER_REMOVED):
         repeated = [about for about, count in Counter(key.about for key in keys.values()).items() if count > 1]
         assert repeated == []
 
 
 def test_every_rung_and_bound_is_a_broker_key_of_the_same_release() -> None:
     for table, key in EVERY:
-        brokers = BROKER.keys() | BROKER_39.keys() if key.legacy else BROKER.keys()
+        brokers = BROKER.keys() | BROKER_REMOVED.keys() if key.legacy else BROKER.keys()
         assert {fallback.name for fallback in key.fallbacks} <= brokers, (table, key.name)
         assert {name for name in key.range_keys if name} <= BROKER.keys(), (table, key.name)
 

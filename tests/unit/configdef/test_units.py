@@ -48,7 +48,7 @@ def test_whatever_is_shown_reads_back(name: str, number: int) -> None:
         ("retention.ms", "7GiB", "retention.ms is a time"),
         ("segment.bytes", "1G", "GiB (1024s)"),
         ("min.insync.replicas", "2d", "has no unit"),
-        ("segment.ms", "unlimited", "no value for unlimited"),
+        ("segment.ms", "unlimited", "no value that means unlimited"),
         ("segment.bytes", "4TiB", "from -2147483648"),
     ],
 )

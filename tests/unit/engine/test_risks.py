@@ -44,8 +44,8 @@ def test_the_sentence_has_the_figures() -> None:
     (unknown,) = topic_risks("message.timestamp.before.max.ms", None, "3600000")
 
     assert few.why == "3 replicas must be in sync and the topic has 2 replicas, so producers with acks=all stop"
-    assert smaller.why == "batches of more than 1MiB are refused; the limit is 2MiB now"
-    assert unknown.why == "records with a timestamp older than 1h are refused; the present limit is unknown"
+    assert smaller.why == "batches of more than 1MiB are rejected; the current limit is 2MiB"
+    assert unknown.why == "records with a timestamp older than 1h are rejected; the current limit is unknown"
 
 
 def test_a_state_has_the_risks_that_do_not_depend_on_what_was_before() -> None:

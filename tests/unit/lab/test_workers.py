@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +14,20 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_every_name_is_that_of_a_file_or_folder() -> None:
-    assert [each for each in workers._OF_THEIR_OWN if not (ROOT / each).is_file()] == []
-    assert [each for each in workers._LONG if not (ROOT / "tests" / each).is_dir()] == []
+    named = [*workers._OF_THEIR_OWN, *workers._ON_KAFKA, *workers._LONG]
+
+    assert len(named) > 10
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+def test_every_file_with_the_shared_spark_session_is_shared_out_with_it() -> None:
+    """Those of tests/spark are; here are those elsewhere."""
+    files = [
+        each for each in (ROOT / "tests").rglob("test_*.py") if re.search(r"\bspark: SparkSession", each.read_text())
+    ]
+    elsewhere = [str(each.relative_to(ROOT)) for each in files if each.parent.name != "spark"]
+
+    assert sorted(elsewhere) == sorted(workers._ON_KAFKA)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +36,8 @@ def test_every_name_is_that_of_a_file_or_folder() -> None:
         ("tests/unit/model/lines/test_journal.py::test_a_line[a::b]", "tests/unit/model/lines/test_journal.py"),
         ("tests/spark/test_tables.py::test_drift", "tests/spark"),
         ("tests/spark/test_history.py::test_as_of", "tests/spark"),
-        ("tests/spark/test_killed.py::test_a_run", "tests/spark/test_killed.py"),
+        ("tests/conformance/test_lake.py::test_a_lake", "tests/spark"),
+        ("tests/spark/test_whole_way.py::test_a_run", "tests/spark/test_whole_way.py"),
     ],
 )
 def test_what_stays_together(nodeid: str, together: str) -> None:
@@ -31,7 +45,7 @@ def test_what_stays_together(nodeid: str, together: str) -> None:
 
 
 def test_the_long_begin_first_and_only_among_workers() -> None:
-    written = ["unit/test_a", "archive/test_b", "spark/test_killed", "docs/test_c", "spark/test_tables"]
+    written = ["unit/test_a", "archive/test_b", "spark/test_prepared", "docs/test_c", "spark/test_tables"]
     items = [SimpleNamespace(nodeid=f"tests/{each}.py::test") for each in written]
     alone = list(items)
 

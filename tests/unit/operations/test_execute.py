@@ -45,7 +45,7 @@ def yes(changes: Sequence[PlannedChange], summary: str, *, required: bool) -> No
 
 
 def no(changes: Sequence[PlannedChange], summary: str, *, required: bool) -> None:
-    raise Aborted("nothing was done")
+    raise Aborted("nothing was changed")
 
 
 def change(resource: Resource, before: str | None = "1", after: str | None = "2") -> PlannedChange:
@@ -105,7 +105,7 @@ def test_without_confirmation_every_change_is_reported_before_the_error() -> Non
 
 def test_data_loss_is_refused_unless_it_is_allowed() -> None:
     cluster = Cluster()
-    risky = request(cluster, change(A)._replace(risks=(Risk(RiskName.DATA_LOSS, "retention gets shorter"),)))
+    risky = request(cluster, change(A)._replace(risks=(Risk(RiskName.DATA_LOSS, "retention is reduced"),)))
 
     with pytest.raises(Aborted, match="--allow-data-loss"):
         list(execute_plan(risky, ExecutionOptions(), yes))
@@ -129,7 +129,7 @@ def test_a_resumed_run_sends_only_what_is_not_done(tmp_path: Path) -> None:
     again = Cluster()
 
     assert statuses(execute_plan(request(again, change(A), change(B)), options, yes)) == [
-        (A, "done before"),
+        (A, "done earlier"),
         (B, "done"),
     ]
     assert again.sent == [([B], False)]

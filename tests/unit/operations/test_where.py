@@ -58,7 +58,7 @@ def test_lists_are_equal_in_any_order_and_booleans_in_any_case() -> None:
         ("retention.ms>1d", ResourceType.BROKER, "not a key of a broker"),
         ("cleanup.policy>delete", ResourceType.TOPIC, "is not a number; compare it with = or !="),
         ("retention.ms>1GB", ResourceType.TOPIC, "retention.ms is a time: its units are ms"),
-        ("retention.ms>long", ResourceType.TOPIC, "retention.ms: expected a whole number"),
+        ("retention.ms>long", ResourceType.TOPIC, "retention.ms: expected an integer"),
         ("preallocate=maybe", ResourceType.TOPIC, "preallocate: expected true or false"),
         ("ssl.key.password=x", ResourceType.BROKER, "ssl.key.password is a secret"),
     ],

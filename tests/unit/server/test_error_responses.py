@@ -83,7 +83,7 @@ def test_every_resource_of_a_failed_request_gets_its_own_unknown_server_error(
     ]
     assert SECRET.encode() not in frame
     assert failures == 1
-    assert "a request failed inside api=AlterConfigs version=2" in caplog.text
+    assert "internal error in a request api=AlterConfigs version=2" in caplog.text
 
 
 def test_an_answer_that_cannot_be_written_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:

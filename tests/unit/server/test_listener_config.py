@@ -69,14 +69,18 @@ def test_loopback_is_not_exposed(host: str) -> None:
 @pytest.mark.parametrize(
     ("given", "static", "why"),
     [
-        (["a:1", "b:2"], {}, "each needs a name"),
+        (["a:1", "b:2"], {}, "names must be unique"),
         (["NEW://a:1"], {}, "no entry"),
         (["NEW://a:1"], {MAP: "NEW:TELNET"}, "TELNET"),
         (["a"], {}, "HOST:PORT"),
         (["a:99999"], {}, "HOST:PORT"),
         ([], {"listeners": "9092"}, "NAME://host:port"),
-        ([], {"listeners": "C://:1", "controller.listener.names": "C", MAP: "C:PLAINTEXT"}, "controllers only"),
-        (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "nobody can connect"),
+        (
+            [],
+            {"listeners": "C://:1", "controller.listener.names": "C", MAP: "C:PLAINTEXT"},
+            "controller listeners only",
+        ),
+        (["SSL://a:1"], {"advertised.listeners": "SSL://0.0.0.0:1"}, "clients cannot connect"),
     ],
 )
 def test_what_cannot_be_listened_on(given: list[str], static: dict[str, str], why: str) -> None:
@@ -91,10 +95,41 @@ def test_a_listeners_own_setting_wins() -> None:
     assert (listener.setting(effective, "ssl.b"), listener.setting(effective, "ssl.c")) == ("3", None)
 
 
-def test_a_describe_tells_what_the_command_line_named() -> None:
-    given = ["SSL://a:1"]
-    assert with_listeners({"x": "y"}, given, read_listeners(given, {})) == {"x": "y", "listeners": "SSL://a:1"}
-    assert with_listeners({"x": "y"}, ["a:1"], read_listeners(["a:1"], {})) == {"x": "y"}
+def shown(given: list[str], static: dict[str, str], *ports: int) -> tuple[str | None, str | None]:
+    """`listeners` and `advertised.listeners` as a describe shows them, once these ports were bound."""
+    listeners = read_listeners(given, static)
+    bound = {
+        each: each.address._replace(port=port) if port else each.address
+        for each, port in zip(listeners, ports or [0] * len(listeners), strict=True)
+    }
+    found = with_listeners(static, bound)
+    assert {**found, "listeners": "", "advertised.listeners": ""} == {
+        **static,
+        "listeners": "",
+        "advertised.listeners": "",
+    }
+    return found.get("listeners"), found.get("advertised.listeners")
+
+
+def test_a_describe_shows_the_addresses_that_were_bound() -> None:
+    assert shown(["127.0.0.1:0"], {"x": "y"}, 7) == ("PLAINTEXT://127.0.0.1:7", "PLAINTEXT://127.0.0.1:7")
+    assert shown(["SSL://a:1", "[::1]:0"], {}, 0, 8) == ("SSL://a:1,PLAINTEXT://[::1]:8",) * 2
+    assert shown([], {}) == ("PLAINTEXT://127.0.0.1:9092",) * 2
+    assert shown([], {"listeners": "PLAINTEXT://a:0"}, 9) == ("PLAINTEXT://a:9", "PLAINTEXT://a:9")
+
+
+def test_a_describe_shows_the_files_own_words_where_they_are_what_was_bound() -> None:
+    static = {"listeners": "INSIDE://:9092, C://:9093", "controller.listener.names": "C", MAP: "INSIDE:PLAINTEXT"}
+
+    assert shown([], static) == ("INSIDE://:9092, C://:9093", None)
+    assert shown(["a:1"], static | {MAP: "PLAINTEXT:PLAINTEXT"}) == ("PLAINTEXT://a:1,C://:9093", "PLAINTEXT://a:1")
+
+
+def test_an_advertised_address_is_the_one_that_clients_get() -> None:
+    file = {"advertised.listeners": "SSL://broker:443,PLAINTEXT://broker:80"}
+
+    assert shown(["SSL://a:1", "a:2"], file)[1] == "SSL://broker:443,PLAINTEXT://a:2"
+    assert shown(["0.0.0.0:1"], {"advertised.listeners": "PLAINTEXT://broker:80"}) == ("PLAINTEXT://0.0.0.0:1", None)
 
 
 def test_an_address_without_a_host() -> None:

@@ -35,7 +35,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
     for name in [each for each in sys.modules if each.startswith(("kazoo", "kconf.store.zookeeper"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kazoo", None)
-    with pytest.raises(ConfigurationError, match=r"needs the package kazoo: pip install 'kconf\[zookeeper\]'"):
+    with pytest.raises(ConfigurationError, match=r"requires the package kazoo: pip install 'kconf\[zookeeper\]'"):
         open_store("zookeeper://127.0.0.1:1/kconf")
 
 

@@ -51,8 +51,8 @@ def test_after_a_jump_ahead_later_revisions_have_the_true_time_again(caplog: pyt
         "the clock was set ahead by 3600 s",
         "the clock was set back by 3600 s",
         (
-            "the last revision is 3540 s ahead of the clock: the clock was ahead then, or is behind now;"
-            " the next revision has the time of the clock"
+            "the last revision is 3540 s ahead of the clock: the clock was ahead then or is behind now;"
+            " the next revision uses the clock's time"
         ),
     ]
 

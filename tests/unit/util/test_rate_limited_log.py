@@ -19,4 +19,4 @@ def test_lines_beyond_the_burst_are_counted_and_reported_with_the_next_line(capl
 
     lines = [record.getMessage() for record in caplog.records]
     assert lines[:BURST] == [f"line {number}" for number in range(BURST)]
-    assert lines[BURST:] == ["3 lines like the next one were left out", "line after"]
+    assert lines[BURST:] == ["suppressed 3 similar messages", "line after"]

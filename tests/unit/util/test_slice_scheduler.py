@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from itertools import count
 
 import pytest
@@ -57,6 +57,31 @@ def test_owners_take_turns_however_many_connections_each_has() -> None:
     asyncio.run(scene())
     last = "".join(log).rindex("b")
     assert 15 <= log[:last].count("a") <= 25
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_slices_rest_while_the_loop_waits_for_a_thread(is_busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit in a thread needs the interpreter, and nothing of it is seen in the loop until it ends."""
+    rests: list[float] = []
+    now = 0.0
+
+    async def sliced() -> None:
+        nonlocal now
+        for _ in in_slices(range(3 * STEP)):
+            now += 1.0 / STEP
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+
+        def later(seconds: float, call: Callable[[], None]) -> asyncio.Handle:
+            rests.append(seconds)
+            return loop.call_soon(call)
+
+        monkeypatch.setattr(loop, "call_later", later)
+        await SliceScheduler(lambda: now, rest=3.0, is_busy=lambda: is_busy).run("ada", sliced())
+
+    asyncio.run(scene())
+    assert rests == ([3.0] * 3 if is_busy else [])
 
 
 def test_the_connections_of_an_owner_take_turns() -> None:

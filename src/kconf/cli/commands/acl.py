@@ -1,4 +1,4 @@
-"""`kconf acl`: who may do what."""
+"""`kconf acl`: list, add and delete ACLs, and show who has access."""
 
 from __future__ import annotations
 
@@ -44,31 +44,33 @@ examples:
   kconf acl add --principal User:eve --operation write --on cluster --deny --dry-run
   kconf acl delete --principal User:alice --yes
 
-A name that ends in * means all names that begin with what is before it; * alone means every name. `list --on` shows
-every ACL that matches a name, `delete --on` deletes only what has exactly that pattern.
+A name that ends in * is a prefix pattern; * alone matches every name. `list --on` shows every ACL that matches a
+name; `delete --on` deletes only ACLs with exactly that pattern.
 """
 _ANY_RESOURCE: Final[tuple[AclType, str | None, PatternType]] = (AclType.ANY, None, PatternType.ANY)
-SUPER_USERS: Final = "super users may do it too; who they are is not known: Kafka does not show super.users"
-NOBODY: Final = "no ACL allows it to anyone"
-NO_ACL: Final = "no ACL matches it, so allow.everyone.if.no.acl.found of the brokers decides (default: false, nobody)"
+SUPER_USERS: Final = "super users are allowed too, but Kafka does not expose super.users, so they are not listed"
+NOBODY: Final = "no ACL allows anyone to do this"
+NO_ACL: Final = (
+    "no ACL matches, so the brokers' allow.everyone.if.no.acl.found decides (default: false, nobody is allowed)"
+)
 _COLUMNS: Final = tuple(map(ResultColumn, ("resource", "pattern", "principal", "host", "operation", "permission")))
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "acl",
-        help="list, add and delete ACLs, and who may do what",
-        description="List, add and delete ACLs, and show who may do what.",
+        help="list, add and delete ACLs; show who has access",
+        description="List, add and delete ACLs, and show who has access.",
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, run, about in (
-        ("list", list_acls, "List ACLs: all, or those that the options match."),
-        ("add", add_acls, "Add ACLs: each operation on each resource. What is there already stays."),
+        ("list", list_acls, "List all ACLs, or those that match the options."),
+        ("add", add_acls, "Add an ACL for each operation on each resource. Existing ACLs are kept."),
         (
             "delete",
             delete_acls,
-            "Delete the ACLs that the options match. One is deleted at once, more are asked about.",
+            "Delete the ACLs that match the options. Deleting more than one asks for confirmation.",
         ),
     ):
         verb = add_verb(verbs, name, about.partition(":")[0].rstrip(".").lower(), about, EXAMPLES)
@@ -81,9 +83,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_who_can(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    about = "Show who may do an operation on a resource: what ACLs allow, less what they deny, as Kafka decides."
-    parser = add_verb(verbs, "who-can", "show who may do an operation", about, EXAMPLES)
-    parser.add_argument("operation", metavar="OPERATION", help="such as read, write, alter-configs")
+    about = (
+        "Show which principals may perform an operation on a resource, evaluated as Kafka does: allowed unless also "
+        "denied."
+    )
+    parser = add_verb(verbs, "who-can", "show who may perform an operation", about, EXAMPLES)
+    parser.add_argument("operation", metavar="OPERATION", help="for example read, write, alter-configs")
     parser.add_argument("resource", metavar="RESOURCE", help=f"{':NAME, '.join(RESOURCE_TYPES)}:NAME")
     add_target(parser, several=True)
     parser.set_defaults(run=command("acl who-can", show_who_can))
@@ -91,13 +96,13 @@ def _add_who_can(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _add_filter(parser: argparse.ArgumentParser, *, required: bool) -> None:
     add = parser.add_argument
-    add("--principal", metavar="TYPE:NAME", required=required, help="such as User:alice")
+    add("--principal", metavar="TYPE:NAME", required=required, help="for example User:alice")
     add("--operation", metavar="NAME,…", required=required, help=", ".join(OPERATIONS))
     add("--on", metavar="RESOURCE", action="append", required=required, help=f"{':NAME, '.join(RESOURCE_TYPES)}:NAME")
-    add("--host", metavar="ADDRESS", default="*" if required else None, help="from there only")
+    add("--host", metavar="ADDRESS", default="*" if required else None, help="only from this host")
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--allow", action="store_true", help="may do it" + (" (default)" if required else ""))
-    either.add_argument("--deny", action="store_true", help="may not do it, whatever else allows it")
+    either.add_argument("--allow", action="store_true", help="allow the operation" + (" (default)" if required else ""))
+    either.add_argument("--deny", action="store_true", help="deny the operation, even if another ACL allows it")
 
 
 def list_acls(options: argparse.Namespace, result: CommandResult) -> None:
@@ -131,7 +136,9 @@ def show_who_can(options: argparse.Namespace, result: CommandResult) -> None:
     on_each(targets(options), result, query)
     result.notes.append(SUPER_USERS)
     if kind is AclType.TOPIC and operation is Operation.CREATE:
-        result.notes.append("who may create on the cluster may create every topic: kconf acl who-can create cluster")
+        result.notes.append(
+            "a principal with create on the cluster can create every topic: kconf acl who-can create cluster"
+        )
 
 
 def add_acls(options: argparse.Namespace, result: CommandResult) -> None:
@@ -153,11 +160,13 @@ def delete_acls(options: argparse.Namespace, result: CommandResult) -> None:
     cluster.check_writable()
     filters = _filters(options)
     if filters == [AclFilter()]:
-        raise ConfigurationError("this would delete every ACL; say at least --principal, --operation, --on or --host")
+        raise ConfigurationError(
+            "this would delete every ACL; pass at least one of --principal, --operation, --on or --host"
+        )
     with cluster.open() as admin:
         found = find_acls(admin, filters)
         if not found:
-            result.notes.append("no ACL is like that")
+            result.notes.append("no matching ACLs")
         request = delete_request(admin, found, options.reason)
         execute(result, options, cluster, admin, request, [*_COLUMNS, ResultColumn("outcome")])
 

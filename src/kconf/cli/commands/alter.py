@@ -18,13 +18,23 @@ from kconf.operations.selection.selectors import is_selector, parse_selector, pa
 _VERBS: Final = {
     "set": (
         OpType.SET,
-        "set keys of topics, brokers, groups",
+        "set configs of topics, brokers and groups",
         "KEY=VALUE",
-        "Set keys. Values may have units: 7d, 1GiB.",
+        "Set configs. Values may have units: 7d, 1GiB.",
     ),
-    "unset": (OpType.DELETE, "remove what is set, so that what is inherited holds", "KEY", "Remove what is set."),
-    "append": (OpType.APPEND, "add items to a list", "KEY=ITEM,…", "Add items to lists; what is there already stays."),
-    "subtract": (OpType.SUBTRACT, "take items out of a list", "KEY=ITEM,…", "Take items out of lists."),
+    "unset": (
+        OpType.DELETE,
+        "remove configs, so that inherited values apply",
+        "KEY",
+        "Remove configs, so that inherited values apply.",
+    ),
+    "append": (
+        OpType.APPEND,
+        "append items to a list config",
+        "KEY=ITEM,…",
+        "Append items to list configs. Items already in the list are kept.",
+    ),
+    "subtract": (OpType.SUBTRACT, "remove items from a list config", "KEY=ITEM,…", "Remove items from list configs."),
 }
 EXAMPLES: Final = {
     "set": """\
@@ -35,8 +45,8 @@ examples:
   kconf set broker:default log.cleaner.threads=2 --yes
   kconf set broker:1 listener.name.sasl.ssl.keystore.password=@/run/secrets/keystore --dry-run
 
-A value that begins with @ is the name of a file that holds it, env:NAME names a variable, and - asks for it: a secret
-need not stand on the command line. @@ and \\env: stand for themselves.
+To keep a secret off the command line, read the value from a file (@FILE), from an environment variable (env:NAME), or
+from a prompt (-). For a value that starts with @ or env:, write @@ or \\env:.
 """,
     "unset": """\
 examples:
@@ -59,10 +69,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         parser = commands.add_parser(
             verb,
             help=brief,
-            description=f"{about} One named resource changes at once; a pattern or a default is asked about first.",
+            description=f"{about} Changes to several resources (patterns) or to a default ask for confirmation.",
             epilog=EXAMPLES[verb],
         )
-        parser.add_argument("arguments", metavar=f"RESOURCE… {form}…", nargs="+", help="what to change, and how")
+        parser.add_argument(
+            "arguments", metavar=f"RESOURCE… {form}…", nargs="+", help="resources to change, then the configs"
+        )
         add_change(parser)
         add_bulk(parser)
         add_target(parser)
@@ -75,10 +87,10 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
     if not selectors:
         if "=" not in rest[0]:
             parse_selector(rest[0])  # raises an error that says why
-        raise ConfigurationError(f"kconf {result.command} needs a resource, such as topic:NAME")
+        raise ConfigurationError(f"kconf {result.command} needs a resource, for example topic:NAME")
     kinds = {each.type for each in selectors}
     if len(kinds) > 1:
-        raise ConfigurationError("resources of several types have no keys in common; change them one type at a time")
+        raise ConfigurationError("cannot change several resource types at once; run the command once per type")
     from kconf.operations.assignments import parse_assignments
 
     cluster = target(options)
@@ -88,9 +100,11 @@ def alter(options: argparse.Namespace, result: CommandResult) -> None:
         from kconf.operations.configs import alter_request, keys_not_set, not_described
 
         request = alter_request(result.command, admin, selectors, ops, options.reason)
-        result.notes += [f"{key} is set nowhere there; nothing is removed" for key in keys_not_set(request.plan)]
+        result.notes += [
+            f"{key} is not set on any of these resources; nothing to remove" for key in keys_not_set(request.plan)
+        ]
         hidden = not_described(request.plan)
         if hidden:
             more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
-            result.notes.append(f"you may not describe {hidden[0]}{more}: the old values are unknown")
+            result.notes.append(f"not authorized to describe {hidden[0]}{more}: the current values are unknown")
         execute(result, options, cluster, admin, request)

@@ -1,4 +1,4 @@
-"""`kconf archive`: look at an archive, and have the server that writes it not wait."""
+"""`kconf archive`: show the state of an archive, and make the server that writes it flush."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kconf.errors import ConfigurationError, StoreError, StoreLocked
 _EXAMPLES = """\
 examples:
   kconf serve --archive /var/lib/kconf/archive
-  kconf archive flush /var/lib/kconf/archive       all that is committed by now is archived when this returns
+  kconf archive flush /var/lib/kconf/archive       returns once all committed changes are archived
   kconf archive status /var/lib/kconf/archive
 """
 _TIMEOUT = 60.0  # seconds
@@ -25,17 +25,17 @@ _TIMEOUT = 60.0  # seconds
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "archive",
-        help="look at an archive of changes, or bring it up to date",
-        description="Look at an archive of changes, or bring it up to date.",
+        help="show or flush an archive of changes",
+        description="Show the state of an archive of changes, or flush it.",
         epilog=_EXAMPLES,
     )
     words = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, about, run in (
-        ("flush", "have the server archive what is committed, and wait for it", flush),
-        ("status", "up to where an archive reaches, and who writes it", status),
+        ("flush", "make the server archive all committed changes, and wait", flush),
+        ("status", "show the last archived revision and the writing process", status),
     ):
         word = words.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        word.add_argument("directory", metavar="DIR", type=Path, help="what `kconf serve --archive` was given")
+        word.add_argument("directory", metavar="DIR", type=Path, help="the directory passed to `kconf serve --archive`")
         word.set_defaults(run=run)
 
 
@@ -52,19 +52,19 @@ def flush(options: argparse.Namespace) -> int:
             os.kill(pid, signal.SIGUSR1)
             _wait_for(request, pid)
         except OSError as error:
-            raise StoreError(f"cannot ask process {pid} to archive: {error.strerror}") from None
+            raise StoreError(f"cannot signal process {pid} to archive: {error.strerror}") from None
         finally:
             with suppress(OSError):
                 request.unlink()
-        print(f"{cluster.name}: archived to {_reach(cluster)}")
+        print(f"{cluster.name}: {_reach(cluster)}")
     return 0
 
 
 def status(options: argparse.Namespace) -> int:
     for cluster in _clusters(options.directory):
         pid = _writer(cluster)
-        who = "no server writes it" if pid is None else f"written by process {pid}"
-        print(f"{cluster.name}: archived to {_reach(cluster)}, {who}")
+        who = "no server is writing" if pid is None else f"written by process {pid}"
+        print(f"{cluster.name}: {_reach(cluster)}, {who}")
     return 0
 
 
@@ -74,12 +74,12 @@ def _clusters(directory: Path) -> Sequence[Path]:
     except OSError as error:
         raise ConfigurationError(f"cannot read {directory}: {error.strerror}") from None
     if not found:
-        raise StoreError(f"{directory} has no archive of any cluster")
+        raise StoreError(f"{directory} contains no archive")
     return found
 
 
 def _writer(cluster: Path) -> int | None:
-    """The process that writes a cluster's archive; None where nobody does."""
+    """The process that writes a cluster's archive; None: no process does."""
     from kconf.util.atomic_files import FileLock
 
     path = cluster / ".archiver"
@@ -97,7 +97,7 @@ def _wait_for(request: Path, pid: int) -> None:
     deadline = time.monotonic() + _TIMEOUT
     while request.exists():
         if time.monotonic() > deadline:
-            raise StoreError(f"process {pid} has not archived within {_TIMEOUT:.0f} s: its log and /health say why")
+            raise StoreError(f"process {pid} did not archive within {_TIMEOUT:.0f} s; see its log and /health")
         time.sleep(0.01)
 
 
@@ -106,6 +106,6 @@ def _reach(cluster: Path) -> str:
 
     changes = [each for each in segments(cluster) if not each.kind]
     if not changes:
-        return "nothing yet"
+        return "nothing archived yet"
     last = max(changes, key=lambda each: (each.epoch, each.last))
-    return f"revision {last_line(last.path)['revision']} in {len(changes)} segments"
+    return f"archived up to revision {last_line(last.path)['revision']} in {len(changes)} segments"

@@ -10,22 +10,23 @@ examples:
   kconf backup /backups/kconf-monday.db
   kconf backup --store sqlite:////var/lib/kconf/kconf.db /backups/kconf.db --force
 
-The copy is a whole store: stop the server, put it in place of the old file, with its .key file, and start again.
+The copy is a complete store. To restore it, stop the server, replace the store file and its .key file with the copy,
+and start the server.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "backup",
-        help="copy a store consistently, also while a server uses it",
-        description="Copy a store consistently, also while a server uses it.",
+        help="back up a store, even while a server uses it",
+        description="Make a consistent copy of a store, even while a server uses it.",
         epilog=_EXAMPLES,
     )
-    command.add_argument("file", metavar="FILE", type=Path, help="where the copy goes")
+    command.add_argument("file", metavar="FILE", type=Path, help="file to write the copy to")
     command.add_argument(
         "--store", metavar="URL", default="sqlite:///kconf.db", help="the store to copy (default: %(default)s)"
     )
-    command.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    command.add_argument("--force", action="store_true", help="replace FILE if it exists")
     command.set_defaults(run=run)
 
 

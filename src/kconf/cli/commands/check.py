@@ -1,35 +1,45 @@
-"""`kconf check`: whether a cluster is as its metadata log says, and its brokers are alike."""
+"""`kconf check`: compare a cluster with its metadata log, and its brokers with each other."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.command import command
 from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
 from kconf.cli.output.result import FAILED, CommandResult, ResultColumn
 
+if TYPE_CHECKING:
+    from kconf.operations.target import Target
+
 EXAMPLES: Final = """\
 examples:
   kconf check -C prod
   kconf check -b localhost:9092 --controllers localhost:9093 --output json
+  kconf check -C prod --upstream User:gateway
 
-It looks for ghost configs (values of a deleted topic that Kafka brings back after a restart; only the metadata log
-shows that they are none), for brokers whose values differ, and for keys that nobody knows. Each finding comes with
-its cure. Nothing is changed.
+Finds ghost configs (configs of a deleted topic that Kafka restores after a restart; only the metadata log shows that
+they should not exist), brokers whose values differ, and unknown keys. Each finding comes with a fix. Nothing is
+changed.
 """
 _FOUND: Final = 3
+_DIRECT: Final = "direct right"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "check",
-        help="ghost configs, uneven brokers, unknown keys",
-        description="Compare a cluster with its own metadata log, and its brokers with each other.",
+        help="find ghost configs, differing brokers, unknown keys",
+        description="Compare a cluster with its metadata log, and its brokers with each other.",
         epilog=EXAMPLES,
     )
     add_target(parser)
     add_controllers(parser)
+    parser.add_argument(
+        "--upstream",
+        metavar="PRINCIPAL",
+        help="also list who may change the cluster without its gateway; PRINCIPAL is the gateway's account on it",
+    )
     parser.set_defaults(run=command("check", run_check))
 
 
@@ -42,12 +52,29 @@ def run_check(options: argparse.Namespace, result: CommandResult) -> None:
     result.facts.update(context=cluster.name)
     for each in found.findings:
         result.add(finding=each.kind, resource=str(each.resource), key=each.key, detail=each.detail, cure=each.cure)
+    if options.upstream is not None:
+        _add_direct_rights(cluster, options.upstream, result)
     result.facts.update(unread=found.unread)
     result.notes += [*found.notes, *found.unread]
     if found.unread:
         result.status = FAILED
-        result.notes.append("what could not be read was not checked")
-    elif found.findings:
+        result.notes.append("some things could not be read and were not checked")
+    elif result.items:
         result.status = _FOUND
     else:
-        result.notes.append("nothing was found")
+        result.notes.append("no problems found")
+
+
+def _add_direct_rights(cluster: Target, account: str, result: CommandResult) -> None:
+    from kconf.operations.access.acls import acl_text, parse_principal, resource_text
+    from kconf.operations.access.direct_changes import NO_AUTHORIZER, SUPER_USERS, direct_rights
+
+    with cluster.open() as client:
+        rights = direct_rights(client, parse_principal(account))
+    if rights is None:
+        result.add(finding=_DIRECT, resource="cluster", key="", detail=NO_AUTHORIZER, cure="configure an authorizer")
+        return
+    for each in rights:
+        detail = f"{each.binding.principal} can {acl_text(each.binding)} directly, without the gateway"
+        result.add(finding=_DIRECT, resource=resource_text(each.binding), key="", detail=detail, cure=each.cure)
+    result.notes.append(SUPER_USERS)

@@ -1,6 +1,6 @@
-"""`kconf completion`: the few lines that teach a shell to complete kconf's command lines.
+"""`kconf completion`: scripts that let a shell complete kconf's command lines.
 
-They ask kconf itself (`kconf completion suggest LINE`), so that names of topics and keys are completed too.
+They call kconf itself (`kconf completion suggest LINE`), so names of topics and keys are completed too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ examples:
   kconf completion fish
   kconf completion suggest 'set topic:orders compression.type='
 
-In ~/.bashrc: source <(kconf completion bash). In ~/.zshrc, behind compinit: source <(kconf completion zsh).
+In ~/.bashrc: source <(kconf completion bash). In ~/.zshrc, after compinit: source <(kconf completion zsh).
 For fish: kconf completion fish > ~/.config/fish/completions/kconf.fish
 """
-# bash replaces what is behind the last : or =, so what is before them is taken off the answers.
+# bash replaces only the text after the last : or =, so the text before it is removed from the completions.
 _BASH: Final = """\
 _kconf() {
     local line="${COMP_LINE:0:COMP_POINT}" IFS=$'\\n' answers
@@ -59,17 +59,17 @@ SCRIPTS: Final = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "completion",
-        help="completion for bash, zsh and fish, of names too",
-        description="Print what a shell needs to complete kconf's command lines.",
+        help="shell completion for bash, zsh and fish",
+        description="Print the completion script for a shell.",
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="shells", metavar="SHELL", required=True)
     for name, script in SCRIPTS.items():
-        verb = add_verb(verbs, name, f"for {name}", f"Print the lines for {name}.", EXAMPLES)
+        verb = add_verb(verbs, name, f"for {name}", f"Print the completion script for {name}.", EXAMPLES)
         verb.set_defaults(run=run, script=script)
-    about = "Print what may stand in place of a line's last word."
-    suggest = add_verb(verbs, "suggest", "what may stand next", about, EXAMPLES)
-    suggest.add_argument("line", metavar="LINE", help="what was typed behind kconf")
+    about = "Print the completions of the last word of a command line."
+    suggest = add_verb(verbs, "suggest", "completions of a command line", about, EXAMPLES)
+    suggest.add_argument("line", metavar="LINE", help="the command line after `kconf`")
     suggest.set_defaults(run=run_suggest)
 
 

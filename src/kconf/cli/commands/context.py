@@ -1,4 +1,4 @@
-"""`kconf context`: the clusters that someone works with."""
+"""`kconf context`: manage named clusters."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ examples:
   kconf context test local
   kconf context remove local
 
-The file is ~/.config/kconf/config.yaml, or what KCONF_CONFIG names. Values may be ${env:NAME}, ${file:PATH:KEY},
-${file:PATH} and ${password}, which is what the password command prints.
+Contexts are stored in ~/.config/kconf/config.yaml, or in the file that KCONF_CONFIG names. Values may contain
+${env:NAME}, ${file:PATH:KEY}, ${file:PATH} and ${password}, which is the output of the password command.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "context",
-        help="the clusters that you work with, by name",
-        description="The clusters that you work with, by name.",
+        help="manage contexts: named clusters and how to connect",
+        description="Manage contexts: named clusters and how to connect to them.",
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = add_verb(verbs, "list", "all contexts", "List all contexts; * is the current one.", EXAMPLES)
+    listing = add_verb(verbs, "list", "list list all contexts", "List all contexts; * marks the current one.", EXAMPLES)
     add_output(listing)
     listing.set_defaults(run=command("context list", list_contexts))
-    use = add_verb(verbs, "use", "make one the current one", "Make a context the current one.", EXAMPLES)
+    use = add_verb(verbs, "use", "set the current context", "Set the current context.", EXAMPLES)
     use.add_argument("name", metavar="NAME", help="the context")
     add_output(use)
     use.set_defaults(run=command("context use", use_context))
-    show = add_verb(verbs, "show", "what one says", "Show a context, less its secrets.", EXAMPLES)
+    show = add_verb(verbs, "show", "show a context", "Show a context, without its secrets.", EXAMPLES)
     show.add_argument("name", metavar="NAME", nargs="?", help="the context (default: the current one)")
     add_output(show)
     show.set_defaults(run=command("context show", show_context))
-    about = "Try what can be done on a cluster: yes, refused or unsupported. Nothing is changed."
-    test = add_verb(verbs, "test", "what one can do on its cluster", about, EXAMPLES)
-    test.add_argument("name", metavar="NAME", nargs="?", help="the context, as -C does")
+    about = "Try what can be done on a cluster: yes, refused, unsupported or unreachable. Nothing is changed."
+    test = add_verb(verbs, "test", "test which operations a context can perform", about, EXAMPLES)
+    test.add_argument("name", metavar="NAME", nargs="?", help="the context, same as -C")
     add_target(test, several=True)
     test.set_defaults(run=command("context test", _test))
     _add_add(verbs)
-    about = "Remove a context from the file. Its journal, its properties file and the cluster stay as they are."
-    remove = add_verb(verbs, "remove", "remove one", about, EXAMPLES)
+    about = "Remove a context from the file. Its journal, its properties file and the cluster are not touched."
+    remove = add_verb(verbs, "remove", "remove a context", about, EXAMPLES)
     remove.add_argument("name", metavar="NAME", help="the context")
     add_output(remove)
     remove.set_defaults(run=command("context remove", remove_context))
@@ -69,26 +69,36 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = "Add a context; the first one becomes the current one."
-    parser = add_verb(verbs, "add", "add one", about, EXAMPLES)
+    parser = add_verb(verbs, "add", "add a context", about, EXAMPLES)
     add = parser.add_argument
-    add("name", metavar="NAME", help="its name")
+    add("name", metavar="NAME", help="name of the context")
     add("-b", "--bootstrap-server", metavar="HOST:PORT", required=True, help="any broker of the cluster")
-    add("--properties", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
-    add("--property", metavar="KEY=VALUE", action="append", default=[], help="one such property; may be repeated")
-    add("--user", metavar="NAME", help="who logs in, with PLAIN or SCRAM")
-    add("--password-command", metavar="COMMAND", help="prints the password")
-    add("--password", metavar="REFERENCE", help="${env:NAME} or ${file:PATH:KEY}; the password itself is refused")
-    add("--read-only", action="store_true", help="refuse every change")
-    add("--protected", action="store_true", help="ask for the context's name before every change")
-    add("--policy", metavar="FILE", help="rules that hold for changes made from here")
-    add("--ignore", metavar="RESOURCE", action="append", default=[], help="what plans leave alone; may be repeated")
-    add("--journal", metavar="DIR", help="where changes made from here are recorded")
-    add("--lake", metavar="URI", help="where the pipeline's tables are")
-    add("--controllers", metavar="HOST:PORT,…", help="its KRaft controllers, to follow every change (kconf follow)")
-    add("--controller-properties", metavar="FILE", help="Java properties for them: a credential of their own")
+    add("--properties", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
+    add("--property", metavar="KEY=VALUE", action="append", default=[], help="one client property; may be repeated")
+    add("--user", metavar="NAME", help="SASL user name (PLAIN or SCRAM)")
+    add("--password-command", metavar="COMMAND", help="command that command that prints the password")
+    add("--password", metavar="REFERENCE", help="${env:NAME} or ${file:PATH:KEY}; a literal password is rejected")
+    add("--read-only", action="store_true", help="reject every change")
+    add("--protected", action="store_true", help="require typing the context's name before every change")
+    add("--policy", metavar="FILE", help="policy rules for changes made through this context")
+    add(
+        "--ignore", metavar="RESOURCE", action="append", default=[], help="resources that plans ignore; may be repeated"
+    )
+    add("--journal", metavar="DIR", help="directory in which changes made through this context are recorded")
+    add("--lake", metavar="URI", help="URI of the pipeline's tables")
+    add(
+        "--controllers",
+        metavar="HOST:PORT,…",
+        help="KRaft controllers of the cluster, to follow every change (kconf follow)",
+    )
+    add(
+        "--controller-properties",
+        metavar="FILE",
+        help="properties file for the controllers, if their credentials differ",
+    )
     add("--label", metavar="NAME=VALUE", action="append", default=[], help="a label; may be repeated")
-    add("--use", action="store_true", help="make it the current one")
-    add("--replace", action="store_true", help="in place of the one of that name")
+    add("--use", action="store_true", help="make this the current context")
+    add("--replace", action="store_true", help="replace an existing context of this name")
     add_output(parser)
     parser.set_defaults(run=command("context add", add_context))
 
@@ -114,7 +124,7 @@ def list_contexts(_: argparse.Namespace, result: CommandResult) -> None:
             labels=dict(each.labels),
         )
     if not found.contexts:
-        result.notes.append(f"there are no contexts in {found.path}; kconf context add makes one")
+        result.notes.append(f"no contexts in {found.path}; add one with `kconf context add`")
 
 
 def use_context(options: argparse.Namespace, result: CommandResult) -> None:
@@ -124,7 +134,7 @@ def use_context(options: argparse.Namespace, result: CommandResult) -> None:
     found.named(options.name)
     write_file(found.path, with_current(_text(found.path), options.name))
     result.add(context=options.name, file=found.path)
-    result.notes.append(f"the current context is {options.name}")
+    result.notes.append(f"current context: {options.name}")
 
 
 def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
@@ -134,10 +144,14 @@ def remove_context(options: argparse.Namespace, result: CommandResult) -> None:
     found.named(options.name)
     write_file(found.path, without_context(_text(found.path), options.name))
     result.add(context=options.name, file=found.path)
-    result.notes.append(f"{options.name} is no longer in {found.path}")
+    result.notes.append(f"removed {options.name} from {found.path}")
     if options.name == found.current:
         is_last = len(found.contexts) == 1
-        then = f"without one, commands use {DEFAULT_BOOTSTRAP}" if is_last else "kconf context use NAME chooses another"
+        then = (
+            f"without one, commands use {DEFAULT_BOOTSTRAP}"
+            if is_last
+            else "choose another with `kconf context use NAME`"
+        )
         result.notes.append(f"it was the current context; {then}")
 
 
@@ -145,7 +159,7 @@ def show_context(options: argparse.Namespace, result: CommandResult) -> None:
     found = load_contexts()
     name = options.name or os.environ.get("KCONF_CONTEXT") or found.current
     if name is None:
-        raise ConfigurationError("there is no current context; name one")
+        raise ConfigurationError("no current context is set; pass a context name")
     result.columns = [ResultColumn("field"), ResultColumn("value")]
     for field, value in shown_fields(found.named(name)).items():
         result.add(context=name, field=field, value=value)
@@ -175,13 +189,13 @@ def add_context(options: argparse.Namespace, result: CommandResult) -> None:
 
     found = load_contexts()
     if options.name in found.contexts and not options.replace:
-        raise ConfigurationError(f"there is a context {options.name!r} already; --replace puts this one in its place")
+        raise ConfigurationError(f"context {options.name!r} already exists; pass --replace to replace it")
     text = with_context(_text(found.path), options.name, _fields(options))
     if options.use or not found.contexts:
         text = with_current(text, options.name)
     write_file(found.path, text)
     result.add(context=options.name, file=found.path)
-    result.notes.append(f"{options.name} is in {found.path}; kconf context test {options.name} tries it")
+    result.notes.append(f"added {options.name} to {found.path}; test it with `kconf context test {options.name}`")
 
 
 def _fields(options: argparse.Namespace) -> dict[str, Any]:
@@ -192,7 +206,7 @@ def _fields(options: argparse.Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {"bootstrap": options.bootstrap_server}
     properties = _pairs(options.property, "--property")
     if properties and options.properties:
-        raise ConfigurationError("--properties names a file and --property says it here; give one of them")
+        raise ConfigurationError("--properties and --property are mutually exclusive")
     fields["properties"] = properties or _absolute(options.properties)
     fields.update(user=options.user, password=_reference(options.password), password_command=options.password_command)
     fields.update(read_only=options.read_only, protected=options.protected, ignore=options.ignore)
@@ -204,7 +218,7 @@ def _fields(options: argparse.Namespace) -> dict[str, Any]:
     fields["labels"] = _pairs(options.label, "--label")
     for key, value in properties.items():
         if _hidden(key, value) != value:
-            raise ConfigurationError(f"--property {key} holds a secret; write ${{env:NAME}} or ${{file:PATH:KEY}}")
+            raise ConfigurationError(f"--property {key} is a secret; pass ${{env:NAME}} or ${{file:PATH:KEY}}")
     return {name: value for name, value in fields.items() if value}
 
 
@@ -238,11 +252,11 @@ def _text(path: str) -> str:
 
 
 def _test(options: argparse.Namespace, result: CommandResult) -> None:
-    from kconf.operations.capabilities import probe_capabilities
+    from kconf.operations.capabilities import Capability, probe_capabilities, probe_metadata_log
 
     if options.name is not None:
         if options.context is not None:
-            raise ConfigurationError("the context is named twice")
+            raise ConfigurationError("the context is given twice, as an argument and with -C")
         options.context = options.name
     result.columns = [
         ResultColumn("context"),
@@ -251,9 +265,14 @@ def _test(options: argparse.Namespace, result: CommandResult) -> None:
         ResultColumn("detail", "WHY"),
     ]
 
+    def add(here: Target, found: Capability) -> None:
+        detail = found.detail if found.failure is None else sentence(found.failure)
+        result.add(context=here.name, capability=found.name, result=found.result, detail=detail)
+
     def probe(here: Target, admin: SyncAdminClient) -> None:
         for each in probe_capabilities(admin):
-            detail = each.detail if each.failure is None else sentence(each.failure)
-            result.add(context=here.name, capability=each.name, result=each.result, detail=detail)
+            add(here, each)
+        if here.has_controllers:
+            add(here, probe_metadata_log(here, admin.describe_cluster().cluster_id))
 
     on_each(targets(options), result, probe)

@@ -1,4 +1,4 @@
-"""`kconf describe`: what is set at resources, or all that holds there, and where it comes from."""
+"""`kconf describe`: show the configs set on resources, or all effective values, with their sources."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ examples:
   kconf describe broker:default 'broker:*'
   kconf describe topic:orders -C 'prod-*' --output json
 """
-NOTHING = "sets nothing itself; --all tells what it inherits"
-NO_KEY = "does not set that key, and inherits no value; --all shows the keys it has"
+NOTHING = "has no configs set; use --all to show inherited values"
+NO_KEY = "does not set that key and inherits no value; use --all to list its keys"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "describe",
-        help="what is set at topics, brokers, groups, and where",
-        description="Tell what is set at resources. With --all also what they inherit.",
+        help="show configs of topics, brokers and groups",
+        description="Show the configs set on resources. With --all, also inherited values.",
         epilog=EXAMPLES,
     )
     parser.add_argument("resources", metavar="RESOURCE", nargs="+", help="topic:NAME, topic:GLOB, broker:1, …")
-    parser.add_argument("--all", action="store_true", help="what is inherited, too")
-    parser.add_argument("--key", metavar="KEY", action="append", help="these keys only, wherever they are set")
+    parser.add_argument("--all", action="store_true", help="also show inherited values")
+    parser.add_argument("--key", metavar="KEY", action="append", help="only these keys, including inherited values")
     add_where(parser)
     add_target(parser, several=True)
     parser.set_defaults(run=command("describe", describe), rest="resources")
@@ -79,7 +79,7 @@ def _describe(
     failures = described.failures
     unknown = _unknown_keys([described[each] for each in resources if each not in failures], options.key, selectors)
     for each in unknown:
-        failure = ApiError(ErrorCode.INVALID_CONFIG, f"there is no key {each}")
+        failure = ApiError(ErrorCode.INVALID_CONFIG, f"unknown key {each}")
         named = " ".join(options.resources)
         result.add(failure, context=where, **{**_fields(resources[0], None), "resource": named, "key": each})
     for resource in resources:

@@ -16,22 +16,22 @@ examples:
   kconf export --to clusters/prod 'topic:orders.*' quota --force
   kconf export topic:orders
 
-Without --to the files are printed. Secrets and passwords are in none of them; `kconf plan -f` of what was exported
-finds nothing to change. What you may not read is left out and marked, so that `--prune` leaves it alone; the exit
-code is 1 then.
+Without --to, the files are printed. They contain no secrets or passwords. `kconf plan -f` on exported files finds no
+differences. What you are not authorized to read is skipped and marked in the files, so that `--prune` ignores it; the
+exit code is then 1.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "export",
-        help="write a cluster as files that declare it",
-        description="Write a cluster, or some of it, as files that declare it.",
+        help="write a cluster's state as declarative files",
+        description="Write the state of a cluster, or part of it, as declarative files.",
         epilog=EXAMPLES,
     )
     parser.add_argument("selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker, quota, user, acl, …")
-    parser.add_argument("--to", metavar="DIR", help="where the files go")
-    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    parser.add_argument("--to", metavar="DIR", help="directory to write the files to")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     add_target(parser)
     parser.set_defaults(run=command("export", run))
 
@@ -48,12 +48,12 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     unread = [each for each in state.missing if not each.is_absent]
     for each in state.missing:
         if each.is_absent or options.output == "table":
-            result.notes.append(f"{each.what} is left out: {each.failure.message or each.failure.code.name}")
+            result.notes.append(f"skipped {each.what}: {each.failure.message or each.failure.code.name}")
     if unread:
         result.status = FAILED
         result.columns.append(ResultColumn("resource"))
         result.hidden = frozenset(["resource"])
-        result.notes.append("what could not be read is marked in the files; `--prune` leaves it alone")
+        result.notes.append("what could not be read is marked in the files; `--prune` ignores it")
     if options.to is None and options.output == "table":
         first, *others = files.values() or [""]
         sys.stdout.write(first + "".join(each.partition("\n")[2] for each in others))  # one document, one version

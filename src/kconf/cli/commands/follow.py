@@ -25,24 +25,24 @@ examples:
   kconf follow -C prod --archive /var/lib/kconf/archive --metrics 127.0.0.1:9405
   kconf history -C prod topic:orders
 
-Every change by any tool is written within --interval, as files that `kconf history`, `blame`, `diff`, `rollback` and
-the pipeline read. It may be stopped and started at any time: it continues where it was, and where the cluster has
-deleted that part of its log, the difference is archived and marked as a gap. The cluster keeps no trace of it.
-The log does not contain who made a change; changes that kconf recorded itself keep their author and reason.
+Every change, made by any tool, is archived within --interval, for `kconf history`, `blame`, `diff`, `rollback` and the
+pipeline. The command can be stopped and restarted at any time and resumes where it stopped. If the cluster has
+deleted that part of its log, the difference is archived and marked as a gap. Nothing is written to the cluster. The
+log does not contain who made a change; changes that kconf recorded itself keep their author and reason.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "follow",
-        help="archive every change of a KRaft cluster, by whatever tool",
-        description="Follow the metadata log of a KRaft cluster and archive its changes, until it is interrupted.",
+        help="archive every change to a KRaft cluster, made by any tool",
+        description="Follow the metadata log of a KRaft cluster and archive its changes, until interrupted.",
         epilog=EXAMPLES,
     )
     add = parser.add_argument
-    add("--archive", metavar="DIR", type=Path, required=True, help="the directory of the archive")
-    add("--interval", metavar="SECONDS", type=float, default=5.0, help="how long a change may wait (default: 5)")
-    add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
+    add("--archive", metavar="DIR", type=Path, required=True, help="archive directory")
+    add("--interval", metavar="SECONDS", type=float, default=5.0, help="maximum delay of a change (default: 5)")
+    add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
@@ -88,7 +88,7 @@ async def _cluster_id(cluster: Target) -> str:
     async with cluster.open_async() as admin:
         found = (await admin.describe_cluster()).cluster_id
     if not found:
-        raise ConfigurationError(f"{cluster.name} does not tell its cluster id")
+        raise ConfigurationError(f"{cluster.name} does not report a cluster ID")
     return found
 
 
@@ -109,5 +109,5 @@ async def _serve_metrics(options: argparse.Namespace, archiver: LogArchiver, sta
             HttpEndpoint(host, port, lambda: generate_latest(registry), archiver.health)
         )
     except OSError as error:
-        raise ConfigurationError(f"{options.metrics} cannot be served: {error.strerror}") from None
+        raise ConfigurationError(f"cannot listen on {options.metrics}: {error.strerror}") from None
     return f" metrics=http://{host}:{endpoint.port}/metrics"

@@ -21,6 +21,7 @@ _EXAMPLES = """\
 examples:
   kconf pipeline run --archive /var/lib/kconf/archive --lake /var/lib/kconf/lake
   kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
+  kconf pipeline run --lake lake --metadata-log /var/lib/kafka/data/__cluster_metadata-0
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
   kconf pipeline prepare
   kconf pipeline status --lake lake
@@ -28,30 +29,41 @@ examples:
   kconf pipeline compact --lake lake
   kconf pipeline vacuum --lake lake --hours 336
 
-What the tables hold: docs/reference/tables.md. `kconf lake` asks them.
+Tables and columns: docs/reference/tables.md. Query them with `kconf lake`.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "pipeline",
-        help="make tables of archives, snapshots and live clusters",
-        description="Make tables of archives, snapshots and live clusters, with Spark.",
+        help="build tables from archives, snapshots and clusters",
+        description="Build tables from archives, snapshots and live clusters, with Spark.",
         epilog=_EXAMPLES,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    run = _verb(verbs, "run", "read what is new, and bring all tables up to date", run_run)
+    run = _verb(verbs, "run", "read new input and update all tables", run_run)
     run.add_argument(
-        "--archive", metavar="URI", action="append", default=[], help="what a server's --archive was given"
+        "--archive",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="what --archive of `kconf serve` or `kconf follow` says",
     )
     run.add_argument(
         "--snapshot",
         metavar="CONTEXT|URI",
         action="append",
         default=[],
-        help="a live cluster by its context or HOST:PORT, or a directory of `kconf snapshot`",
+        help="a live cluster (context or HOST:PORT), or a directory written by `kconf snapshot`",
     )
-    rebuild = _verb(verbs, "rebuild", "make history and gold tables anew from what was read", run_rebuild)
+    run.add_argument(
+        "--metadata-log",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a KRaft controller's metadata directory (__cluster_metadata-0), of a cluster that nobody followed",
+    )
+    rebuild = _verb(verbs, "rebuild", "rebuild history and gold tables from bronze", run_rebuild)
     for each in (run, rebuild):
         each.add_argument(
             "--declared",
@@ -59,17 +71,21 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
             type=Path,
             action="append",
             default=[],
-            help="declared YAML, a file or a directory",
+            help="declarative YAML file or directory",
         )
-        each.add_argument("--policy", metavar="FILE", type=Path, help="rules, as the server's policy.file")
+        each.add_argument(
+            "--policy", metavar="FILE", type=Path, help="policy file, same format as the server's policy.file"
+        )
         each.add_argument("--owners", metavar="FILE", type=Path, help="CSV of TOPIC,OWNER: a name, a glob or /regex/")
         each.add_argument("--usage", metavar="FILE", type=Path, help="CSV or Parquet of user, client_id, key, rate")
-    prepare = _verb(verbs, "prepare", "fetch jars and archive classes, once, so that runs start sooner", run_prepare)
-    prepare.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
-    _verb(verbs, "status", "the last run, and what each table holds", run_status)
-    _verb(verbs, "compact", "make few files of many", run_compact)
-    vacuum = _verb(verbs, "vacuum", "remove files that no recent version needs", run_vacuum)
-    vacuum.add_argument("--hours", metavar="N", type=int, default=168, help="how long versions are kept (default: 168)")
+    prepare = _verb(verbs, "prepare", "download jars and archive classes once, for faster starts", run_prepare)
+    prepare.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
+    _verb(verbs, "status", "show the last run and the size of each table", run_status)
+    _verb(verbs, "compact", "merge small files", run_compact)
+    vacuum = _verb(verbs, "vacuum", "delete files that no recent table version needs", run_vacuum)
+    vacuum.add_argument(
+        "--hours", metavar="N", type=int, default=168, help="retention of old table versions (default: 168)"
+    )
 
 
 def _verb(
@@ -77,7 +93,7 @@ def _verb(
 ) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
     if name != "prepare":
-        verb.add_argument("--lake", metavar="URI", required=True, help="where the tables are")
+        verb.add_argument("--lake", metavar="URI", required=True, help="URI of the tables")
     if name not in ("prepare", "status"):
         add_session(verb)
     verb.set_defaults(run=run)
@@ -86,8 +102,10 @@ def _verb(
 
 def run_run(options: argparse.Namespace) -> int:
     """Bring the tables up to date."""
-    if not options.archive and not options.snapshot:
-        raise ConfigurationError("a run needs something to read: --archive or --snapshot")
+    if not options.archive and not options.snapshot and not options.metadata_log:
+        raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
+    for each in options.metadata_log:
+        _check_metadata_log(each)
     began = time.monotonic()
     clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
     places = [each for each in options.snapshot if _is_place(each)]
@@ -95,10 +113,12 @@ def run_run(options: argparse.Namespace) -> int:
     with lake_at(options.lake, options, (*options.archive, *places)) as lake:
         from kconf.spark.runner import Sources, run
 
-        done = run(lake, Sources(options.archive, places, clusters), inputs, say)
+        done = run(lake, Sources(options.archive, places, clusters, options.metadata_log), inputs, say)
     say("")
     _tell_migrated(done.migrated)
     _tell_skipped(done.read.skipped)
+    for note in done.read.notes:
+        print(note, file=sys.stderr)
     if done.number is None:
         print("nothing new")
         return 0
@@ -115,7 +135,7 @@ def run_run(options: argparse.Namespace) -> int:
 
 
 def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
-    """Say which tables of an older version have new columns now; rows from before may have no value there."""
+    """Print which tables of an older version got new columns; older rows may have no value there."""
     tables: dict[str, list[str]] = {}
     for path, columns in migrated.items():
         for each in columns:
@@ -125,12 +145,12 @@ def _tell_migrated(migrated: Mapping[str, Sequence[str]]) -> None:
 
 
 def _tell_skipped(skipped: Mapping[str, str]) -> None:
-    """Say which files were not read, and why."""
+    """Print which files were not read, and why."""
     for path, reason in sorted(skipped.items())[:_MOST_SKIPPED]:
         print(f"skipped {path}: {reason}", file=sys.stderr)
     if len(skipped) > _MOST_SKIPPED:
         more = len(skipped) - _MOST_SKIPPED
-        print(f"skipped {more:,} more files; the table bronze/files has them all", file=sys.stderr)
+        print(f"skipped {more:,} more files; see table bronze/files for all", file=sys.stderr)
 
 
 def _advise() -> None:
@@ -140,7 +160,7 @@ def _advise() -> None:
     if sys.stderr.isatty():
         file = session.archive(session.check_java())
         if file is None or not class_archive.is_ours(file):
-            print("`kconf pipeline prepare`, once, makes every run start sooner.", file=sys.stderr)
+            print("Run `kconf pipeline prepare` once to make every run start faster.", file=sys.stderr)
 
 
 def run_rebuild(options: argparse.Namespace) -> int:
@@ -150,7 +170,7 @@ def run_rebuild(options: argparse.Namespace) -> int:
 
         done = rebuild(lake, inputs, say)
     say("")
-    print(f"run {done.number}: history and gold tables made anew")
+    print(f"run {done.number}: history and gold tables rebuilt")
     return 0
 
 
@@ -160,21 +180,21 @@ def run_compact(options: argparse.Namespace) -> int:
 
         removed, added = compact(lake, say)
     say("")
-    print(f"{removed} files became {added}" if removed else "there was nothing to make fewer of")
+    print(f"compacted {removed} files into {added}" if removed else "nothing to compact")
     return 0
 
 
 def run_vacuum(options: argparse.Namespace) -> int:
     if options.hours < 168:
         raise ConfigurationError(
-            "readers and a run that is under way may need files of the last week: --hours 168 or more"
+            "--hours must be at least 168: readers and running jobs may need files of the last week"
         )
     with lake_at(options.lake, options) as lake:
         from kconf.spark.runner import vacuum
 
         vacuum(lake, options.hours, say)
     say("")
-    print(f"what no version of the last {options.hours} hours needs is gone")
+    print(f"deleted files that no version of the last {options.hours} hours needs")
     return 0
 
 
@@ -185,7 +205,7 @@ def run_prepare(options: argparse.Namespace) -> int:
 
     file = prepare(options.log, say)
     say("")
-    print(f"classes are archived in {file}, {file.stat().st_size // (1024 * 1024)} MB")
+    print(f"archived classes in {file}, {file.stat().st_size // (1024 * 1024)} MB")
     return 0
 
 
@@ -207,12 +227,19 @@ def _inputs(options: argparse.Namespace) -> Inputs:
     return inputs
 
 
+def _check_metadata_log(directory: str) -> None:
+    """A directory that is none costs no start of Spark."""
+    from kconf.client.kraft.metadata_directory import MetadataDirectory
+
+    MetadataDirectory(directory).require_cluster()
+
+
 def _is_place(text: str) -> bool:
     return "/" in text or Path(text).is_dir()
 
 
 def _cluster(text: str) -> dict[str, str]:
-    """The options of the live source; a context is looked up now, so that a wrong name costs nothing."""
+    """The options of the live source; a context is looked up now, so that a wrong name fails early."""
     if re.fullmatch(r"[\w.\-\[\]:]+:\d+(,[\w.\-\[\]:]+:\d+)*", text):
         return {"bootstrap.servers": text}
     from kconf.client.contexts.load import load_contexts

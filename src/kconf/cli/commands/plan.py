@@ -31,7 +31,7 @@ examples:
   kconf plan -f clusters/prod --out prod.plan
   kconf plan -f clusters/prod --prune --output json
 
-The files: docs/how-to/declare.md.
+File format: docs/how-to/declare.md.
 """,
     "apply": """\
 examples:
@@ -39,7 +39,7 @@ examples:
   kconf apply -f clusters/prod --dry-run
   kconf apply -f clusters/prod --prune=users --max-deletes 3 --yes
 
-A plan is refused where anything that it would change has moved since it was made. The command returns once every broker
+A saved plan is rejected if anything it would change has been changed since. The command returns once every broker
 shows the changes.
 """,
 }
@@ -48,23 +48,23 @@ shows the changes.
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     plan = commands.add_parser(
         "plan",
-        help="what stands between files and a cluster",
-        description="Tell what stands between files and a cluster: what means the same is no difference.",
+        help="show what apply would change",
+        description="Show the differences between files and a cluster. Values that mean the same are not differences.",
         epilog=EXAMPLES["plan"],
     )
     add_files(plan, required=True)
-    plan.add_argument("--out", metavar="PLAN", help="write the plan there, for `kconf apply PLAN`")
+    plan.add_argument("--out", metavar="PLAN", help="save the plan to this file, for `kconf apply PLAN`")
     add_prune(plan)
     add_usage(plan)
     add_target(plan)
     plan.set_defaults(run=command("plan", run_plan))
     apply = commands.add_parser(
         "apply",
-        help="make a cluster what files say, or do what a plan says",
-        description="Make a cluster what files say, or do what a plan says. The plan is shown and asked about.",
+        help="apply declarative files or a saved plan to a cluster",
+        description="Apply declarative files or a saved plan to a cluster. Shows the plan and asks for confirmation.",
         epilog=EXAMPLES["apply"],
     )
-    apply.add_argument("plan", metavar="PLAN", nargs="?", help="a file that `kconf plan --out` wrote")
+    apply.add_argument("plan", metavar="PLAN", nargs="?", help="a plan saved by `kconf plan --out`")
     add_files(apply, required=False)
     add_prune(apply)
     add_usage(apply)
@@ -75,7 +75,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="SECONDS",
         type=_seconds,
         default=_WAIT,
-        help=f"wait so long until every broker shows the changes, else exit with 1 (default: {_WAIT}; 0: do not wait)",
+        help=(
+            f"how long to wait until every broker shows the changes; exit with 1 if they do not (default: {_WAIT}; 0: "
+            "do not wait)"
+        ),
     )
     add_target(apply)
     apply.set_defaults(run=command("apply", run_apply))
@@ -87,7 +90,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds (0 or more)")
     return seconds
 
 
@@ -101,21 +104,21 @@ def run_plan(options: argparse.Namespace, result: CommandResult) -> None:
     if plan.differences or plan.undeclared:
         result.status = DIFFERENT
     elif not plan.unread:
-        result.notes.append(f"{cluster.name} is what the files say")
+        result.notes.append(f"No differences: {cluster.name} matches the files.")
     if options.out is not None:
         if result.failed:
-            raise PlanRejected(f"{options.out} was not written: not all of this can be done")
+            raise PlanRejected(f"did not write {options.out}: some of these changes cannot be made")
         from kconf.operations.declarative.plan_file import write_plan
 
         write_plan(options.out, plan, cluster.name)
-        result.notes.append(f"kconf apply {options.out} does it")
+        result.notes.append(f"apply it with `kconf apply {options.out}`")
 
 
 def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.plan import check_deletes, plan_files
 
     if (options.plan is None) == (not options.file):
-        raise ConfigurationError("name a plan, or files with -f: one of the two")
+        raise ConfigurationError("pass either a saved plan or files with -f")
     cluster = target(options)
     cluster.check_writable()
     if options.plan is None:
@@ -130,7 +133,7 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
         add_unread(result, plan)
     if not plan.differences:
         if not plan.undeclared and not plan.unread:
-            result.notes.append(f"{cluster.name} is what the files say")
+            result.notes.append(f"No differences: {cluster.name} matches the files.")
         return
     made = execute_differences(result, options, cluster, plan)
     if made and options.wait > 0:
@@ -138,7 +141,7 @@ def run_apply(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _wait(result: CommandResult, cluster: Target, made: Sequence[Difference], seconds: float) -> None:
-    """Return when every broker shows what was made, so that a plan right after shows no difference of it."""
+    """Wait until every broker shows the changes, so that a plan right afterwards shows no difference."""
     from kconf.cli.output.progress import progress_bar
     from kconf.operations.declarative.visibility import wait_until_visible
 
@@ -157,7 +160,7 @@ def _read_plan(path: str, cluster: Target, result: CommandResult) -> DifferenceP
         return check_current(path, cluster, read_plan(path))
     except PlanOutOfDate as error:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
-        failure = ApiError(ErrorCode.INVALID_UPDATE_VERSION, "this has moved since the plan was made")
+        failure = ApiError(ErrorCode.INVALID_UPDATE_VERSION, "changed since the plan was made")
         for each in changes_of(error.moved):
             result.add(failure, **change_item(each, "failed"))
         raise

@@ -14,8 +14,9 @@ from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.engine.policy.conditions import Rule
     from kconf.engine.policy.risk_rules import RiskRule
-    from kconf.engine.policy.rules import Rule, Rules
+    from kconf.engine.policy.rules import Rules
     from kconf.model.resource import Resource
 
 _EXAMPLES = """\
@@ -25,32 +26,34 @@ examples:
   kconf policy test policy.yaml -C 'prod-*' --output json
   kconf policy test policy.yaml -b broker:9093 --command-config client.properties
 
-The language: docs/how-to/write-a-policy.md. A server judges by the file that its policy.file names.
+Policy language: docs/how-to/write-a-policy.md. A server enforces the policy that its policy.file names.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "policy",
-        help="check a file of rules, or try it on a cluster",
-        description="Check a file of rules, or try it on a cluster.",
+        help="check a policy file, or test it against a cluster",
+        description="Check a policy file, or test it against a cluster.",
         epilog=_EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     check = verbs.add_parser(
         "check",
-        help="list every mistake in a file of rules",
-        description="List every mistake in a file of rules, with line and column. 0: there is none; 2: there are some.",
+        help="list every error in a policy file",
+        description="List every error in a policy file, with line and column. Exit code 0: no errors; 2: errors found.",
     )
-    check.add_argument("file", metavar="FILE", type=Path, help="the rules")
+    check.add_argument("file", metavar="FILE", type=Path, help="the policy file")
     check.set_defaults(run=run_check)
     test = verbs.add_parser(
         "test",
-        help="tell what the rules would refuse today on a cluster",
-        description="Judge everything that clusters have now, and change nothing. "
-        "0: nothing is refused; 1: something is; 2: the file has mistakes.",
+        help="show what the policy would refuse on a cluster now",
+        description=(
+            "Evaluate the policy against the current state of clusters. Nothing is changed. Exit code 0: no "
+            "violations; 1: violations found; 2: the policy file has errors."
+        ),
     )
-    test.add_argument("file", metavar="FILE", type=Path, help="the rules")
+    test.add_argument("file", metavar="FILE", type=Path, help="the policy file")
     add_target(test, several=True)
     test.set_defaults(run=command("policy test", run_test))
 
@@ -59,7 +62,7 @@ def run_check(options: argparse.Namespace) -> int:
     rules = _load(options.file)
     if rules is None:
         return 2
-    print(f"{options.file}: {_count(rules.count, 'rule')}, no mistakes")
+    print(f"{options.file}: {_count(rules.count, 'rule')}, no errors")
     return 0
 
 
@@ -84,7 +87,7 @@ def run_test(options: argparse.Namespace, result: CommandResult) -> None:
     result.hidden = frozenset({"rule", "key"})
     on_each(targets(options), result, lambda here, admin: _judge(result, here.name, admin, rules, counts))
     result.facts.update(file=str(options.file), rules=rules.count, **counts)
-    total = f"{_count(counts['judged'], 'resource')} judged by {_count(rules.count, 'rule')}"
+    total = f"{_count(counts['judged'], 'resource')} checked against {_count(rules.count, 'rule')}"
     result.notes.append(f"{total}: {_count(counts['errors'], 'error')}, {_count(counts['warnings'], 'warning')}")
     result.status = FAILED if counts["errors"] else result.status
 
@@ -98,13 +101,13 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
     for each in evaluate_cluster(admin, rules):
         if isinstance(each, NotListed):
             types = " and ".join(kind.word for kind in each.types)
-            result.notes.append(f"{context} cannot list {types} resources; they were not judged")
+            result.notes.append(f"{context} cannot list {types} resources; they were not checked")
             continue
         place = {"context": context, "resource": str(each.resource)}
         if each.failure is not None:
             result.add(each.failure, **place, severity=None, rule=None, key=None, finding=None)
             continue
-        counts["judged"] += each.resource not in judged  # a broker is also judged by what topics inherit from it
+        counts["judged"] += each.resource not in judged  # a broker is also checked by what topics inherit from it
         judged.add(each.resource)
         for found in each.findings:
             rule = found.rule
@@ -113,7 +116,7 @@ def _judge(result: CommandResult, context: str, admin: SyncAdminClient, rules: R
 
 
 def _key_of(rule: Rule | RiskRule) -> str | None:
-    from kconf.engine.policy.rules import Rule
+    from kconf.engine.policy.conditions import Rule
 
     return rule.key.name if isinstance(rule, Rule) else None  # a rule about risks has none
 

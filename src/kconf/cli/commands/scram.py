@@ -35,10 +35,10 @@ examples:
   kconf scram set --user alice --mechanism SCRAM-SHA-512 --password-command 'pass show kafka/alice'
   kconf scram list
   kconf scram delete --user alice --mechanism SCRAM-SHA-512
-  kconf scram set --store sqlite:////var/lib/kconf/kconf.db --user admin            before the first start of a server
+  kconf scram set --store sqlite:////var/lib/kconf/kconf.db --user admin            before the server's first start
 
-The password comes from --password-file (- reads standard input), --password-command, the variable {_VARIABLE},
-or the terminal. A store must not be in use.
+The password is read from --password-file (- for standard input), --password-command, the variable {_VARIABLE},
+or the terminal. With --store, no server may have the store open.
 """
 
 
@@ -51,7 +51,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, verb, about in (
-        ("list", list_credentials, "List who has which credential."),
+        ("list", list_credentials, "List users and their SCRAM mechanisms."),
         ("set", set_credentials, "Set a user's password; an existing user keeps its mechanisms and iterations."),
         ("delete", delete_credentials, "Delete a user's credentials."),
     ):
@@ -60,9 +60,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
     add = parser.add_argument
-    add("--user", metavar="NAME", required=name != "list", help="the user" + ("" if name != "list" else "; else all"))
+    add(
+        "--user",
+        metavar="NAME",
+        required=name != "list",
+        help="the user" + ("" if name != "list" else " (default: all)"),
+    )
     mechanisms = " or ".join(MECHANISMS)
-    default = "all that there are" if name == "delete" else "those that the user has; both for a new user"
+    default = "all" if name == "delete" else "those that the user has; both for a new user"
     if name != "list":
         add(
             "--mechanism",
@@ -72,10 +77,10 @@ def _add_verb(parser: argparse.ArgumentParser, name: str, run: Command) -> None:
             help=f"{mechanisms}; may be repeated (default: {default})",
         )
     if name == "set":
-        add("--iterations", metavar="N", type=int, help="4096 to 16384 (default: as many as now; 4096 for a new user)")
+        add("--iterations", metavar="N", type=int, help="4096 to 16384 (default: unchanged; 4096 for a new user)")
         add("--password-file", metavar="FILE", help="file with the password, - for standard input")
-        add("--password-command", metavar="COMMAND", help="prints the password")
-    add("--store", metavar="URL", help="a store that no server has open, in place of a cluster")
+        add("--password-command", metavar="COMMAND", help="command that prints the password")
+    add("--store", metavar="URL", help="a store that no server has open, instead of a cluster")
     if name != "list":
         add_change(parser)
     add_target(parser)
@@ -106,7 +111,7 @@ def set_credentials(options: argparse.Namespace, result: CommandResult) -> None:
         request, others = set_request(admin, new, options.reason)
         if others:
             words = " and ".join(each.word for each in others)
-            result.notes.append(f"{options.user} can still log in with {words} and the password of before")
+            result.notes.append(f"{options.user} can still log in with {words} and the old password")
         execute(result, options, place, admin, request)
 
 
@@ -126,12 +131,12 @@ def _place(options: argparse.Namespace) -> tuple[Target, Callable[[], AbstractCo
     store = options.store
     if store is None and not _names_a_cluster(options) and os.path.exists(_DEFAULT_STORE):
         store = f"sqlite:///{_DEFAULT_STORE}"
-        print(f"kconf: this is about the store {store}; -b or -C name a cluster", file=sys.stderr)
+        print(f"kconf: using the store {store}; pass -b or -C to use a cluster", file=sys.stderr)
     if store is None:
         cluster = target(options)
         return cluster, cluster.open
     if options.bootstrap_server is not None or options.context is not None:
-        raise ConfigurationError("--store names a store, and -b or -C a cluster; give one of them")
+        raise ConfigurationError("--store cannot be combined with -b or -C")
     return Target(Context(bootstrap=store)), lambda: _stored(store)
 
 
@@ -153,7 +158,7 @@ def _stored(url: str) -> Iterator[StoredCredentials]:
 
 def _password(options: argparse.Namespace) -> str:
     if options.password_file and options.password_command:
-        raise ConfigurationError("--password-file and --password-command both bring the password; give one of them")
+        raise ConfigurationError("--password-file and --password-command are mutually exclusive")
     if options.password_command:
         from kconf.client.contexts.config_providers import output_of
 
@@ -170,7 +175,7 @@ def _password(options: argparse.Namespace) -> str:
         password = _prompt(options.user)
     else:
         ways = f"--password-file, with --password-command, or in the variable {_VARIABLE}"
-        raise ConfigurationError(f"give the password with {ways}")
+        raise ConfigurationError(f"no password; pass it with {ways}")
     if not password:
         raise ConfigurationError("the password is empty")
     return password
@@ -180,6 +185,6 @@ def _prompt(user: str) -> str:
     from getpass import getpass
 
     password = getpass(f"Password for {user}: ")
-    if password != getpass("Once more: "):
-        raise ConfigurationError("the two passwords differ")
+    if password != getpass("Repeat password: "):
+        raise ConfigurationError("the passwords do not match")
     return password

@@ -28,18 +28,19 @@ examples:
   kconf serve --listen SASL_SSL://0.0.0.0:9093 --config server.properties
   kconf serve --config server.properties --store sqlite:////var/lib/kconf/kconf.db
   kconf serve --override log.retention.hours=24 --metrics 127.0.0.1:9404
-  kconf serve --config server.properties --recover   without the dynamic broker configs, which are listed
+  kconf serve --config server.properties --recover   without dynamic broker configs; lists them
+  kconf serve --upstream kafka:9092 --controllers kafka:9093 --listen :9192 --store sqlite:///gateway.db
 
 Any Kafka client can administer it: kafka-configs.sh --bootstrap-server 127.0.0.1:9092 …
-SIGTERM or Ctrl-C stops it: what has been read is answered, what was acknowledged is on disk.
+SIGTERM or Ctrl-C stops it gracefully: requests already read are answered, and acknowledged changes are on disk.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "serve",
-        help="run a server that any Kafka client can administer",
-        description="Run a server that speaks Kafka's protocol for configuration.",
+        help="run a server that Kafka clients can administer",
+        description="Run a server for Kafka's configuration APIs.",
         epilog=_EXAMPLES,
     )
     add = command.add_argument
@@ -49,50 +50,57 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="[NAME://]HOST:PORT",
         action="append",
         default=[],
-        help="address to serve, without encryption unless it reads SSL://, SASL_SSL://, SASL_PLAINTEXT:// or a name of "
-        "listener.security.protocol.map; port 0 takes a free one; may be repeated (default: the file's listeners, else "
-        "127.0.0.1:9092)",
+        help=(
+            "address to listen on, in plaintext unless prefixed with SSL://, SASL_SSL://, SASL_PLAINTEXT:// or a "
+            "listener name of listener.security.protocol.map; port 0 picks a free port; may be repeated (default: "
+            "the file's listeners, else 127.0.0.1:9092)"
+        ),
     )
     add(
         "--store",
         metavar="URL",
         default=SERVER_SETTINGS["--store"].key.default,
-        help="where state and journal are kept (default: %(default)s)",
+        help="store for state and journal (default: %(default)s)",
     )
     add(
         "--upstream",
         metavar="CONTEXT|HOST:PORT",
-        help="be a gateway to this Kafka cluster: its state is served, changes go to it; --store has the journal alone",
+        help=(
+            "act as a gateway to this Kafka cluster: serve its state and forward changes to it; --store contains "
+            "only the journal"
+        ),
     )
-    add("--upstream-properties", metavar="FILE", help="Java properties of an admin client for it: TLS, SASL")
+    add("--upstream-properties", metavar="FILE", help="properties file of a Java admin client for it (TLS, SASL)")
     add_controllers(command)
-    add("--node-id", metavar="N", type=int, help="id of this broker (default: the file's node.id, else 1)")
-    add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format: the static layer")
+    add("--node-id", metavar="N", type=int, help="ID of this broker (default: the file's node.id, else 1)")
+    add("--config", metavar="FILE", type=Path, help="server.properties in Kafka's format (static configs)")
     add(
         "--override",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="lay a value over the file; may be repeated",
+        help="override a value of the file; may be repeated",
     )
     add(
         "--archive",
         metavar="DIR",
-        help="also write the journal there, as files for `kconf pipeline` and others (default: the file's "
+        help="also write the journal to this directory, for `kconf pipeline` and other tools (default: the file's "
         "archive.directory, else nowhere)",
     )
     add(
         "--read-only",
         action="store_true",
-        help="answer, and change nothing: on the ZooKeeper of a Kafka cluster not one znode is written",
+        help="serve reads only; on the ZooKeeper of a Kafka cluster, no znode is written",
     )
     add(
         "--recover",
         action="store_true",
-        help="ignore the dynamic broker configs of the store, and list them: for a server that does not start with "
-        "them or lets nobody in; `kconf unset` and `kconf store unset` remove them",
+        help=(
+            "ignore the dynamic broker configs in the store, and list them; for a server that does not start or "
+            "accepts no logins because of them. Remove them with `kconf unset` or `kconf store unset`"
+        ),
     )
-    add("--metrics", metavar="HOST:PORT", help="also serve Prometheus /metrics and /health there")
+    add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
         "--log-level",
         metavar="LEVEL",
@@ -117,14 +125,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take_all_files() -> None:
-    """A shell gives a process 1,024 files, and every connection is one; take as many as we may have."""
+    """A shell usually limits a process to 1,024 files, and every connection is one; raise the limit to the maximum."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # some systems say "no limit" and refuse it
+    with suppress(ValueError, OSError):  # some systems report "no limit" and then refuse it
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.listener_config import read_listeners, with_listeners
+    from kconf.server.listener_config import read_listeners
     from kconf.server.server import Server, ServerSettings
     from kconf.server.static_config import load_static, node_id
     from kconf.util.memory import settle
@@ -132,8 +140,12 @@ async def _serve(options: argparse.Namespace) -> None:
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
-    static = with_listeners(static, options.listen, listeners)
     upstream = None if options.upstream is None else _upstream(options)
+    if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
+        raise ConfigurationError(
+            "--upstream takes no --recover, --read-only or --archive: the state is the cluster's, and `kconf follow`"
+            " archives its changes"
+        )
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),
@@ -222,5 +234,5 @@ def address(text: str) -> tuple[str, int]:
     """host:port, [v6]:port or :port (loopback)."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigurationError(f"an address reads HOST:PORT: {text!r}")
+        raise ConfigurationError(f"an address must be HOST:PORT: {text!r}")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

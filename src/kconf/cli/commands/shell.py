@@ -21,11 +21,11 @@ examples:
   kconf shell -C local --keep-going
 """
 HELP: Final = """\
-describe topic:orders          what is set; any command of kconf works here, without kconf before it
-set topic:orders segment.ms=1h changes it
-explain segment.ms             what a key is
-use CONTEXT                    work on another cluster; context use CONTEXT makes it the current context, too
-help COMMAND                   how a command is used
+describe topic:orders          show configs; every kconf command works here, without the word kconf
+set topic:orders segment.ms=1h change a config
+explain segment.ms             show what a key means
+use CONTEXT                    switch to another cluster; context use CONTEXT also saves it as current context
+help COMMAND                   show the help of a command
 exit"""
 _NOT_HERE: Final = ("serve", "shell")
 
@@ -33,11 +33,11 @@ _NOT_HERE: Final = ("serve", "shell")
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "shell",
-        help="these commands, one per line, with completion",
-        description="Read commands, one per line, for one cluster.",
+        help="interactive shell with completion",
+        description="Run commands interactively against one cluster, or from standard input, one per line.",
         epilog=EXAMPLES,
     )
-    parser.add_argument("--keep-going", action="store_true", help="in a script: go on behind an error")
+    parser.add_argument("--keep-going", action="store_true", help="in a script, continue after an error")
     add_target(parser)
     parser.set_defaults(run=run)
 
@@ -73,7 +73,7 @@ class Shell:
         try:
             arguments = shlex.split(line, comments=True)
         except ValueError as error:
-            return _print_error(f"the line cannot be read: {error}")
+            return _print_error(f"cannot parse the line: {error}")
         match arguments:
             case []:
                 return 0
@@ -87,7 +87,7 @@ class Shell:
             case ["use", name]:
                 return self._use(name)
             case [first, *_] if first in _NOT_HERE:
-                return _print_error(f"{first} is not for the shell")
+                return _print_error(f"{first} is not available in the shell")
             case _:
                 return self._run(arguments)
 
@@ -115,7 +115,7 @@ class Shell:
             return int(error.code or 0)
 
     def _follow(self, arguments: list[str], options: argparse.Namespace) -> int:
-        """What makes a context the current one moves the session too."""
+        """Changing the current context switches the session too."""
         match arguments:
             case ["context", "use", *_]:
                 return self._use(options.name)

@@ -15,18 +15,19 @@ examples:
   kconf snapshot --out /var/lib/kconf/snapshots
   kconf snapshot -C 'prod-*' --out file:///var/lib/kconf/snapshots --output json
 
-One file per cluster, DIR/<cluster id>/<time>.jsonl: docs/reference/formats.md. What a cluster refuses is noted in it.
+One file per cluster, DIR/<cluster id>/<time>.jsonl: docs/reference/formats.md. Requests that the
+cluster refuses are noted in the file.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "snapshot",
-        help="write down whole clusters, for the pipeline",
-        description="Write the configuration of whole clusters, one file each, as the pipeline reads it.",
+        help="save a cluster's whole configuration to a file",
+        description="Save the whole configuration of clusters, one file each, for the pipeline.",
         epilog=EXAMPLES,
     )
-    parser.add_argument("--out", metavar="DIR|URI", required=True, help="a directory, or a file:// URI of one")
+    parser.add_argument("--out", metavar="DIR|URI", required=True, help="a directory or a file:// URI")
     add_target(parser, several=True)
     parser.set_defaults(run=command("snapshot", run))
 

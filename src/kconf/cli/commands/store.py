@@ -19,9 +19,9 @@ examples:
   kconf store copy sqlite:///kconf.db zookeeper://zk1:2181,zk2:2181,zk3:2181/kconf
   kconf store copy zookeeper://zk1:2181/kafka sqlite:////var/lib/kconf/kconf.db --config server.properties
 
-Topics with their ids, configs, quotas, credentials and ACLs go along, locked values too (--config names the file with
-password.encoder.secret). The journal stays where it is: the new store begins the next epoch, with the whole state as
-its first changes. Stop the servers of FROM first, and start them on TO: what is changed in between is not copied.
+Copies topics with IDs, configs (including encrypted values; --config names the file with password.encoder.secret),
+quotas, credentials and ACLs. The journal is not copied: the new store starts the next epoch, with the whole state as
+its first changes. Stop the servers on FROM first and start them on TO: changes made in between are not copied.
 """
 
 _VERIFY_EXAMPLES = """\
@@ -29,40 +29,40 @@ examples:
   kconf store verify
   kconf store verify sqlite:////var/lib/kconf/kconf.db -o json
 
-Every page and every record is read. The exit code is 1 if anything is damaged. `state` is what the server answers with;
-`journal` is the record of changes. A server checks its store at start too: the state, and the newest 100,000 revisions.
+Reads every page and every record. The exit code is 1 if anything is damaged. `state` is the current configuration;
+`journal` is the log of changes. A server also checks its store at startup: the state and the newest 100,000 revisions.
 """
 _STATE_DAMAGED = "The store is damaged: restore a backup."
 _STATE_WHOLE = (
-    "The store is damaged, but its state is whole: restore a backup, or copy the state to a new store with"
-    " `kconf store copy`; the journal begins anew there."
+    "The store is damaged, but its state is intact: restore a backup, or copy the state to a new store with `kconf "
+    "store copy`, which starts a new journal."
 )
 _UNSET_EXAMPLES = """\
 examples:
   kconf store unset broker:1 listener.name.ssl.ssl.keystore.location
   kconf store unset brokers max.connections.per.ip.overrides --store sqlite:////var/lib/kconf/kconf.db
 
-For a server that does not start, or lets nobody in, because of a dynamic config. `kconf serve --recover` starts it
-without them and lists them. No server may have the store open, except in ZooKeeper, where they apply the change. The
-journal records it.
+Use this if a server does not start, or accepts no logins, because of a dynamic config. `kconf serve --recover` starts
+it without dynamic broker configs and lists them. No server may have the store open, except with ZooKeeper, where
+running servers apply the change. The change is recorded in the journal.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "store",
-        help="copy or verify a store, or remove configs offline",
-        description="Work on stores as a whole.",
+        help="copy or verify a store; remove configs offline",
+        description="Copy or verify a store, or remove configs while no server runs.",
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     copy = verbs.add_parser(
         "copy",
         help="copy all state into an empty store",
-        description="Copy all state into an empty store, all or nothing.",
+        description="Copy all state into an empty store, atomically.",
         epilog=_EXAMPLES,
     )
-    copy.add_argument("source", metavar="FROM", help="URL of the store that has the state")
-    copy.add_argument("target", metavar="TO", help="URL of an empty or new one")
+    copy.add_argument("source", metavar="FROM", help="URL of the source store")
+    copy.add_argument("target", metavar="TO", help="URL of a new or empty store")
     copy.add_argument("--config", metavar="FILE", type=Path, help="server.properties with password.encoder.secret")
     copy.set_defaults(run=run_copy)
     verify = verbs.add_parser(
@@ -78,12 +78,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verify.set_defaults(run=command("store verify", run_verify))
     unset = verbs.add_parser(
         "unset",
-        help="remove configs of a resource from a store that no server has open",
-        description="Remove configs of a resource from a store that no server has open: all of them, or none.",
+        help="remove configs from a store that no server has open",
+        description="Remove configs of a resource from a store that no server has open. All are removed or none.",
         epilog=_UNSET_EXAMPLES,
     )
     unset.add_argument("resource", metavar="RESOURCE", help="broker:N, brokers, topic:NAME, group:NAME, …")
-    unset.add_argument("keys", metavar="KEY", nargs="+", help="name of a config that is set on it")
+    unset.add_argument("keys", metavar="KEY", nargs="+", help="config set on the resource")
     unset.add_argument(
         "--store",
         metavar="URL",
@@ -116,7 +116,7 @@ def run_verify(options: argparse.Namespace, result: CommandResult) -> None:
     result.columns = [ResultColumn(each) for each in ("part", "status", "checked", "problem")]
     result.facts["store"] = options.store
     for part in found.parts:
-        status = "damaged" if part.problems else "whole"
+        status = "damaged" if part.problems else "intact"
         for problem in part.problems or (None,):
             result.add(part=part.name, status=status, checked=part.detail, problem=problem)
     if found.is_damaged:
@@ -152,7 +152,7 @@ def unset_configs(options: argparse.Namespace, result: CommandResult) -> None:
     logging.getLogger("kconf").addHandler(logging.NullHandler())
     resources = parse_selector(options.resource).resources
     if len(resources) != 1:
-        raise ConfigurationError(f"{options.resource!r} is not one resource; give its name")
+        raise ConfigurationError(f"{options.resource!r} is not a single resource; pass its full name")
     secrets = Secrets.of(load_static(options.config, (), node_id=None))
     caller = RequestContext(f"User:{own_name()}", "kconf", "localhost", "kconf store unset")
     result.columns = [ResultColumn("resource"), ResultColumn("key"), ResultColumn("old"), ResultColumn("revision")]

@@ -45,16 +45,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = add_verb(verbs, "list", "all topics, or some", "List topics.", EXAMPLES)
+    listing = add_verb(verbs, "list", "list topics", "List topics.", EXAMPLES)
     listing.add_argument("names", metavar="TOPIC", nargs="*", help="a name, a glob, a /regular expression/, @FILE")
-    listing.add_argument("--internal", action="store_true", help="Kafka's own, too")
-    listing.add_argument("--long", action="store_true", help="also the partitions that have too few replicas in sync")
+    listing.add_argument("--internal", action="store_true", help="include internal topics")
+    listing.add_argument("--long", action="store_true", help="also show partitions with too few replicas in sync")
     add_where(listing)
     add_target(listing, several=True)
     listing.set_defaults(run=command("topic list", list_topics), rest="names")
-    _verb(verbs, "create", create, "make topics", "Make topics; one at once, several are asked about.", _add_create)
-    _verb(verbs, "delete", delete, "delete topics", "Delete topics and their data, for good.", add_bulk)
-    _verb(verbs, "grow", grow, "give topics more partitions", "Give topics more partitions.", _add_grow)
+    _verb(
+        verbs,
+        "create",
+        create,
+        "create topics",
+        "Create topics. Creating more than one asks for confirmation.",
+        _add_create,
+    )
+    _verb(verbs, "delete", delete, "delete topics", "Delete topics and their data. This cannot be undone.", add_bulk)
+    _verb(verbs, "grow", grow, "add partitions to topics", "Add partitions to topics.", _add_grow)
 
 
 def _verb(
@@ -82,8 +89,8 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
 
 def _add_grow(parser: argparse.ArgumentParser) -> None:
     count = parser.add_mutually_exclusive_group(required=True)
-    count.add_argument("--partitions", metavar="N", type=int, help="so many in the end")
-    count.add_argument("--by", metavar="N", type=int, help="so many more")
+    count.add_argument("--partitions", metavar="N", type=int, help="total number of partitions afterwards")
+    count.add_argument("--by", metavar="N", type=int, help="number of partitions to add")
 
 
 def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
@@ -134,7 +141,7 @@ def _list(
     for name in names:
         listing = found.get(name)
         if listing is None:
-            missing = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+            missing = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
             result.add(missing, **_no_listing(context, name))
             continue
         more = {} if described is None or name in described.failures else _replicas(described[name])
@@ -169,7 +176,7 @@ def create(options: argparse.Namespace, result: CommandResult) -> None:
     cluster.check_writable()
     selectors = topic_selectors(options.names, read_stdin)
     if any(each.pattern is not None for each in selectors):
-        raise ConfigurationError("a topic is made by its name, not by a pattern")
+        raise ConfigurationError("a new topic needs a literal name, not a pattern")
     names = list(dict.fromkeys(name for each in selectors for name in each.names))
     given = options.config
     ops = parse_assignments(OpType.SET, ResourceType.TOPIC, given, prompt_secret) if given else ()
@@ -205,5 +212,5 @@ def grow(options: argparse.Namespace, result: CommandResult) -> None:
     selectors = topic_selectors(options.names, read_stdin)
     with cluster.open() as admin:
         request = grow_request(admin, selectors, count, cluster.context.policy, options.reason)
-        result.notes.append("records with keys go to other partitions once a topic has grown")
+        result.notes.append("adding partitions changes which partition keyed records go to")
         execute(result, options, cluster, admin, request, plan_columns(keys=False))

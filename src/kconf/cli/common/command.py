@@ -34,7 +34,7 @@ def command(name: str, run: Command) -> Callable[[argparse.Namespace], int]:
             result.hints = hints(options, result.failed, result.error)
         try:
             return result.print()
-        except BrokenPipeError:  # the command is done, whatever of its output is read
+        except BrokenPipeError:  # the command is done, even if its output is not read
             discard_output()
             with suppress(BrokenPipeError):  # as in `2>&1 | head`
                 result.print()  # failures and notes, which are for stderr

@@ -22,12 +22,12 @@ class FollowCollector(Collector):
         one = self._archiver
         yield CounterMetricFamily("kconf_follow_changes", "Changes read from the metadata log.", one.changes)
         yield CounterMetricFamily(
-            "kconf_follow_gaps", "Parts of the log that were gone before they were read.", one.gaps
+            "kconf_follow_gaps", "Parts of the metadata log deleted before they were read.", one.gaps
         )
-        yield CounterMetricFamily("kconf_follow_records_skipped", "Records that are not understood.", one.skipped)
-        yield GaugeMetricFamily("kconf_follow_offset", "The offset after the last record that was read.", one.applied)
-        yield GaugeMetricFamily("kconf_follow_lag", "Offsets that are committed and not read yet.", one.lag)
-        yield GaugeMetricFamily("kconf_archive_offset", "The offset after the last archived one.", one.archived)
-        yield CounterMetricFamily("kconf_archive_segments", "Segments written.", one.segments)
-        yield CounterMetricFamily("kconf_archive_failures", "Tries to write the archive that failed.", one.failures)
-        yield GaugeMetricFamily("kconf_archive_alarm", "1: the archive cannot be written.", one.alarm is not None)
+        yield CounterMetricFamily("kconf_follow_records_skipped", "Records of unknown type.", one.skipped)
+        yield GaugeMetricFamily("kconf_follow_offset", "Offset after the last record read.", one.applied)
+        yield GaugeMetricFamily("kconf_follow_lag", "Committed offsets not read yet.", one.lag)
+        yield GaugeMetricFamily("kconf_archive_offset", "Offset after the last archived record.", one.archived)
+        yield CounterMetricFamily("kconf_archive_segments", "Archive segments written.", one.segments)
+        yield CounterMetricFamily("kconf_archive_failures", "Failed attempts to write the archive.", one.failures)
+        yield GaugeMetricFamily("kconf_archive_alarm", "1 if the archive cannot be written.", one.alarm is not None)

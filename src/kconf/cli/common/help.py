@@ -25,7 +25,7 @@ def examples_of(command: str, examples: str) -> str:
 
 
 def share_examples(parser: argparse.ArgumentParser) -> None:
-    """Give those of a command's verbs that have no examples of their own the command's that use them."""
+    """Give subcommands without examples those of the command that use them."""
     below = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
     for verb in dict.fromkeys(verb for each in below for verb in each.choices.values()):
         if verb.epilog is None and parser.epilog is not None:
@@ -47,17 +47,14 @@ class Help(argparse.HelpFormatter):
 
 _DIFFER = ("kconf plan", "kconf diff", "kconf lake drift", "kconf lake compare")
 _SPECIAL = {
-    "kconf lake backtest": "0 no `error` rule was broken; 1 something failed; 2 invalid arguments, or the rules have "
-    "mistakes; 3 one was broken",
-    "kconf lake violations": "0 no `error` rule is broken; 1 something failed; 2 invalid arguments; 3 one is, or was",
-    "kconf policy test": "0 nothing is refused; 1 something is; 2 invalid arguments, or the rules have mistakes; "
-    "4 unreachable, or login refused",
-    "kconf watch": "0 done; 1 something failed; 2 invalid arguments; 4 unreachable, or login refused",
-    "kconf check": "0 nothing found; 1 something failed; 2 invalid arguments; 3 something was found; 4 unreachable, or "
-    "login refused",
-    "kconf follow": "0 stopped; 1 something failed; 2 invalid arguments; 4 unreachable, or login refused",
-    "kconf shell": "0 done; else that of the first command that failed",
-    "kconf policy check": "0 no mistakes; 2 invalid arguments, or the rules have mistakes",
+    "kconf lake backtest": "0 no `error` rule violated; 1 failed; 2 usage error or invalid policy; 3 violations found",
+    "kconf lake violations": "0 no `error` rule violated; 1 failed; 2 usage error; 3 violations found",
+    "kconf policy test": "0 no violations; 1 violations; 2 usage error or invalid policy; 4 cannot connect or log in",
+    "kconf watch": "0 success; 1 failed; 2 usage error; 4 cannot connect or log in",
+    "kconf check": "0 no problems; 1 failed; 2 usage error; 3 problems found; 4 cannot connect or log in",
+    "kconf follow": "0 stopped; 1 failed; 2 usage error; 4 cannot connect or log in",
+    "kconf shell": "0 success; otherwise that of the first command that failed",
+    "kconf policy check": "0 valid; 2 usage error or invalid policy",
 }
 _SEE = {
     "context": "kconf describe, kconf shell; docs/how-to/contexts.md",
@@ -99,7 +96,7 @@ _SEE = {
 
 
 def ends_of(parser: argparse.ArgumentParser) -> list[str]:
-    """The last lines of a command's help: how it ends, and where to read on."""
+    """The last lines of a command's help: exit codes and related commands."""
     first = parser.prog.split()[1]
     return [f"exit codes: {_codes(parser)}", f"see also: {_SEE[first]}"]
 
@@ -108,9 +105,9 @@ def _codes(parser: argparse.ArgumentParser) -> str:
     if parser.prog in _SPECIAL:
         return _SPECIAL[parser.prog]
     if not _has_result(parser):
-        return "0 done; 1 not done; 2 invalid arguments"
-    differences = "3 there are differences; " if parser.prog in _DIFFER else ""
-    return f"0 done; 1 something failed; 2 invalid arguments; {differences}4 unreachable, or login refused"
+        return "0 success; 1 failed; 2 usage error"
+    differences = "3 differences found; " if parser.prog in _DIFFER else ""
+    return f"0 success; 1 failed; 2 usage error; {differences}4 cannot connect or log in"
 
 
 def _has_result(parser: argparse.ArgumentParser) -> bool:

@@ -1,6 +1,6 @@
-"""What to try next after a command failed.
+"""Hints on what to try next after a command failed.
 
-An error message stays as the server sent it; a hint is a line of its own.
+An error message is printed as the server sent it; a hint is a separate line.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from kconf.cli.output.result import Item
 
-NO_CLUSTER = "no cluster was named: -b HOST:PORT names one, and kconf context add keeps its name"
+NO_CLUSTER = "no cluster given; pass -b HOST:PORT, or save it with `kconf context add`"
 
 
-TOPICS = "kconf topic list tells which topics there are"
-NO_LOGIN = "does this listener expect a login? docs/how-to/contexts.md tells how to give one"
-NO_TLS = "does this listener speak TLS at all? without it security.protocol is PLAINTEXT or SASL_PLAINTEXT"
+TOPICS = "list topics with `kconf topic list`"
+NO_LOGIN = "the listener may require authentication: see docs/how-to/contexts.md"
+NO_TLS = "the listener may not use TLS; if so, set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
 
 
 def hints(options: argparse.Namespace, failed: Iterable[Item], error: KconfError | None) -> list[str]:
@@ -35,7 +35,7 @@ def hints(options: argparse.Namespace, failed: Iterable[Item], error: KconfError
 
 def _for_connection(options: argparse.Namespace, error: ConnectionFailed | AuthenticationFailed) -> Iterator[str]:
     if isinstance(error, AuthenticationFailed):
-        if str(error).startswith("no TLS with"):
+        if str(error).startswith("TLS handshake with"):
             yield NO_TLS
     elif not _names_a_cluster(options):
         yield NO_CLUSTER

@@ -31,7 +31,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "selectors", metavar="SELECTOR", nargs="*", help="topic:NAME|GLOB, broker:1, quota, user:NAME, …"
     )
     parser.add_argument(
-        "--source", choices=SOURCES, help="the only source to read (default: the feed, or else all others)"
+        "--source", choices=SOURCES, help="read only this source (default: the change feed, or else all others)"
     )
 
 
@@ -60,8 +60,10 @@ def who(item: Item) -> str:
     from kconf.operations.history.sources import SNAPSHOT_ORIGIN
     from kconf.operations.history.wording import author_text
 
+    origin = item.get("origin")
     if not item["principal"]:
-        return author_text(Attribution(Fit.SEEN if item.get("origin") == SNAPSHOT_ORIGIN else Fit.UNRECORDED))
+        fit = {SNAPSHOT_ORIGIN: Fit.SEEN, "outside": Fit.CHANGED_OUTSIDE}.get(str(origin), Fit.UNRECORDED)
+        return author_text(Attribution(fit))
     user = f" ({item['os_user']})" if item.get("os_user") else ""
     return f"{item['principal']}{user}"
 

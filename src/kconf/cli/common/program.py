@@ -33,6 +33,6 @@ class UsageError(Exception):
             result = CommandResult(self.parser.prog.removeprefix("kconf").strip(), output="json")
             result.error = ConfigurationError(str(self))
             return result.print()
-        more = "" if ";" in str(self) else f"; {self.parser.prog} --help tells what it takes"
+        more = "" if ";" in str(self) else f"; see {self.parser.prog} --help"
         print(f"{self.parser.prog}: {self}{more}", file=sys.stderr)
         return 2

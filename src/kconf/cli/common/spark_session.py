@@ -20,10 +20,10 @@ _LITTLE = 16 * 1024 * 1024  # bytes of archive and lake that are read before any
 
 
 def add_session(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    parser.add_argument("--master", metavar="M", default="local[*]", help="Spark's master (default: local[*])")
-    parser.add_argument("--log", metavar="FILE", type=Path, help="where Spark's own log goes")
+    parser.add_argument("--master", metavar="M", default="local[*]", help="Spark master (default: local[*])")
+    parser.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
     parser.add_argument(
-        "--conf", metavar="K=V", action="append", default=[], help="a setting of Spark, spark.…; may be repeated"
+        "--conf", metavar="K=V", action="append", default=[], help="a Spark setting, spark.…; may be repeated"
     )
 
 
@@ -44,14 +44,14 @@ def lake_at(uri: str, options: argparse.Namespace, reads: Iterable[str] = ()) ->
 
 
 def spark_settings(words: Sequence[str]) -> dict[str, str]:
-    """The settings that --conf gives; the last one of a name counts."""
+    """The settings of --conf; the last one of a name applies."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.startswith("spark."):
-            raise ConfigurationError(f"--conf takes K=V with a K that begins with spark., not {name!r}")
+            raise ConfigurationError(f"--conf takes K=V with a key that starts with spark., not {name!r}")
         if name == "spark.master":
-            raise ConfigurationError("--master names Spark's master, not --conf spark.master")
+            raise ConfigurationError("set the Spark master with --master, not --conf spark.master")
         found[name] = value
     return found
 
@@ -65,7 +65,7 @@ def say(words: str) -> None:
 
 
 def is_little(master: str, uris: Iterable[str]) -> bool:
-    """Whether the work is over before compiling would pay. Of what is elsewhere nobody knows how much it is."""
+    """Whether the input is so small that compilation does not pay off. The size of remote input is unknown."""
     from kconf.lake.location import local_path
 
     places = [local_path(uri) for uri in uris]

@@ -32,21 +32,21 @@ def add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
         "--bootstrap-server",
         metavar="HOST:PORT",
         action=Once,
-        help="any broker of the cluster, in place of a context",
+        help="any broker of the cluster, instead of a context",
     )
-    add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
-    add("--timeout", metavar="SECONDS", type=_seconds, help="how long to try (default: 60)")
+    add("--command-config", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
+    add("--timeout", metavar="SECONDS", type=_seconds, help="time limit for the command (default: 60)")
     add_output(group)
 
 
 def add_context(parser: argparse._ActionsContainer, *, several: bool = False) -> None:
     what = "NAME|GLOB" if several else "NAME"
-    about = "a context; without it $KCONF_CONTEXT or the current one"
+    about = "context to use (default: $KCONF_CONTEXT, or the current context)"
     parser.add_argument("-C", "--context", metavar=what, action=Once, help=about)
 
 
 class Once(argparse.Action):
-    """An option that may be given once: the last of two would silently win."""
+    """An option that may be given only once: otherwise the last of two would silently apply."""
 
     def __call__(
         self,
@@ -57,19 +57,22 @@ class Once(argparse.Action):
     ) -> None:
         before = getattr(namespace, self.dest)
         if before is not None and before != values:
-            several = "; a glob names several contexts" if self.metavar == "NAME|GLOB" else ""
-            parser.error(f"{option_string} is given twice, as {before} and {values}{several}")
+            several = "; use a glob for several contexts" if self.metavar == "NAME|GLOB" else ""
+            parser.error(f"{option_string} was given twice: {before} and {values}{several}")
         setattr(namespace, self.dest, values)
 
 
 def add_controllers(parser: argparse.ArgumentParser) -> None:
-    """Where the metadata log is followed, in place of what the context says."""
+    """The options for following the metadata log, which override the context."""
     group = parser.add_argument_group("metadata log")
-    group.add_argument("--controllers", metavar="HOST:PORT,…", help="KRaft controllers (default: those of the context)")
+    group.add_argument("--controllers", metavar="HOST:PORT,…", help="KRaft controllers (default: the context's)")
     group.add_argument(
         "--controller-properties",
         metavar="FILE",
-        help="Java properties for them: TLS, SASL; the credential needs CLUSTER_ACTION, which equals a super user",
+        help=(
+            "properties file for the controllers (TLS, SASL); the principal needs CLUSTER_ACTION, which is "
+            "equivalent to a super user"
+        ),
     )
 
 
@@ -81,10 +84,12 @@ def with_controllers(cluster: Target, options: argparse.Namespace) -> Target:
 
 def add_output(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "-o", "--output", choices=tuple(FORMATS), default="table", help="the output format (default: table)"
+        "-o", "--output", choices=tuple(FORMATS), default="table", help="output format (default: table)"
     )
     parser.add_argument(
-        "--csv-guard", action="store_true", help="in CSV, put ' before cells that a spreadsheet would take for formulas"
+        "--csv-guard",
+        action="store_true",
+        help="in CSV, prefix cells that a spreadsheet would evaluate as formulas with '",
     )
 
 
@@ -99,7 +104,7 @@ def target(options: argparse.Namespace) -> Target:
     """The one cluster of the command."""
     found = targets(options)
     if len(found) > 1:
-        raise ConfigurationError(f"this command is for one cluster, and {options.context!r} means {len(found)}")
+        raise ConfigurationError(f"this command works on one cluster, but {options.context!r} matches {len(found)}")
     return found[0]
 
 
@@ -129,7 +134,7 @@ def on_each(
 def _contexts(options: argparse.Namespace) -> list[Context]:
     if options.bootstrap_server is not None:
         if options.context is not None:
-            raise ConfigurationError("-b and -C both name a cluster; give one of them")
+            raise ConfigurationError("-b and -C are mutually exclusive")
         return [Context(bootstrap=options.bootstrap_server)]
     named = options.context if options.context is not None else os.environ.get("KCONF_CONTEXT")
     contexts = load_contexts()
@@ -144,5 +149,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds

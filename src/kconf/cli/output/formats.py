@@ -131,7 +131,7 @@ def plain(value: Any) -> str:
 
 
 def guarded_cell(value: Any) -> str:
-    """The same for a spreadsheet, which takes what begins like this for a formula and executes it."""
+    """The same for a spreadsheet, which evaluates cells that start like this as formulas."""
     text = plain(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 

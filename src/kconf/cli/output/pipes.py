@@ -1,4 +1,4 @@
-"""A reader that has seen enough, as in `| head`, is no failure."""
+"""A reader that closes the pipe early, as `| head` does, is not a failure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ SIGPIPE_STATUS: Final = 141
 
 
 def discard_output() -> None:
-    """Send what else goes to stdout to nowhere, so that Python does not report the closed pipe when it ends."""
+    """Discard further output to stdout, so that Python does not report the closed pipe at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,12 +10,12 @@ from typing import Final
 from kconf.cli.output.safe_text import write_controls
 
 _WIDTH: Final = 30
-_FEW: Final = 100  # resources, for which there is no bar
+_FEW: Final = 100  # below this number of resources there is no progress bar
 
 
 @contextmanager
 def progress_bar(total: int) -> Iterator[Callable[[int], None]]:
-    """Call what it gives with the number of steps that were done."""
+    """Call the result with the number of completed steps."""
     if total <= _FEW or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,9 +1,8 @@
-"""Text from a server, for a terminal: no character of it may act on the terminal.
+"""Escapes text from a server, so that no character of it can control the terminal.
 
-`guarded_output` puts a stream before stdout and stderr that shows such characters as `\\u001b`, whatever a command
-prints and in whatever format: in JSON that is the escape of the same character. Lines and tabs pass: commands print
-them. Cells and other texts that must stay in one line go through `visible` as well. What a command itself sends to
-control the terminal (colors, a progress bar) goes through `write_controls`.
+`guarded_output` wraps stdout and stderr in a stream that prints such characters as `\u001b`, in every format; in JSON
+that is the escape of the same character. Newlines and tabs pass. Cells and other texts that must stay on one line also
+go through `visible`. Control sequences of kconf itself (colors, a progress bar) go through `write_controls`.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ from kconf.cli.output.safe_text import visible, write_controls
 
 _GAP = "  "
 _BELOW = "    "
-_MANY = 5  # columns, from which on a last one of sentences may stand below its row
-_LEAST = 8  # characters that a column keeps, however narrow the terminal
-_SHORT_NAME = 20  # characters of a name that stays whole while another column can stand below its row
-_TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stand together
+_MANY = 5  # from this number of columns on, a last column of sentences may be printed below its row
+_LEAST = 8  # minimum characters of a column, however narrow the terminal
+_SHORT_NAME = 20  # characters of a name that is not split while another column can be printed below its row
+_TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stay next to each other
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+)\s*")  # a date and its time are one word
-_PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell goes on below behind a word, but not within a number
-_ITEM = re.compile(r"[^,]+,?\s*|,\s*")  # of a list: it goes on below behind a comma before it does within a name
+_PART = re.compile(r".+?(?:\s+|[.,:/_-](?=[^\W\d_])|$)")  # a cell wraps after a word, but not within a number
+_ITEM = re.compile(r"[^,]+,?\s*|,\s*")  # a list wraps after a comma before it wraps within a name
 
 
 def print_table(
@@ -69,10 +69,10 @@ def table(
     whole: Collection[int] = (),
     unbroken: Collection[int] = (),
 ) -> list[str]:
-    """The lines. Cells that do not fit go on below, in their column, or a last one of sentences below its row.
+    """The lines. Cells that do not fit wrap within their column, or a last column of sentences moves below its row.
 
-    The cells of the columns `whole` are never broken: other columns stand below the rows for their sake, or there is a
-    line for each cell. Those of the columns `unbroken` stand below the rows before they are broken.
+    Cells of the columns `whole` are never wrapped: other columns move below the rows instead, or each cell gets a line.
+    Columns `unbroken` move below the rows before they are wrapped.
     """
     cells = [[visible(each) for each in row] for row in rows]
     columns = list(zip(headings, *cells, strict=True))
@@ -100,7 +100,7 @@ def table(
 
 
 def _lines_below(cells: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """The cells that stand below their row, several in a line if they are short."""
+    """The cells printed below their row, several on a line if they are short."""
     lines: list[str] = []
     for text in (f"{heading.lower()}: {cell}" for heading, cell in cells):
         if lines and text_width(_GAP.join((lines[-1], text))) <= width - len(_BELOW):
@@ -117,9 +117,9 @@ def _at(kept: Sequence[int], whole: Collection[int]) -> list[int]:
 def _kept_beside(
     columns: Sequence[Sequence[str]], widths: Sequence[int], width: int, whole: Collection[int], firm: Collection[int]
 ) -> list[int]:
-    """The columns that stay beside each other; the last ones that are not `whole` stand below their rows.
+    """The columns that stay side by side; the last ones that are not `whole` move below their rows.
 
-    The cells of the `firm` ones are not broken if they stay.
+    Cells of the `firm` ones are not wrapped if they stay.
     """
     least = [
         widths[number] if number in firm else max(text_width(column[0]), *map(_longest_part, column))
@@ -140,7 +140,7 @@ def _kept_beside(
 
 
 def _longest_part(cell: str) -> int:
-    """How wide a column must be at least: a word of a sentence and a short name stay whole, others break at a dot."""
+    """Minimum width of a column: words of sentences and short names are not split, other names wrap after a dot."""
     if " " not in cell and text_width(cell) <= _SHORT_NAME:
         return text_width(cell)
     parts = _words(cell) if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
@@ -168,7 +168,7 @@ def _wants_its_own_lines(columns: Sequence[Sequence[str]], widths: Sequence[int]
 
 
 def terminal_width() -> int | None:
-    """None where there is no terminal: then lines are as long as they are."""
+    """None: no terminal, and lines are not wrapped."""
     if not sys.stdout.isatty():
         return None
     try:
@@ -190,7 +190,7 @@ def text_width(text: str) -> int:
 def _fitted(columns: Sequence[Sequence[str]], widths: list[int], width: int, whole: Collection[int] = ()) -> list[int]:
     """Narrow the widest columns until all fit: sentences first, then names after their dots, then words.
 
-    Headings stay whole, and so do numbers and dates; a date's time goes below it before a word is broken.
+    Headings, numbers and dates are not split; the time wraps below its date before a word is split.
     """
     room = width - len(_GAP) * (len(widths) - 1)
     if sum(widths) <= room:
@@ -219,7 +219,7 @@ def _least_of_sentences(column: Sequence[str], width: int) -> int:
 
 
 def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Take from the widest until there is room, or no column has anything left to give."""
+    """Narrow the widest columns until everything fits, or no column can be narrowed further."""
     narrowed = list(widths)
     while sum(narrowed) > room:
         giving = [number for number, each in enumerate(narrowed) if each > least[number]]
@@ -230,7 +230,7 @@ def _narrowed(widths: Sequence[int], least: Sequence[int], room: int) -> list[in
 
 
 def _spread(columns: Sequence[Sequence[str]], wanted: Sequence[int], narrowed: Sequence[int], room: int) -> list[int]:
-    """What is left free where lines were broken makes columns whole, and what then is left goes to the neediest."""
+    """Use the space left after wrapping to unwrap columns, then widen those that need it most."""
     spread = [
         max(text_width(line) for cell in column for line in _wrapped(cell, space))
         for column, space in zip(columns, narrowed, strict=True)

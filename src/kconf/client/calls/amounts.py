@@ -1,6 +1,6 @@
-"""Values with units, such as 7d and 1GiB, as the plain numbers that the protocol has.
+"""Values with units, such as 7d and 1GiB, as the plain numbers of the protocol.
 
-What is no amount of its key is left as it is: the server refuses it, for its resource.
+A value that is not an amount is unchanged: the server rejects it, for its resource.
 """
 
 from __future__ import annotations

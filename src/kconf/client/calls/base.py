@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, Results
+from kconf.errors import ApiError, ErrorCode, InvalidRequest
+from kconf.model.results import Results
 from kconf.protocol.apis import BY_NAME, LIST_CONFIG_CHANGES, Api
 from kconf.protocol.codec.serde import decode
 

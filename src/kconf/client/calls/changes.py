@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from kconf.client.calls.base import RETRIABLE, Call, CallResult, ClusterCall, NodeVersions, api_error
 from kconf.client.settings import ClientSettings
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError, Results
+from kconf.errors import ApiError, ErrorCode, InvalidRequest, JournalTrimmed, KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 
 _HINT: Final = "only kconf servers have a journal"
 NOW: Final = -1
@@ -92,7 +93,7 @@ class DescribeConfigsAt(Call[Resource, OverridesAt, DescribedAt]):
     def __init__(self, resources: Iterable[Resource], revision: int | None, time: datetime | int | None) -> None:
         super().__init__(dict.fromkeys(resources))
         if (revision is None) == (time is None):
-            raise InvalidRequest("give a revision or a time, one of the two")
+            raise InvalidRequest("pass either a revision or a time")
         self._revision = -1 if revision is None else revision
         self._time = -1 if time is None else _milliseconds(time)
         self._found: list[int] = []
@@ -224,5 +225,5 @@ def _milliseconds(time: datetime | int) -> int:
     if isinstance(time, int):
         return time
     if time.tzinfo is None:
-        raise InvalidRequest("a time needs its zone: datetime(…, tzinfo=UTC)")
+        raise InvalidRequest("a time needs a time zone: datetime(…, tzinfo=UTC)")
     return int(time.timestamp() * 1000)

@@ -42,7 +42,7 @@ class ListControllers(ClusterCall[ClusterNodes]):
 
     name = "DescribeCluster"
     min_version = 1
-    hint = "controllers accept clients from Kafka 3.7 on"
+    hint = "controllers accept clients since Kafka 3.7"
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -64,7 +64,7 @@ class DescribeCluster(ClusterCall[ClusterDescription]):
         super().__init__()
         self._operations, self._fenced, self._controllers = authorized_operations, fenced, controllers
         self.min_version = 2 if fenced else 1 if controllers else 0
-        self.hint = "fenced brokers are listed from Kafka 4.0 on" if fenced else ""
+        self.hint = "fenced brokers are listed since Kafka 4.0" if fenced else ""
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.describe_cluster import DescribeClusterRequest

@@ -11,10 +11,11 @@ from kconf.client.calls.amounts import plain_ops, plain_value
 from kconf.client.calls.arguments import items_of, mapping_of, ops_of, resources_of, text_of
 from kconf.client.calls.base import ANY, Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.describe_decoder import FLEXIBLE, EntryReader
-from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, Results, UnsupportedVersion
+from kconf.errors import ApiError, InvalidRequest, RemoteProtocolError, UnsupportedVersion
 from kconf.model.alteration import AlterConfigOp, OpType
 from kconf.model.entry import View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.protocol.codec.varint import Malformed, read_uvarint, skip_tags
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -32,7 +33,7 @@ Keys = Mapping[Resource, Sequence[str]] | Iterable[str]
 ALTER_CONFIGS_IS_DEPRECATED: Final = (
     "alter_configs is deprecated (KIP-339): it removes every key that is not given; use incremental_alter_configs"
 )
-NO_INCREMENTAL = "before Kafka 2.3, there is only alter_configs, which replaces all values of a resource"
+NO_INCREMENTAL = "before Kafka 2.3, only alter_configs exists, which replaces all values of a resource"
 
 
 class DescribedConfigs(Results[Resource, View]):
@@ -142,7 +143,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             (count,) = _I32.unpack_from(data, p)
             p += 4
         if count > len(data) - p:
-            raise Malformed("has more results than it may")
+            raise Malformed("has more results than allowed")
         for _ in range(count):
             (code,) = _RESULT.unpack_from(data, p)
             message, p = _text(data, p + 2, flexible)
@@ -258,7 +259,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         self._expected, self.reason = mapping_of("expected", expected or {}, Resource), reason
         stray = [str(each) for each in self._expected if each not in alterations]
         if stray:
-            raise InvalidRequest(f"expected has resources that are not altered: {', '.join(sorted(stray))}")
+            raise InvalidRequest(f"`expected` contains resources that are not altered: {', '.join(sorted(stray))}")
         # A retry of a request that was carried out would fail, since it changed the revision.
         self.repeatable = not self._expected
         self.min_version = 1 if self._expected else 0
@@ -274,9 +275,7 @@ class IncrementalAlterConfigs(PerItemCall[Resource, None]):
         )
 
         if self._expected and not node.is_kconf:
-            raise UnsupportedVersion(
-                f"{node.name} cannot compare revisions: it is no kconf server, and would ignore the expected revision"
-            )
+            raise UnsupportedVersion(f"{node.name} is not a kconf server and would ignore the expected revision")
         resources = [
             IncrementalAlterConfigsResource(
                 each.type,
@@ -324,7 +323,7 @@ class ListConfigResources(ClusterCall[list[Resource]]):
         super().__init__()
         self._types = [int(each) for each in items_of("types", types, ResourceType)]
         self.min_version = 0 if self._types == [ResourceType.CLIENT_METRICS] else 1
-        self.hint = "before Kafka 4.1, only client metrics can be listed, and nothing before 3.7"
+        self.hint = "only client metrics can be listed before Kafka 4.1, and nothing before 3.7"
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_config_resources import ListConfigResourcesRequest

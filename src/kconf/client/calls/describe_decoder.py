@@ -98,7 +98,7 @@ class EntryReader:
             (count,) = _I32.unpack_from(data, p)
             p += 4
         if count > len(data) - p:
-            raise Malformed("has more configs than it may")
+            raise Malformed("has more configs than allowed")
         return max(count, 0), p
 
     def _decode(self, data: bytes, p: int, before: _CachedEntry) -> _CachedEntry:

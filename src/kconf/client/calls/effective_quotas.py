@@ -16,7 +16,7 @@ from kconf.client.calls.arguments import item_of, items_of, mapping_of
 from kconf.client.calls.base import Call, CallResult, ClusterCall, NodeVersions, PerItemCall, api_error
 from kconf.client.calls.client_quotas import AlterClientQuotas, DescribeClientQuotas, Quotas
 from kconf.engine.quotas.precedence import Stored, StoredQuotas, levels, who
-from kconf.errors import ApiError, ErrorCode, InvalidRequest, Results
+from kconf.errors import ApiError, ErrorCode, InvalidRequest
 from kconf.model.quota import (
     ClientQuotaAlteration,
     ClientQuotaOp,
@@ -27,6 +27,7 @@ from kconf.model.quota import (
     QuotaFilter,
     QuotaSource,
 )
+from kconf.model.results import Results
 from kconf.protocol.messages.describe_quotas import ENTITY_TYPES, QUOTA_TYPES
 
 Effective = dict[str, EffectiveQuota]
@@ -40,13 +41,17 @@ _MAX_REQUESTS: Final = 40  # five pairs; for more, all quotas are requested once
 def _refusal(entity: QuotaEntity, keys: Iterable[str]) -> ApiError | None:
     """The error of what KIP-248 cannot express, which is not sent."""
     if not entity.parts or any(kind not in _NUMBERS for kind, _ in entity.parts):
-        return ApiError(ErrorCode.INVALID_REQUEST, f"a user, a client-id or both have such quotas, not {entity}")
+        return ApiError(
+            ErrorCode.INVALID_REQUEST, f"these quotas apply to a user, a client-id or both, not to {entity}"
+        )
     if any(name == "" for _, name in entity.parts):  # in the protocol it would be the default
         return ApiError(ErrorCode.INVALID_REQUEST, f"a name must not be empty ({entity}); None means the default")
     unknown = [key for key in keys if key not in QUOTA_TYPES]
     if unknown:
         have = ", ".join(QUOTA_TYPES)
-        return ApiError(ErrorCode.INVALID_REQUEST, f"{unknown[0]!r} is no quota of users and clients; there are {have}")
+        return ApiError(
+            ErrorCode.INVALID_REQUEST, f"{unknown[0]!r} is not a quota of users and clients; use one of {have}"
+        )
     return None
 
 
@@ -188,7 +193,7 @@ class AlterQuotas(_PrecheckedCall):
 
 
 def _outcome(resource: Any, validate_only: bool) -> ApiError | None:
-    """The first error of an entity's quotas. Where others were altered nevertheless (KIP-248), it says so."""
+    """The first error of an entity's quotas. Where others were still altered (KIP-248), it says so."""
     failed = [each for each in resource.quotas if each.error_code]
     if not failed:
         return None
@@ -197,7 +202,7 @@ def _outcome(resource: Any, validate_only: bool) -> ApiError | None:
         return error
     names = ", ".join(_key_name(each) for each in failed)
     others = ", ".join(_key_name(each) for each in resource.quotas if not each.error_code)
-    what = "would be altered" if validate_only else "altered nevertheless"
+    what = "would be altered" if validate_only else "still altered"
     return error._replace(message=f"{names}: {error.message or error.code.name}; {others}: {what}")
 
 

@@ -13,7 +13,7 @@ from kconf.model.entity import ConfigEntity, EntityAlteration
 from kconf.model.quota import MatchType, QuotaComponent, QuotaEntity
 from kconf.protocol.messages.describe_quotas import ENTITY_TYPES
 
-_HINT: Final = "only kconf servers have it"
+_HINT: Final = "only kconf servers have this API"
 _NUMBERS: Final = {name: number for number, name in ENTITY_TYPES.items()}
 
 
@@ -84,7 +84,7 @@ class ListConfigEntities(ClusterCall[list[QuotaEntity]]):
         self._wanted = tuple(wanted)
         kinds = [each.entity_type for each in self._wanted]
         if not kinds or len(set(kinds)) < len(kinds) or not _NUMBERS.keys() >= set(kinds):
-            raise InvalidRequest(f"entities of the types {' and '.join(_NUMBERS)} can be listed, each given once")
+            raise InvalidRequest(f"only entities of types {' and '.join(_NUMBERS)} can be listed, each once")
 
     def write(self, node: NodeVersions, version: int, items: Sequence[None]) -> object:
         from kconf.protocol.messages.list_config_entities import ListConfigEntitiesRequest, WantedConfigEntity

@@ -7,7 +7,8 @@ from os import urandom
 
 from kconf.client.calls.arguments import items_of
 from kconf.client.calls.base import CONTROLLER, Call, CallResult, NodeVersions, PerItemCall, api_error
-from kconf.errors import ApiError, DuplicateResource, Results
+from kconf.errors import ApiError, DuplicateResource
+from kconf.model.results import Results
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 _HINT = "before Kafka 2.7, SCRAM credentials can be altered in ZooKeeper only"

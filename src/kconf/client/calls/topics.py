@@ -94,12 +94,12 @@ def _text(topic: str, key: str, value: object) -> str:
 def _details(topic: Any, version: int) -> TopicDetails | ApiError:
     """KIP-525. Without permission to describe configs there are none, and no counts."""
     if topic.topic_config_error_code:
-        return api_error(topic.topic_config_error_code, "you may not describe the configs of this topic")
+        return api_error(topic.topic_config_error_code, "not authorized to describe the configs of this topic")
     if topic.num_partitions < 0:
         return ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"CreateTopics v{version} does not return the partitions and configs of a topic, "
-            "which Kafka does from 2.4 on (v5)",
+            "which Kafka supports since 2.4 (v5)",
         )
     entries = sorted(
         (
@@ -129,7 +129,7 @@ class DeleteTopics(PerItemCall[TopicName, None]):
         self._timeout_ms, self.reason = timeout_ms, reason
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 6
-            self.hint = "topics can be deleted by id from Kafka 2.8 on"
+            self.hint = "topics can be deleted by ID since Kafka 2.8"
 
     def group(self, item: TopicName) -> bool:
         return isinstance(item, UUID)  # a response has both the name and the id
@@ -239,7 +239,7 @@ class DescribeTopics(PerItemCall[TopicName, TopicDescription]):
         self._operations = authorized_operations
         if any(isinstance(each, UUID) for each in self.items):
             self.min_version = 12
-            self.hint = "topics can be described by id from Kafka 3.1 on"
+            self.hint = "topics can be described by ID since Kafka 3.1"
 
     def group(self, item: TopicName) -> bool:
         return isinstance(item, UUID)  # a broker ignores names in a request with ids

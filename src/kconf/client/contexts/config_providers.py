@@ -84,7 +84,7 @@ class _Resolver:
 def _variable(name: str, key: str) -> str:
     value = os.environ.get(name)
     if value is None:
-        raise ConfigurationError(f"{key} needs the variable {name}, which is not set")
+        raise ConfigurationError(f"{key}: the variable {name} is not set")
     return value
 
 
@@ -96,13 +96,13 @@ def _from_file(name: str, key: str) -> str:
             with open(path, encoding="utf-8") as file:
                 return file.read().rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-            raise ConfigurationError(f"{key} needs the file {path}, which cannot be read: {reason}") from None
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ConfigurationError(f"{key}: cannot read the file {path}: {reason}") from None
     from kconf.client.properties import read_file
 
     found = read_file(path)
     if wanted not in found:
-        raise ConfigurationError(f"{key} needs {wanted} of the file {path}, which is not there")
+        raise ConfigurationError(f"{key}: {wanted} is not in the file {path}")
     return found[wanted]
 
 
@@ -121,9 +121,9 @@ def output_of(command: str) -> str:
             errors="strict",
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        raise ConfigurationError("the password command could not be run to its end") from None
+        raise ConfigurationError("the password command could not be run or did not finish") from None
     if done.returncode:
-        raise ConfigurationError(f"the password command ended with {done.returncode}")
+        raise ConfigurationError(f"the password command failed with exit code {done.returncode}")
     first = done.stdout.split("\n", 1)[0].rstrip("\r")
     if not first:
         raise ConfigurationError("the password command printed nothing")

@@ -54,10 +54,8 @@ class Contexts(NamedTuple):
             from difflib import get_close_matches
 
             near = get_close_matches(name, list(self.contexts), 1)
-            hint = (
-                f"; did you mean {near[0]}?" if near else f" in {self.path}; kconf context list tells which there are"
-            )
-            raise ConfigurationError(f"there is no context {name!r}{hint}")
+            hint = f"; did you mean {near[0]}?" if near else f" in {self.path}; list them with `kconf context list`"
+            raise ConfigurationError(f"no context {name!r}{hint}")
         return found
 
     def chosen(self) -> Context:
@@ -77,7 +75,7 @@ class Contexts(NamedTuple):
 
         found = [each for name, each in self.contexts.items() if fnmatchcase(name, pattern)]
         if not found:
-            raise ConfigurationError(f"no context in {self.path} has a name like {pattern!r}")
+            raise ConfigurationError(f"no context in {self.path} matches {pattern!r}")
         return found
 
 

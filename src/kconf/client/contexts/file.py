@@ -1,4 +1,4 @@
-"""Reads and writes the file of contexts. All errors in it are reported together, with line and column."""
+"""Reads and writes the contexts file. All errors in it are reported together, with line and column."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_contexts(data: bytes, path: str) -> Contexts:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path} is no UTF-8") from None
+        raise ConfigurationError(f"{path} is not UTF-8") from None
     reader = _ContextsReader(path)
     found = reader.read(text)
     reader.raise_errors()
@@ -54,15 +54,15 @@ class _ContextsReader(YamlReader):
         if root is None:
             return Contexts(self.file)
         try:
-            fields = self.fields(root, ("version", "current", "contexts"), "the file of contexts")
+            fields = self.fields(root, ("version", "current", "contexts"), "the contexts file")
             if "version" in fields and self.text(fields["version"], "version") != "1":
-                self.report(fields["version"], "this kconf knows version 1 of the file only")
+                self.report(fields["version"], "this version of kconf reads version 1 of the file only")
             current = self.text(fields["current"], "current") if "current" in fields else None
             contexts = self._contexts(fields["contexts"]) if "contexts" in fields else {}
         except InvalidNode:
             return Contexts(self.file)
         if current is not None and current not in contexts and not self.errors:
-            self.report(fields["current"], f"there is no context {current!r}")
+            self.report(fields["current"], f"no context {current!r}")
         return Contexts(self.file, current, contexts)
 
     def _contexts(self, node: YamlNode) -> dict[str, Context]:
@@ -70,7 +70,7 @@ class _ContextsReader(YamlReader):
         for key, value in self.pairs(node, "contexts"):
             name = str(key.value)
             if name in found:
-                self.report(key, f"the context {name!r} stands twice")
+                self.report(key, f"context {name!r} occurs twice")
             try:
                 found[name] = self._context(name, value)
             except InvalidNode:
@@ -101,13 +101,13 @@ class _ContextsReader(YamlReader):
         found: dict[str, str] = {}
         for key, value in self.pairs(node, what):
             if key.value in found:
-                self.report(key, f"{key.value} stands twice in {what}")
+                self.report(key, f"{key.value} occurs twice in {what}")
             found[str(key.value)] = self._value(value, f"the value of {key.value}")
         return found
 
     def _value(self, node: YamlNode, what: str) -> str:
         if node.id != "scalar":
-            raise self.invalid(node, f"{what} must be a text")
+            raise self.invalid(node, f"{what} must be a string")
         return str(node.value)
 
     def _path(self, node: YamlNode, what: str) -> str:
@@ -134,7 +134,9 @@ def with_context(text: str, name: str, fields: Mapping[str, YamlValue]) -> str:
             text = text[: contexts.start_mark.index].rpartition("contexts")[0] + text[contexts.end_mark.index :]
         return f"{text.rstrip()}\n\ncontexts:\n{_block(name, fields, 2)}".lstrip()
     if contexts.flow_style:
-        raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one added")
+        raise ConfigurationError(
+            "cannot add a context to a flow mapping ({…}); write the contexts in block style, one below the other"
+        )
     start = end = _end(text, contexts)
     for key, value in contexts.value:
         if key.value == name:
@@ -150,7 +152,9 @@ def without_context(text: str, name: str) -> str:
     fields = {key.value: (key, value) for key, value in root.value} if root is not None else {}
     contexts = fields["contexts"][1]
     if contexts.flow_style:
-        raise ConfigurationError("the contexts stand in braces; write them one below the other, to have one removed")
+        raise ConfigurationError(
+            "cannot remove a context from a flow mapping ({…}); write the contexts in block style, one below the other"
+        )
     cuts = [(key, value) for key, value in contexts.value if key.value == name]
     if len(contexts.value) == 1:
         cuts = [fields["contexts"]]
@@ -162,7 +166,7 @@ def without_context(text: str, name: str) -> str:
 
 
 def _end(text: str, node: YamlNode) -> int:
-    """The end of the last line that a node stands in; comments behind that are not its own."""
+    """The end of the last line of a node; comments after it do not belong to it."""
     while node.id != "scalar" and node.value:
         node = node.value[-1][1] if node.id == "mapping" else node.value[-1]
     place = int(node.end_mark.index)
@@ -177,7 +181,7 @@ def _block(name: str, fields: Mapping[str, YamlValue], column: int) -> str:
 
 
 def write_file(path: str, text: str) -> None:
-    """The whole file anew, for its owner's eyes only, in one step."""
+    """Replace the whole file atomically, readable by its owner only."""
     read_contexts(text.encode(), path)
     temporary = f"{path}.{os.getpid()}"
     try:

@@ -30,7 +30,7 @@ def load_contexts(path: str | None = None) -> Contexts:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        sys.stderr.write(f"kconf: {path} can be read by others; chmod 600 {path}\n")
+        sys.stderr.write(f"kconf: {path} is readable by other users; run chmod 600 {path}\n")
     from kconf.client.contexts.file import read_contexts  # imported late: it needs a YAML parser
 
     return read_contexts(data, path)

@@ -43,13 +43,24 @@ class Journal(Protocol):
     def reason(self) -> str | None:
         """The reason of changes whose call gives none."""
 
-    def begin(self, cluster: str, caller: RequestContext, changes: Sequence[Change]) -> Any:
-        """Record what is about to be requested. Returns an entry for `end`."""
+    def begin(self, cluster: str, caller: RequestContext, changes: Sequence[Change], log_begin: int | None) -> Any:
+        """Record what is about to be requested. Returns an entry for `end`.
+
+        `log_begin` is the end of the cluster's metadata log before the request; None: unknown.
+        """
+
+    def answered(self, entry: Any) -> Any:
+        """The same entry, with the time of the response, which is now."""
 
     def end(
-        self, entry: Any, done: Sequence[Change], refused: Sequence[RefusedChange], unknown: Sequence[Change]
+        self,
+        entry: Any,
+        done: Sequence[Change],
+        refused: Sequence[RefusedChange],
+        unknown: Sequence[Change],
+        log_end: int | None = None,
     ) -> None:
-        """Record the outcome."""
+        """Record the outcome. `log_end` is the end of the metadata log after the response; None: unknown."""
 
 
 class CallRecorder(Protocol):

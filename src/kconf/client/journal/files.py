@@ -35,12 +35,14 @@ _KEY_BYTES: Final = 32
 
 
 class JournalFileEntry(NamedTuple):
-    """One call that has begun."""
+    """One call that has begun; `answered` is when its response came, in milliseconds."""
 
     cluster: str
     number: int
     caller: RequestContext
     begun: Path
+    log_begin: int | None = None
+    answered: int | None = None
 
 
 class ClientJournal:
@@ -56,11 +58,16 @@ class ClientJournal:
     def reason(self) -> str | None:
         return self._reason
 
-    def begin(self, cluster: str, caller: RequestContext, changes: Sequence[Change]) -> JournalFileEntry:
+    def begin(
+        self, cluster: str, caller: RequestContext, changes: Sequence[Change], log_begin: int | None = None
+    ) -> JournalFileEntry:
         number = self._last = max(self._last + 1, time_ns() // 1000)
-        lines = self._lines(cluster, number, caller, changes, "unknown")
+        lines = self._lines(cluster, number, caller, changes, "unknown", log_begin=log_begin)
         path = self._write(cluster, f"begun-{_stamp(number)}.json", lines)
-        return JournalFileEntry(cluster, number, caller, path)
+        return JournalFileEntry(cluster, number, caller, path, log_begin)
+
+    def answered(self, entry: JournalFileEntry) -> JournalFileEntry:
+        return entry._replace(answered=time_ns() // 1_000_000)
 
     def end(
         self,
@@ -68,28 +75,37 @@ class ClientJournal:
         done: Sequence[Change],
         refused: Sequence[RefusedChange],
         unknown: Sequence[Change],
+        log_end: int | None = None,
     ) -> None:
-        cluster, number, caller, begun = entry
+        cluster, number, caller, begun, log_begin, answered = entry
         name = begun.name.removeprefix("begun-").removesuffix(".json")
         if done:
-            answered = time_ns() // 1_000_000
-            lines = self._lines(cluster, number, caller, done, "done")
-            self._write(cluster, f"client-{name}.jsonl", [{**line, "answered": answered} for line in lines])
+            facts = {"answered": answered, "log_begin": log_begin, "log_end": log_end}
+            self._write(cluster, f"client-{name}.jsonl", self._lines(cluster, number, caller, done, "done", **facts))
         if refused:
             attempts = self._attempts(cluster, number, caller, refused)
             self._write(cluster, f"attempts-client-{name}.jsonl", attempts)
         if unknown:
-            self._write(cluster, begun.name, self._lines(cluster, number, caller, unknown, "unknown"))
+            lines = self._lines(cluster, number, caller, unknown, "unknown", log_begin=log_begin)
+            self._write(cluster, begun.name, lines)
         else:
             with suppress(OSError):
                 begun.unlink()
 
     def _lines(
-        self, cluster: str, number: int, caller: RequestContext, changes: Sequence[Change], outcome: str
+        self,
+        cluster: str,
+        number: int,
+        caller: RequestContext,
+        changes: Sequence[Change],
+        outcome: str,
+        **facts: int | None,
     ) -> list[dict[str, Any]]:
+        """`facts` are fields that a line has only if they are known."""
         changes = [_redacted(each, self._key()) for each in changes]
         revision = Revision(number, number // 1000, caller, changes, ORIGIN, number)
-        more = {"os_user": self._user, "outcome": outcome}
+        more: dict[str, Any] = {"os_user": self._user, "outcome": outcome}
+        more |= {name: value for name, value in facts.items() if value is not None}
         return [{**line, **more} for line in change_lines(cluster, EPOCH, revision)]
 
     def _attempts(
@@ -176,15 +192,15 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise StoreUnavailable(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise StoreMismatch(f"{path} is no journal: it is no UTF-8") from None
+        raise StoreMismatch(f"{path} is not a journal: it is not UTF-8") from None
     for number, text in enumerate(texts[:-1] if not texts[-1] else texts, 1):
         try:
             line: dict[str, Any] = json.loads(text)
             newer = line["format"] > FORMAT
         except (ValueError, KeyError, TypeError):
-            raise StoreMismatch(f"{path}:{number}: this is no line of a journal") from None
+            raise StoreMismatch(f"{path}:{number}: not a line of a journal") from None
         if newer:
-            raise StoreMismatch(f"{path} was written by a newer kconf")
+            raise StoreMismatch(f"{path} was written by a newer version of kconf")
         yield line
 
 

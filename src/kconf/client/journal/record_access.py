@@ -11,10 +11,11 @@ from kconf.client.calls.scram import AlterUserScramCredentials, DescribeUserScra
 from kconf.client.journal.base import UNREADABLE, CallSequence, PendingChange, PlannedChangesRecorder
 from kconf.engine.access.acls import key_of, matches, pattern_of
 from kconf.engine.declarative.diff import iterations_text, quota_value
-from kconf.errors import ErrorCode, KafkaError, Results
+from kconf.errors import ErrorCode, KafkaError
 from kconf.model.acl import AclBinding
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.model.scram import CredentialInfo, Mechanism, UserScramCredentialDeletion
 from kconf.security.scram import credential, to_text
 

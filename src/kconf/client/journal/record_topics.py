@@ -10,11 +10,12 @@ from kconf.client.calls.base import CallResult
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics, DescribeTopics, TopicName
 from kconf.client.journal.base import CallSequence, PendingChange, PlannedChangesRecorder
 from kconf.client.journal.record_configs import read_entries
-from kconf.errors import ApiError, ErrorCode, KafkaError, Results
+from kconf.errors import ApiError, ErrorCode, KafkaError
 from kconf.model.cluster import CreatedTopic, TopicDescription
 from kconf.model.entry import own_source
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, Topic
+from kconf.model.results import Results
 from kconf.model.snapshot import encode_id, topic_to_json
 
 IsDone = Callable[[TopicDescription], bool]

@@ -2,6 +2,9 @@
 
 The changes of a call are read from the cluster and recorded before the call is made, so that a crash in between leaves
 a trace. A kconf server has a journal of its own, so nothing is recorded for it; neither are dry runs.
+
+Of a KRaft cluster the journal also has between which offsets of the metadata log the change must be, if the client may
+ask: the end of the log before the request and after the response. So a follower can say exactly which change it made.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from kconf.client.calls.client_quotas import AlterClientQuotas
 from kconf.client.calls.cluster import DescribeCluster
 from kconf.client.calls.configs import AlterConfigs, IncrementalAlterConfigs
 from kconf.client.calls.effective_quotas import AlterQuotas
+from kconf.client.calls.quorum import DescribeLogEnd
 from kconf.client.calls.scram import AlterUserScramCredentials
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics
 from kconf.client.journal.base import CallRecorder, CallSequence, Journal, RefusedChange
@@ -27,9 +31,10 @@ from kconf.client.journal.record_access import (
 from kconf.client.journal.record_configs import AlterConfigsRecorder, IncrementalAlterConfigsRecorder
 from kconf.client.journal.record_topics import CreatePartitionsRecorder, CreateTopicsRecorder, DeleteTopicsRecorder
 from kconf.client.settings import ClientSettings
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, KconfError, RequestTimedOut, Results
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, KconfError, RequestTimedOut
 from kconf.model.cluster import ClusterDescription
 from kconf.model.journal import Change, RequestContext
+from kconf.model.results import Results
 
 T = TypeVar("T")
 
@@ -61,12 +66,15 @@ def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSetti
     if not pending:
         return (yield call)  # type: ignore[no-any-return]
     changes = [each.change for each in pending]
-    entry = journal.begin(cluster.cluster_id or "", _caller(call, journal, settings), changes)
+    log_begin = yield from _log_end()
+    entry = journal.begin(cluster.cluster_id or "", _caller(call, journal, settings), changes, log_begin)
     try:
         result = yield call
     except KconfError as error:
         _record_error(error, journal, entry, changes)
         raise
+    entry = journal.answered(entry)
+    log_end = None if log_begin is None else (yield from _log_end())
     failures: Mapping[Any, ApiError] = result.failures if isinstance(result, Results) else {}
     done = [each for each in pending if each.item not in failures]
     refused = [RefusedChange(each.change, failures[each.item]) for each in pending if each.item in failures]
@@ -75,8 +83,17 @@ def record_call(call: Call[Any, Any, T], journal: Journal, settings: ClientSetti
         made = yield from recorder.after(done, result)
     except KafkaError:
         made = [each.change for each in done]  # it was done, even if its details cannot be read
-    journal.end(entry, made, [each for each in refused if each.failure.code not in _UNCERTAIN], unknown)
+    certain = [each for each in refused if each.failure.code not in _UNCERTAIN]
+    journal.end(entry, made, certain, unknown, log_end)
     return result  # type: ignore[no-any-return]
+
+
+def _log_end() -> CallSequence[int | None]:
+    """The end of the metadata log; None if there is none, or it cannot be read."""
+    try:
+        return (yield DescribeLogEnd())  # type: ignore[no-any-return]
+    except KconfError:
+        return None
 
 
 def _record_error(error: KconfError, journal: Journal, entry: Any, changes: Sequence[Change]) -> None:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges, LogEvent, LogGap, LogReset
@@ -44,13 +44,15 @@ class LogSegment(NamedTuple):
     is_gap: bool
 
 
+def log_segment(path: Path) -> LogSegment | None:
+    """A file by its name; None if it is not one of a follower."""
+    match = _NAME.fullmatch(path.name)
+    return None if match is None else LogSegment(path, int(match[2]), int(match[3]), match[1] is not None)
+
+
 def log_segments(directory: Path) -> list[LogSegment]:
     """The files of a followed cluster, in order."""
-    found = []
-    for path in directory.iterdir():
-        match = _NAME.fullmatch(path.name)
-        if match is not None:
-            found.append(LogSegment(path, int(match[2]), int(match[3]), match[1] is not None))
+    found = [segment for path in directory.iterdir() if (segment := log_segment(path)) is not None]
     return sorted(found, key=lambda each: (each.begin, each.end))
 
 
@@ -113,16 +115,15 @@ class LogArchive:
         except FileNotFoundError:
             return Checkpoint.empty(self._cluster)
         except ValueError:
-            raise StoreMismatch(
-                f"{path} is damaged; without it, following starts again at the log's beginning"
-            ) from None
+            raise StoreMismatch(f"{path} is damaged; delete it to restart from the beginning of the log") from None
         checkpoint = Checkpoint.from_json(facts)
         if checkpoint.cluster != self._cluster:
-            raise StoreMismatch(f"{path} is of the cluster {checkpoint.cluster}, and not of {self._cluster}")
+            raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {self._cluster}")
         return checkpoint
 
     def add(self, events: Iterable[LogEvent]) -> None:
-        """Take what a follower reports. A gap is written at once, and so is what waits when a log begins anew."""
+        """Store what a follower reports. A gap is written immediately, and so are waiting changes when a new log
+        begins."""
         for event in events:
             if isinstance(event, LogChanges):
                 wanted = [each for each in event.revisions if each.number >= self._begin]
@@ -131,8 +132,8 @@ class LogArchive:
                 self._write_gap(event)
             elif isinstance(event, LogReset):
                 raise StoreMismatch(
-                    f"the cluster {self._cluster} was formatted anew: its log has other changes than the archive in "
-                    f"{self.directory}; follow it with another directory"
+                    f"cluster {self._cluster} was reformatted: its log does not match the archive in "
+                    f"{self.directory}; use another archive directory"
                 )
 
     def flush(self, checkpoint: Checkpoint) -> None:
@@ -163,9 +164,8 @@ class LogArchive:
         try:
             with PartialFile(self.directory, _HIDDEN) as file:
                 for epoch, revision in revisions:
-                    numbered = replace(revision, sequence=revision.number)
-                    for line in change_lines(self._cluster, epoch, numbered):
-                        file.write(_encoded(line))
+                    for line in encoded_lines(self._cluster, epoch, revision):
+                        file.write(line)
                 file.publish(name)
         except OSError as error:
             raise StoreUnavailable(f"{self.directory} cannot be written: {error.strerror}") from None
@@ -177,5 +177,7 @@ class LogArchive:
             self._lock = None
 
 
-def _encoded(line: dict[str, Any]) -> bytes:
-    return to_json(line).encode() + b"\n"
+def encoded_lines(cluster: str, epoch: int, revision: Revision) -> Iterator[bytes]:
+    """A revision of the log as lines; offsets take the place of a sequence without gaps."""
+    for line in change_lines(cluster, epoch, replace(revision, sequence=revision.number)):
+        yield to_json(line).encode() + b"\n"

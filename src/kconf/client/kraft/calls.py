@@ -15,7 +15,7 @@ from kconf.errors import ErrorCode
 TOPIC: Final = "__cluster_metadata"
 TOPIC_ID: Final = bytes(15) + b"\1"
 MAX_BYTES: Final = 8 << 20
-_HINT: Final = "the metadata log is served by KRaft controllers, from Kafka 3.7 on"
+_HINT: Final = "the metadata log is served by KRaft controllers since Kafka 3.7"
 
 
 class SnapshotPosition(NamedTuple):
@@ -43,6 +43,7 @@ class FetchedLog(NamedTuple):
 class FetchLog(ClusterCall[FetchedLog]):
     name = "Fetch"
     hint = _HINT
+    min_version = 13  # which names topics by their ids; a controller refuses older ones
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class FetchLog(ClusterCall[FetchedLog]):
             max_wait_ms=self.wait_ms,
             min_bytes=1,
             max_bytes=MAX_BYTES,
-            topics=[FetchTopic(TOPIC_ID, [partition])],
+            topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[partition])],
         )
 
     def read(self, version: int, frame: bytes, start: int, items: Sequence[None]) -> CallResult:

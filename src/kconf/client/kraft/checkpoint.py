@@ -1,6 +1,6 @@
 """A position in the metadata log with the image at that position, as JSON: where a follower continues after a restart.
 
-It holds no secret: what stands for a sensitive value is the offset of the record that set it.
+It contains no secrets: a sensitive value is represented by the offset of the record that set it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Checkpoint(NamedTuple):
         """Raises StoreMismatch if it is not one."""
         try:
             if facts["format"] != _FORMAT:
-                raise StoreMismatch("the checkpoint was written by a newer kconf")
+                raise StoreMismatch("the checkpoint was written by a newer version of kconf")
             image = MetadataImage.restore(
                 [topic_from_json(name, text) for name, text in facts["topics"].items()],
                 {Resource(_TYPES[kind], name): dict(values) for kind, name, values in facts["configs"]},

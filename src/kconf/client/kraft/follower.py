@@ -34,7 +34,7 @@ from kconf.model.journal import Change, Revision
 from kconf.protocol.records.batches import RecordBatch, read_batches
 
 WAIT_MS: Final = 1000
-"""How long a leader may hold a request back. An idle cluster writes a record every 500 ms, so it never takes longer."""
+"""How long a leader may delay a response. An idle cluster writes a record every 500 ms, so it never takes longer."""
 
 _SHORT_WAIT_MS: Final = 5  # before v18 no response comes when only the high watermark moves
 _WATERMARK_VERSION: Final = 18
@@ -84,7 +84,7 @@ class LogGap(NamedTuple):
 
 
 class LogReset(NamedTuple):
-    """The cluster was formatted anew: what was followed so far is another log, of `end` offsets."""
+    """The cluster was reformatted: what was followed so far is another log, with `end` offsets."""
 
     end: int
 
@@ -169,7 +169,7 @@ class LogFollower:
         return NodeRequest(self._target, log, (None,))
 
     def receive(self, reply: Reply) -> list[LogEvent]:
-        """What a reply to the last request says. Raises what retries cannot resolve."""
+        """Handle a reply to the last request. Raises errors that retries cannot resolve."""
         if not isinstance(reply, CallResult):
             return self._failed(reply)
         outcome = reply.outcomes[None]
@@ -202,7 +202,7 @@ class LogFollower:
             return []
         if error in _LASTING:
             raise self._error(error)
-        if error:  # a controller that starts or stops may answer anything
+        if error:  # a controller that starts or stops may return anything
             return self._retry(self._error(error))
         self._reached, self._failures = True, 0
         if fetched.snapshot is not None:
@@ -216,7 +216,7 @@ class LogFollower:
         self._leader_epoch = max(self._leader_epoch, fetched.leader_epoch)
         named = None if is_stale else fetched.endpoints.get(fetched.leader)
         if fetched.error == ErrorCode.FENCED_LEADER_EPOCH and not is_stale and named in (None, self._target):
-            return  # it may be the leader itself: ask it again, with the epoch that it told
+            return  # it may be the leader itself: try again with the epoch it returned
         if named is not None and named == self._target:
             self._pause = _ELECTION  # it is about to resign
             return
@@ -226,10 +226,10 @@ class LogFollower:
     def _error(self, code: int) -> KconfError:
         if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             return KafkaError.of(
-                code, "following the metadata log takes the right CLUSTER_ACTION on the cluster (Cluster:kafka-cluster)"
+                code, "following the metadata log requires CLUSTER_ACTION on the cluster (Cluster:kafka-cluster)"
             )
         if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
-            return ConfigurationError(f"{self._target} is a controller of another cluster than {self._cluster}")
+            return ConfigurationError(f"{self._target} is a controller of another cluster, not {self._cluster}")
         if code in _A_BROKER:
             return ConfigurationError(f"{self._target} is a broker; the metadata log is served by controllers only")
         return KafkaError.of(code, f"{self._target} refuses to serve the metadata log (error {code})")
@@ -238,7 +238,7 @@ class LogFollower:
         wanted = self._report_from
         can_skip = self._applied > 0 or wanted is None or position.end <= wanted
         if not can_skip and not self._asked_for_history:
-            # The whole log may still be there. Offset 0 is a batch of its own, and asking for 0 gets a snapshot.
+            # The whole log may still exist. Offset 0 is a separate batch, and requesting 0 returns a snapshot.
             self._asked_for_history = True
             self._offset, self._last_epoch = 1, self._leader_epoch
             return []
@@ -250,7 +250,7 @@ class LogFollower:
     def _snapshot_page(self, page: SnapshotPage) -> list[LogEvent]:
         snapshot = self._snapshot
         assert snapshot is not None
-        if page.error:  # every failure has the same code; Fetch tells what is next
+        if page.error:  # every failure has the same code; the next Fetch shows what to do
             self._snapshot, self._pause = None, _ELECTION
             return []
         if not snapshot.add(page):

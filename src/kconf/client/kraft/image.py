@@ -201,7 +201,7 @@ class MetadataImage:
             return
         live = self.topics.get(state.name)
         if live is None or live.id.bytes != state.id:
-            self.skipped["removal of a topic whose name has another one"] += 1
+            self.skipped["removal of a topic whose name belongs to another topic"] += 1
             return
         resource = Resource(ResourceType.TOPIC, state.name)
         for key, value in sorted(self.configs.pop(resource, {}).items()):
@@ -297,7 +297,7 @@ class MetadataImage:
     def _hide(
         self, at: _Position, resource: Resource, key: str, value: str | None, before: str | None, shown: str
     ) -> tuple[str, str | None]:
-        """The operation, and what stands for a sensitive value."""
+        """The operation, and the placeholder of a sensitive value."""
         name = (resource, key)
         if value is None:
             self._digests.pop(name, None)

@@ -40,6 +40,7 @@ class MetadataDirectory:
             names = sorted(folder.iterdir())
         except OSError as error:
             raise ConfigurationError(f"{given} cannot be read: {error.strerror}") from None
+        self.folder = folder
         self._segments = [(int(found[1]), path) for path in names if (found := _SEGMENT.fullmatch(path.name))]
         snapshots = [
             _SnapshotFile(int(found[1]), int(found[2]), path)
@@ -48,9 +49,14 @@ class MetadataDirectory:
         ]
         is_named = folder.name == _FOLDER or bool(snapshots) or (folder / _QUORUM).exists()
         if not is_named or not (self._segments or snapshots):
-            raise ConfigurationError(f"{given} has no metadata log: it is the directory {_FOLDER} of a controller")
+            raise ConfigurationError(f"{given} contains no metadata log; pass the directory {_FOLDER} of a controller")
         self._snapshot = min(snapshots, default=None) if not self._reaches_back() else None
         self.end = 0
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are read."""
+        return [path for _, path in self._segments] + ([self._snapshot.path] if self._snapshot else [])
 
     def _reaches_back(self) -> bool:
         return bool(self._segments) and self._segments[0][0] == 0
@@ -66,8 +72,19 @@ class MetadataDirectory:
         found = re.search(r"^cluster\.id=(.+)$", text, re.MULTILINE)
         return found[1].strip() if found else None
 
+    def require_cluster(self) -> str:
+        """The cluster's id. Raises ConfigurationError if it is not known."""
+        found = self.cluster
+        if found is None:
+            raise ConfigurationError(
+                f"{self.folder} does not say of which cluster it is: copy the meta.properties of the log directory to "
+                f"{self.folder.parent}"
+            )
+        return found
+
     def events(self) -> Iterator[LogChanges | LogGap]:
-        """What the files tell, in order; the part before the oldest snapshot as a gap. Raises ConfigurationError."""
+        """The contents of the files in order; the part before the oldest snapshot is a gap. Raises
+        ConfigurationError."""
         image, begin = MetadataImage(), 0
         if self._snapshot is not None:
             begin, epoch, path = self._snapshot
@@ -87,7 +104,7 @@ class MetadataDirectory:
                     if revisions:
                         yield LogChanges(batch.leader_epoch, self.end, revisions)
             except RemoteProtocolError as error:
-                raise ConfigurationError(f"{path} (from offset {first} on) is damaged: {error}") from None
+                raise ConfigurationError(f"{path} (starting at offset {first}) is damaged: {error}") from None
             except OSError as error:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
 

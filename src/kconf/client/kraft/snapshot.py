@@ -27,7 +27,7 @@ class PartialSnapshot:
     def add(self, page: SnapshotPage) -> bool:
         """Whether the snapshot is whole now. Raises RemoteProtocolError if it cannot become whole."""
         if page.position != self.received or not page.data or not 0 < page.size <= _MAX_SIZE:
-            raise RemoteProtocolError(f"a page of a snapshot of {page.size} bytes is not the one asked for")
+            raise RemoteProtocolError(f"a page of a snapshot of {page.size} bytes is not the requested one")
         self._pages.append(page.data)
         self.received += len(page.data)
         return self.received >= page.size

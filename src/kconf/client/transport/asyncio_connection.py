@@ -106,7 +106,7 @@ class AsyncNodeConnection(asyncio.Protocol):
             return not_kafka(self._address, self._error)
         if isinstance(self._error, OSError) and is_tls_error(self._error):
             # With TLS 1.3 a missing client certificate is reported after the handshake.
-            return AuthenticationFailed(f"no TLS with {self._address}: {reason(self._error)}")
+            return AuthenticationFailed(f"TLS handshake with {self._address} failed: {reason(self._error)}")
         return ConnectionFailed(f"{self._address} closed the connection{disconnect_hint(self._settings.security)}")
 
     def is_usable(self) -> bool:

@@ -120,10 +120,10 @@ class AsyncConnectionPool:
             )
         except SSLCertVerificationError as error:
             raise AuthenticationFailed(
-                f"the certificate of {address} is not accepted: {error.verify_message}"
+                f"the certificate of {address} is not trusted: {error.verify_message}"
             ) from error
         except SSLError as error:
-            raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
+            raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
         except OSError as error:
             why = connect_reason(error, self._settings.security)
             raise ConnectionFailed(f"cannot connect to {address}: {why}") from error

@@ -124,7 +124,7 @@ class _CallRunner(Generic[K, V, T]):
             raise outcome.error()
         cluster.update(outcome.nodes.values(), outcome.controller, self.clock())
         if not cluster.nodes:
-            raise BrokerNotAvailable(f"{request.address} knows of no broker")
+            raise BrokerNotAvailable(f"{request.address} returned no brokers")
 
     def _requests(self, routes: dict[K, int]) -> Iterator[NodeRequest]:
         """The requests of one attempt. An item for a node that does not exist fails at once."""
@@ -151,11 +151,13 @@ class _CallRunner(Generic[K, V, T]):
     def _no_such_node(self, route: int, items: list[K]) -> None:
         if route in (ANY, CONTROLLER):
             self.cluster.invalidate()
-            self.errors.update(dict.fromkeys(items, BrokerNotAvailable("the cluster has no controller now")))
+            self.errors.update(dict.fromkeys(items, BrokerNotAvailable("the cluster has no controller at the moment")))
             return
         known = ", ".join(map(str, sorted(self.cluster.nodes)))
         for item in items:
-            self._finish(item, ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {route}, only {known}"))
+            self._finish(
+                item, ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"unknown broker {route}; the cluster has {known}")
+            )
         self.cluster.invalidate()
 
     def _handle(self, request: NodeRequest, reply: Reply) -> None:

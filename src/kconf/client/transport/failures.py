@@ -13,7 +13,7 @@ from kconf.errors import ConnectionFailed, ProtocolError
 
 T = TypeVar("T")
 
-SILENT_AFTER: Final = 3.0  # seconds without a response, after which the log says so
+SILENT_AFTER: Final = 3.0  # seconds without a response before a log message
 _CLOSED: Final = "it closed the connection, as a listener without TLS does"
 _NO_TLS: Final = {
     "UNEXPECTED_EOF_WHILE_READING": _CLOSED,
@@ -23,11 +23,11 @@ _NO_TLS: Final = {
 
 
 class SilentPeer(TimeoutError):
-    """The deadline passed while a peer that accepts connections said nothing."""
+    """The deadline passed while a peer that accepts connections did not respond."""
 
 
 def wait_for_peer(sock: socket.socket, limit: float, step: Callable[[], T], address: Address) -> T:
-    """Run a blocking step until `limit`. If the peer says nothing for a while, the log says that it is waited for."""
+    """Run a blocking step until `limit`. If the peer does not respond for a while, that is logged."""
     now = time.monotonic()
     first = min(limit, now + SILENT_AFTER)
     sock.settimeout(max(first - now, 0.001))
@@ -72,7 +72,7 @@ def connect_reason(error: OSError, security: SecuritySettings) -> str:
 
 
 def not_kafka(address: Address, error: ProtocolError) -> ConnectionFailed:
-    """What answers the first request is not Kafka, or speaks another protocol than this client."""
+    """The peer is not Kafka, or uses another protocol than this client."""
     failure = ConnectionFailed(f"{address}: {error}")
     failure.final = True
     return failure

@@ -38,10 +38,10 @@ class FrameReader:
         (size,) = LENGTH.unpack_from(data)
         if data[:2] == _TLS_ALERT:
             raise RemoteProtocolError(
-                "it speaks TLS, and this client does not: security.protocol must be SSL or SASL_SSL"
+                "the listener uses TLS, but this client does not: set security.protocol to SSL or SASL_SSL"
             )
         if data.startswith(b"HTTP"):
-            raise RemoteProtocolError("a web server answers here, not Kafka: is the port the right one?")
+            raise RemoteProtocolError("this is an HTTP server, not Kafka; check the port")
         if not 4 <= size <= self._limit:
-            raise RemoteProtocolError(f"the broker announces a response of {size} bytes: is it Kafka at all?")
+            raise RemoteProtocolError(f"the broker announced a response of {size} bytes; is it Kafka?")
         return int(size)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _ERROR_CODE = struct.Struct(">h")
+_FIRST_VERSION = 4  # v5 only adds whom the client means to reach, and costs a round trip more up to Kafka 4.3
 _METADATA, _BROKER_REGISTRATION = 3, 62
 _RENEW_AFTER = 0.85  # of a session's lifetime
 
@@ -84,7 +85,7 @@ def handshake(
     from kconf.protocol.messages.api_versions import ApiVersionsRequest
 
     api = APIS[API_VERSIONS]
-    version = api.max
+    version = _FIRST_VERSION
     while True:
         frame = yield request(api, version, 0, client_id, ApiVersionsRequest("kconf", __version__))
         code = _error_code(frame)
@@ -96,7 +97,7 @@ def handshake(
     _, body = read_response(api, version, frame)
     node = NodeVersions(str(address), {each.api_key: (each.min_version, each.max_version) for each in body.api_keys})
     if not controllers and _is_controller(node):
-        raise MismatchedEndpointType(f"{address} is the port of a KRaft controller; name a listener of the brokers")
+        raise MismatchedEndpointType(f"{address} is a KRaft controller; use a broker listener")
     lifetime = 0.0 if login is None else (yield from _authenticate(client_id, node, login))
     return NodeSession(node, lifetime)
 
@@ -149,7 +150,7 @@ def _choose_mechanism(client_id: str, node: NodeVersions, mechanism: str) -> Gen
     frame = yield request(api, 1, 1, client_id, SaslHandshakeRequest(mechanism))
     _, body = read_response(api, 1, frame)
     if body.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-        offers = f"it offers {', '.join(body.mechanisms)}" if body.mechanisms else "it offers none"
-        raise UnsupportedSaslMechanism(f"{node.name} does not take {mechanism}; {offers}")
+        offers = f"it supports {', '.join(body.mechanisms)}" if body.mechanisms else "it supports none"
+        raise UnsupportedSaslMechanism(f"{node.name} does not support {mechanism}; {offers}")
     if body.error_code:
         raise AuthenticationFailed(f"{node.name} accepts no login here ({body.error_code}): is it a SASL listener?")

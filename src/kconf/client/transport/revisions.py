@@ -1,7 +1,7 @@
-"""Reading one's own writes on every server: the revision that a client's last change led to, and who has reached it.
+"""Read-your-writes on every server: the revision of a client's last change, and which servers have reached it.
 
-A kconf server answers a change with the revision that it has reached. Later requests on connections to servers that are
-not known to have reached it name it, and wait there. Requests on other connections are not different from before.
+A kconf server returns the revision it has reached with every change. Later requests to servers that are not known to
+have reached it include it, and wait there. Other requests are unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHANGING: Final = frozenset(
 
 
 class ClientRevision:
-    """The revision that the next answers must have seen. Shared by all connections of a client."""
+    """The minimum revision for the next responses. Shared by all connections of a client."""
 
     __slots__ = ("required",)
 
@@ -29,7 +29,7 @@ class ClientRevision:
 
 
 class ConnectionRevision:
-    """What one connection knows: up to which revision its server has answered."""
+    """The state of one connection: the revision that its server is known to have reached."""
 
     __slots__ = ("_client", "_reached")
 
@@ -38,7 +38,7 @@ class ConnectionRevision:
         self._reached = 0
 
     def required_by(self, call: Call[Any, Any, Any], node: NodeVersions) -> int:
-        """What a request names: -1 nothing, 0 no revision but an answer with one."""
+        """The revision to include in a request: -1 none, 0 no minimum but a response with the revision."""
         if not node.is_kconf:
             return -1
         if self._client.required > self._reached:

@@ -85,7 +85,7 @@ class SyncConnectionPool:
         login = self._login(address, deadline)
         sock = self._connect(address, deadline)
         try:
-            # A login may take a broker as long as any other request.
+            # A login may take as long as any other request.
             limit = min(deadline, time.monotonic() + self._settings.timeouts.request)
             frames = FrameReader(self._settings.limits.max_frame)
             session = self._handshake(_Stream(sock, frames, limit, address), address, login)
@@ -95,7 +95,7 @@ class SyncConnectionPool:
             if isinstance(error, TimeoutError) and limit == deadline:
                 raise SilentPeer from error
             if is_tls_error(error):  # with TLS 1.3 a missing client certificate is reported after the handshake
-                raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
+                raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
             hint = disconnect_hint(self._settings.security)
             raise ConnectionFailed(f"{address}: {reason(error)}{hint}") from error
         except RemoteProtocolError as error:  # not Kafka, or Kafka in another protocol
@@ -112,7 +112,7 @@ class SyncConnectionPool:
         return Login.in_thread(sasl, address.host).result(remaining(deadline))
 
     def _connect(self, address: Address, deadline: float) -> socket.socket:
-        """TCP and TLS, within one limit whatever the number of addresses that the host name has."""
+        """TCP and TLS, within one limit for all addresses of the host name."""
         limit = min(deadline, time.monotonic() + self._settings.timeouts.connect)
         try:
             sock = _connect_tcp(address, limit)
@@ -143,10 +143,10 @@ class SyncConnectionPool:
             return secured
         except ssl.SSLCertVerificationError as error:
             raise AuthenticationFailed(
-                f"the certificate of {address} is not accepted: {error.verify_message}"
+                f"the certificate of {address} is not trusted: {error.verify_message}"
             ) from error
         except ssl.SSLError as error:
-            raise AuthenticationFailed(f"no TLS with {address}: {reason(error)}") from error
+            raise AuthenticationFailed(f"TLS handshake with {address} failed: {reason(error)}") from error
 
     def _handshake(self, stream: _Stream, address: Address, login: Login | None) -> NodeSession:
         steps = handshake(self._settings.client_id, address, login, controllers=self._settings.bootstrap.controllers)

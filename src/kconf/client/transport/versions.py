@@ -25,11 +25,11 @@ def highest_common_version(node: NodeVersions, api: Api, min_version: int, hint:
     supported = node.versions.get(api.key)
     what = f"{api.name} (API {api.key})"
     if supported is None:
-        raise UnsupportedVersion(_with_hint(f"{node.name} does not have {what}", hint))
+        raise UnsupportedVersion(_with_hint(f"{node.name} does not support {what}", hint))
     low, high = max(supported[0], api.min, min_version), min(supported[1], api.max)
     if low > high:
         needed = f"{max(api.min, min_version)} to {api.max}"
-        fact = f"{node.name} has versions {supported[0]} to {supported[1]} of {what}, and {needed} are needed here"
+        fact = f"{node.name} supports versions {supported[0]} to {supported[1]} of {what}, but {needed} are required"
         raise UnsupportedVersion(_with_hint(fact, hint))
     return high
 

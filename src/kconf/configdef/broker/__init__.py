@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconf.configdef.broker import cluster, group, kafka_39, log, metrics, network, remote, replication, security
+from kconf.configdef.broker import cluster, group, log, metrics, network, remote, removed, replication, security
 from kconf.configdef.define import config_def
 from kconf.configdef.key import ConfigDef
 
@@ -17,5 +17,5 @@ BROKER: ConfigDef = config_def(
     security.KEYS,
 )
 
-# Keys that Kafka knew up to 3.9, in addition.
-BROKER_39: ConfigDef = config_def(kafka_39.KEYS)
+# Keys that only releases before the base release have.
+BROKER_REMOVED: ConfigDef = config_def(removed.KEYS)

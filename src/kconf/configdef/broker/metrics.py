@@ -19,5 +19,5 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("metrics.sample.window.ms", LONG, "30000", AT_LEAST_1, LOW, READ_ONLY, "Time span of one metrics sample."),
     broker("quota.window.num", INT, "11", AT_LEAST_1, LOW, READ_ONLY, "Samples kept for measuring clients against their quotas."),
     broker("quota.window.size.seconds", INT, "1", AT_LEAST_1, LOW, READ_ONLY, "Length of one sample of client usage, in seconds."),
-    broker("telemetry.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Largest client metrics payload, compressed, that is taken."),
+    broker("telemetry.max.bytes", INT, "1048576", AT_LEAST_1, LOW, READ_ONLY, "Largest accepted client metrics payload, compressed."),
 )

@@ -43,7 +43,7 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("remote.log.metadata.manager.class.path", STRING, None, None, MEDIUM, READ_ONLY, "Extra class path from which the remote metadata plug-in is loaded."),
     broker("remote.log.metadata.manager.impl.prefix", STRING, "rlmm.config.", NON_EMPTY_STRING, MEDIUM, READ_ONLY, "Prefix of the properties that are passed on to the remote metadata plug-in."),
     broker("remote.log.metadata.manager.listener.name", STRING, None, NON_EMPTY_STRING, MEDIUM, READ_ONLY, "Listener through which the remote metadata plug-in reaches this cluster."),
-    broker("remote.log.reader.max.pending.tasks", INT, "100", AT_LEAST_1, MEDIUM, READ_ONLY, "Remote reads that may queue up before further ones are turned away."),
+    broker("remote.log.reader.max.pending.tasks", INT, "100", AT_LEAST_1, MEDIUM, READ_ONLY, "Remote reads that may be queued before further ones are rejected."),
     broker("remote.log.reader.threads", INT, "10", AT_LEAST_1, MEDIUM, CLUSTER_WIDE, "Threads that read from the remote tier on behalf of fetches."),
     broker("remote.log.storage.manager.class.name", STRING, None, NON_EMPTY_STRING, MEDIUM, READ_ONLY, "Plug-in that stores and reads segments in the remote tier."),
     broker("remote.log.storage.manager.class.path", STRING, None, None, MEDIUM, READ_ONLY, "Extra class path from which the remote storage plug-in is loaded."),

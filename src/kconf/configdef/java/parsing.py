@@ -66,7 +66,7 @@ def _boolean(text: str) -> bool:
 
 def _whole(name: str, bits: int) -> Callable[[str], int]:
     lowest, highest = -(1 << bits - 1), (1 << bits - 1) - 1
-    reason = f"expected a whole number of type {name}, from {lowest} to {highest}"
+    reason = f"expected an integer of type {name}, from {lowest} to {highest}"
 
     def parse_whole(text: str) -> int:
         digits = text[1:] if text[:1] == "-" else text

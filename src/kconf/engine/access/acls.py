@@ -1,10 +1,10 @@
-"""ACLs: who may do what, decided by look-ups, and what creating and deleting them would do.
+"""ACLs: authorization decisions, and what creating and deleting ACLs would change.
 
-Kafka's rules: super users first; then every ACL whose pattern covers the resource; where there is none at all the
-server's default decides; a DENY that applies wins; an ALLOW counts for its operation, for ALL, and for what it implies
-(DESCRIBE by READ, WRITE, DELETE, ALTER; DESCRIBE_CONFIGS by ALTER_CONFIGS). A DENY never implies.
+Kafka's rules: super users first; then every ACL whose pattern matches the resource; if there is none, the server's
+default decides; a matching DENY takes precedence; an ALLOW covers its operation, ALL, and implied operations (DESCRIBE
+by READ, WRITE, DELETE, ALTER; DESCRIBE_CONFIGS by ALTER_CONFIGS). A DENY implies nothing.
 
-An ACL is kept as a key of its pattern (`Resource` of type ACL), so that journal and store treat it as any override.
+An ACL is stored as a key of its pattern (`Resource` of type ACL), so that journal and store treat it like an override.
 """
 
 from __future__ import annotations
@@ -177,10 +177,10 @@ _Question = tuple[str, str, int, int, str]
 
 
 class Authorizer:
-    """Decides. `allow_if_none` is allow.everyone.if.no.acl.found.
+    """The authorizer. `allow_if_none` is allow.everyone.if.no.acl.found.
 
-    What was decided is cached, by all that it depends on, until any ACL changes: to list 100,000 topics is to ask about
-    each of them.
+    Decisions are cached by everything they depend on, until any ACL changes: listing 100,000 topics authorizes each
+    one.
     """
 
     def __init__(self, index: AclIndex, *, super_users: Iterable[str] = (), allow_if_none: bool = False) -> None:
@@ -263,19 +263,19 @@ def _name_matches(binding: AclBinding, wanted: AclFilter) -> bool:
 def check_binding(binding: AclBinding) -> None:
     """What an ACL must be to be kept."""
     if binding.resource_type in (AclType.UNKNOWN, AclType.ANY):
-        raise InvalidRequest("an ACL needs the type of a resource")
+        raise InvalidRequest("an ACL needs a resource type")
     if binding.resource_type == AclType.CLUSTER and binding.name != CLUSTER_NAME:
-        raise InvalidRequest(f"the cluster is called {CLUSTER_NAME}")
+        raise InvalidRequest(f"the name of the cluster resource must be {CLUSTER_NAME}")
     if not binding.name:
-        raise InvalidRequest("an ACL needs the name of a resource")
+        raise InvalidRequest("an ACL needs a resource name")
     if binding.pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
-        raise InvalidRequest("an ACL's pattern is LITERAL or PREFIXED")
+        raise InvalidRequest("the pattern type of an ACL must be LITERAL or PREFIXED")
     if binding.operation in (Operation.UNKNOWN, Operation.ANY):
         raise InvalidRequest("an ACL needs an operation")
     if binding.permission not in (Permission.ALLOW, Permission.DENY):
-        raise InvalidRequest("an ACL allows or denies")
+        raise InvalidRequest("the permission of an ACL must be ALLOW or DENY")
     if ":" not in binding.principal:
-        raise InvalidRequest(f"a principal reads TYPE:NAME: {binding.principal!r}")
+        raise InvalidRequest(f"a principal must be TYPE:NAME: {binding.principal!r}")
 
 
 def plan_create_acls(snapshot: Snapshot, wishes: Sequence[AclBinding]) -> Plan[list[ApiError | None]]:

@@ -1,7 +1,7 @@
-"""SCRAM credentials as state: what setting and removing them would do, and what may be told of them (KIP-554).
+"""SCRAM credentials as state: what setting and removing them would change, and what may be shown (KIP-554).
 
-A credential is kept as a key of its user (`Resource` of type SCRAM), salted and in Kafka's own text form; in the
-journal it is sealed.
+A credential is stored as a key of its user (`Resource` of type SCRAM), salted and in Kafka's own format; in the journal
+it is hashed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def user_resource(user: str) -> Resource:
 
 
 def credential_text(snapshot: Snapshot, user: str, mechanism: Mechanism) -> str | None:
-    """A user's credential as it is kept; None: there is none."""
+    """A user's stored credential; None: there is none."""
     return snapshot.overrides(user_resource(user)).get(mechanism.word)
 
 
@@ -80,12 +80,12 @@ def _decide(
         raise UnacceptableCredential("a user needs a name")
     for wish in wishes:
         if wish.mechanism not in _KNOWN:
-            raise UnsupportedSaslMechanism(f"there is no SCRAM mechanism {wish.mechanism}")
+            raise UnsupportedSaslMechanism(f"unknown SCRAM mechanism {wish.mechanism}")
     for wish in wishes:
         if isinstance(wish, UserScramCredentialUpsertion):
             _check(wish)
     if any(count > 1 for count in Counter(wish.mechanism for wish in wishes).values()):
-        raise DuplicateResource("a credential stands in the request more than once")
+        raise DuplicateResource("a credential occurs more than once in the request")
     stored = snapshot.overrides(user_resource(user))
     return [_change(stored.get(_KNOWN[wish.mechanism].word), wish) for wish in wishes]
 
@@ -118,7 +118,7 @@ def describe_credentials(snapshot: Snapshot, users: Sequence[str] | None) -> dic
     for user, count in in_slices(Counter(users).items()):
         infos = _infos(snapshot, user)
         if count > 1:
-            found[user] = ApiError(ErrorCode.DUPLICATE_RESOURCE, "the user stands in the request more than once")
+            found[user] = ApiError(ErrorCode.DUPLICATE_RESOURCE, "the user occurs more than once in the request")
         elif not infos:
             found[user] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no SCRAM credential")
         else:

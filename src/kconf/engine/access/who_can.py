@@ -1,7 +1,7 @@
-"""Who may do an operation on a resource, as StandardAuthorizer decides by ACLs.
+"""Finds who may perform an operation on a resource, as StandardAuthorizer decides by ACLs.
 
-Principals and hosts that no ACL names are all alike: the principal `User:*` and the host `*` stand for them. Super
-users are not in ACLs, so that nothing is said about them here.
+Principals and hosts that no ACL names are treated alike: the principal `User:*` and the host `*` represent them. Super
+users are not in ACLs, so they are not included.
 """
 
 from __future__ import annotations

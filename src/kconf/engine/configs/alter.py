@@ -63,11 +63,11 @@ class BrokerChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlterTarget:
-    """What a decision needs to know of the server that takes it.
+    """What a decision depends on, besides the state.
 
-    `check` may refuse a change that this server could not start with. `others` are brokers that it decides for as well,
-    each with its resolver. `alters_authentication`: whether the caller, given ALTER_CONFIGS, may also change the broker
-    configs that decide who somebody is or must prove it.
+    `check` may refuse a change with which this server could not start. `others` are brokers for which it decides as
+    well, each with its resolver. `alters_authentication`: whether a caller with ALTER_CONFIGS may also change broker
+    configs that control authentication.
     """
 
     id: int
@@ -87,9 +87,9 @@ def plan_alter(
     authorize: Authorize = allow_all,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[Outcomes]:
-    """Decide what would change. `replace` is AlterConfigs: what is not mentioned goes.
+    """Decide what would change. `replace` is AlterConfigs: keys that are not given are removed.
 
-    With `known_deletions` (KIP-21) a topic's key that is deleted must exist; Kafka's requests ignore unknown ones.
+    With `known_deletions` (KIP-21) a deleted topic key must exist; Kafka's requests ignore unknown ones.
     """
     outcomes: Outcomes = []
     changes: list[Change] = []
@@ -102,11 +102,12 @@ def plan_alter(
         resource = wish.resource
         try:
             if resource in repeated:
-                raise InvalidRequest(f"{_shown(resource)} stands in the request more than once")
+                raise InvalidRequest(f"{_shown(resource)} occurs more than once in the request")
             made = _Decision(snapshot, node, *wish, replace, known_deletions, gate, start).changes(authorize)
-            resource = _canonical(resource)  # "01" is broker 1, whose revision counts
-            if resource in (Resource.broker(node.id), Resource.brokers()):
-                start = _after(start, made, everywhere=not resource.name)
+            if resource.type == ResourceType.BROKER:
+                resource = _canonical(resource)  # "01" is broker 1, whose revision counts
+                if resource in (Resource.broker(node.id), Resource.brokers()):
+                    start = _after(start, made, everywhere=not resource.name)
         except KafkaError as error:
             outcomes.append(error.failure())
         else:
@@ -134,16 +135,19 @@ def _with_refusals(
 
 
 def _check_expected(snapshot: Snapshot, resource: Resource, expected: int) -> None:
-    """Compare and set. A revision that is not here yet was seen elsewhere, say before a backup was put back."""
+    """Compare and set. A revision that does not exist yet was seen elsewhere, for example before a backup
+    was restored."""
     last = snapshot.changed.get(resource, 0)
     if last > expected:
         raise InvalidUpdateVersion(f"{resource} changed at revision {last}, after {expected}")
     if expected > snapshot.revision:
-        raise InvalidUpdateVersion(f"there is no revision {expected} here yet; the last is {snapshot.revision}")
+        raise InvalidUpdateVersion(f"revision {expected} does not exist yet; the last is {snapshot.revision}")
 
 
 def repeated_resources(wishes: Sequence[ResourceAlterations]) -> set[Resource]:
     """KIP-133, as shipped: a resource may stand in a request once; else every occurrence fails. "01" is broker 1."""
+    if len(wishes) == 1:
+        return set()
     resources = [(wish.resource, _canonical(wish.resource)) for wish in in_slices(wishes)]
     if len({canonical for _, canonical in in_slices(resources)}) == len(resources):
         return set()
@@ -169,12 +173,12 @@ def _canonical(resource: Resource) -> Resource:
 
 
 def check_alterations(alterations: Sequence[AlterConfigOp]) -> None:
-    """What is wrong with the wishes themselves, whatever they are about."""
+    """Errors in the operations themselves, for any resource."""
     if len(alterations) > 1 and len({each.key for each in in_slices(alterations)}) < len(alterations):
-        raise InvalidRequest("a key stands in the request more than once for this resource")
+        raise InvalidRequest("a key occurs more than once for this resource")
     nulls = [each.key for each in in_slices(alterations) if each.value is None and each.op != OpType.DELETE]
     if nulls:
-        raise InvalidRequest(f"a value is needed to do this to {', '.join(nulls)}")
+        raise InvalidRequest(f"missing value for {', '.join(nulls)}")
 
 
 class _Decision(NamedTuple):
@@ -202,7 +206,7 @@ class _Decision(NamedTuple):
             return self._client_metrics(stored, authorize)
         if kind == ResourceType.GROUP:
             return self._group(stored, authorize)
-        raise InvalidRequest(f"resources of type {int(kind)} cannot be altered like this")
+        raise InvalidRequest(f"resources of type {int(kind)} cannot be altered with this request")
 
     def _topic(self, stored: Overrides, authorize: Authorize) -> list[Change]:
         name, keys = self.resource.name, self.node.resolver.catalog.topic
@@ -210,7 +214,7 @@ class _Decision(NamedTuple):
             raise TopicNotAuthorized(TopicNotAuthorized.stock)
         resulting = self._resulting(stored, keys)
         if not name:
-            raise InvalidRequest("a topic needs a name; there are no defaults for all topics here")
+            raise InvalidRequest("a topic needs a name; topics have no default entity")
         check_topic_name(name)
         if self.known_deletions:
             self._check_deletions(stored, keys)
@@ -280,7 +284,7 @@ class _Decision(NamedTuple):
         """A key that is stored can be deleted even if this version does not know it."""
         for op, name, _ in self.alterations:
             if op == OpType.DELETE and name not in keys and name not in stored:
-                raise InvalidConfig(f"{name} is not a key of topics")
+                raise InvalidConfig(f"{name} is not a topic config")
 
     def _resulting(self, stored: Overrides, keys: ConfigDef) -> dict[str, str]:
         """All overrides after the wishes. `keys` are those on which list operations work."""
@@ -293,7 +297,7 @@ class _Decision(NamedTuple):
             elif op in (OpType.APPEND, OpType.SUBTRACT):
                 resulting[name] = combined(op, keys.get(name), name, stored.get(name), value or "")
             else:
-                raise InvalidRequest(f"there is no operation {op}")
+                raise InvalidRequest(f"unknown operation {op}")
         return resulting
 
     def _topic_defaults(self, resulting: Overrides) -> TopicDefaults:
@@ -340,7 +344,7 @@ def check_node(name: str, own: int, hint: str, *, empty: bool = False) -> None:
         return
     number = java_int(name)
     if number is None:
-        raise InvalidRequest(f"a broker's name must be a whole number{', ' + hint if hint else ''}: {name!r}")
+        raise InvalidRequest(f"a broker's name must be an integer{', ' + hint if hint else ''}: {name!r}")
     if number != own:
         raise InvalidRequest(
             f"this is broker {own}; a broker's name must be {own}{', ' + hint if hint else ''}: {name!r}"

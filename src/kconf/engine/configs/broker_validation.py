@@ -34,7 +34,7 @@ from kconf.util.slices import in_slices
 
 
 def check_broker(resolver: ConfigResolver, resulting: Overrides, stored: Overrides, *, everywhere: bool) -> None:
-    """Refuse what a broker could not live with."""
+    """Refuse values with which a broker could not run."""
     _check_names(resolver, resulting, everywhere)
     _check_values(resolver, resulting)
     would_be = resolver.with_level(resulting, everywhere=everywhere)
@@ -92,10 +92,10 @@ def _check_pool(name: str, old: int, new: int) -> None:
     if new < 1:
         raise InvalidRequest(f"{name} must be at least 1: {new}")
     if not old // 2 <= new <= old * 2:
-        raise InvalidRequest(f"{name} is {old} and may at most be halved or doubled in one step: {new}")
+        raise InvalidRequest(f"{name} is {old} and can at most be halved or doubled in one step: {new}")
 
 
-_NETWORK = "num.network.threads"  # each listener has a pool of its own
+_NETWORK = "num.network.threads"  # each listener has its own pool
 
 
 def _listener_limits(now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
@@ -118,7 +118,7 @@ def _listener_number(resolver: ConfigResolver, prefix: str, name: str) -> int:
     own = resolver.effective.get(prefix + name)
     try:
         return resolver.number(name) if own is None else int(own)
-    except ValueError:  # server.properties may hold anything behind a listener's name
+    except ValueError:  # server.properties may contain anything after a listener prefix
         return resolver.number(name)
 
 
@@ -127,7 +127,8 @@ def _cleaner(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> Non
         threads, size = then.number("log.cleaner.threads"), then.number("log.cleaner.dedupe.buffer.size")
         if threads < 1 or size // threads <= 1024 * 1024:
             raise InvalidRequest(
-                f"log.cleaner.dedupe.buffer.size ({size}) must give each of {threads} cleaner threads more than 1 MiB"
+                f"log.cleaner.dedupe.buffer.size ({size}) must provide more than 1 MiB for each of {threads} cleaner "
+                "threads"
             )
 
 
@@ -166,7 +167,7 @@ def _intervals(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> N
             continue
         value = then.number(name)
         if (lowest and value < then.number(lowest)) or (highest and value > then.number(highest)):
-            raise InvalidRequest(f"{name} must lie between {lowest} and {highest}: {value}")
+            raise InvalidRequest(f"{name} must be between {lowest} and {highest}: {value}")
 
 
 def _connections(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
@@ -175,7 +176,7 @@ def _connections(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) ->
     if moved & {"max.connections.per.ip", "max.connections.per.ip.overrides"}:
         overrides = (then.effective.get("max.connections.per.ip.overrides") or "").strip()
         if then.number("max.connections.per.ip") == 0 and not overrides:
-            raise InvalidRequest("max.connections.per.ip=0 needs max.connections.per.ip.overrides")
+            raise InvalidRequest("max.connections.per.ip=0 requires max.connections.per.ip.overrides")
     for name in moved & ABOVE_ZERO:
         if then.number(name) < 1:
             raise InvalidRequest(f"{name} must be at least 1: {then.number(name)}")
@@ -224,7 +225,7 @@ def _reporters(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> N
     if "metric.reporters" in moved:
         unknown = sorted(set(_items(then.value("metric.reporters"))) - _REPORTERS)
         if unknown:
-            raise InvalidRequest(f"metric.reporters holds what is no metrics reporter here: {', '.join(unknown)}")
+            raise InvalidRequest(f"metric.reporters contains unknown metrics reporters: {', '.join(unknown)}")
 
 
 _PRINCIPAL_BUILDERS = frozenset(["org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"])
@@ -232,7 +233,7 @@ _PRINCIPAL_BUILDERS = frozenset(["org.apache.kafka.common.security.authenticator
 
 def _principals(_now: ConfigResolver, then: ConfigResolver, moved: set[str]) -> None:
     if "principal.builder.class" in moved and then.value("principal.builder.class") not in _PRINCIPAL_BUILDERS:
-        raise InvalidRequest("principal.builder.class must name a builder that can also write principals down")
+        raise InvalidRequest("principal.builder.class must name a builder that can also serialize principals")
 
 
 _ENDPOINT = re.compile(r"([A-Za-z0-9_-]+)://(.*):(-?[0-9]+)")
@@ -273,10 +274,10 @@ def _listener_names(text: str | None) -> list[str]:
     for item in _items(text):
         match = _ENDPOINT.fullmatch(item)
         if match is None:
-            raise InvalidRequest(f"a listener reads NAME://host:port: {item}")
+            raise InvalidRequest(f"a listener must be NAME://host:port: {item}")
         found.append(match[1].upper())
     if len(set(found)) < len(found):
-        raise InvalidRequest("each listener needs a name of its own")
+        raise InvalidRequest("listener names must be unique")
     return found
 
 

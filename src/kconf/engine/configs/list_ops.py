@@ -1,7 +1,8 @@
-"""KIP-339's list operations, on the stored text.
+"""KIP-339's list operations, on the stored value.
 
-The base is the override stored at the resource, else the key's own default (never the value in force). Items are not
-trimmed; empty ones of the base are dropped; APPEND skips what is there, SUBTRACT removes the first match of each item.
+The base is the override stored for the resource, or else the key's default (never the effective value). Items are not
+trimmed; empty items of the base are dropped; APPEND skips existing items, SUBTRACT removes the first match of each
+item.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kconf.model.entry import ValueType
 def combined(op: int, key: ConfigKey | None, name: str, stored: str | None, operand: str) -> str:
     """The text that APPEND or SUBTRACT stores."""
     if key is None or key.type is not ValueType.LIST:
-        raise InvalidConfig(f"{OpType(op).name} is for lists only, and {name} is not a list here")
+        raise InvalidConfig(f"{OpType(op).name} works on lists only; {name} is not a list")
     base = stored if stored is not None else key.default or ""
     items = [item for item in base.split(",") if item]
     if op == OpType.APPEND:

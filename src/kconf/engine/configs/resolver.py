@@ -1,11 +1,11 @@
 """The precedence of configs, in one place.
 
-topic override → this broker → all brokers → server.properties → default, with the units of the aliases converted.
-`ConfigResolver` holds the broker levels of one moment and builds Views from them; the service makes a new one when
-a broker level changes, so everything cached here is valid for as long as the resolver lives.
+topic override → this broker → all brokers → server.properties → default, with the units of synonyms converted.
+`ConfigResolver` has the broker levels at one moment and builds Views from them; the service creates a new one when a
+broker level changes, so everything cached here is valid for the lifetime of the resolver.
 
-Where a synonym chain loses its head (an alias set without the key itself) the answer is Kafka's: the value is right,
-the source says DEFAULT (docs/protocol.md, "Sources").
+If only a weaker synonym is set, the result follows Kafka: the value is correct, the source is DEFAULT
+(docs/protocol.md, "Sources").
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ConfigResolver:
         return self.value(name) == "true"
 
     def chain(self, name: str) -> tuple[Synonym, ...]:
-        """All levels at which a broker key or one of its aliases is set, cut before the first that bears its name."""
+        """All levels at which a broker key or one of its synonyms is set, up to the first with its own name."""
         known = self._chains.get(name)
         if known is None:
             known = self._chains[name] = self._chain(name)
@@ -102,7 +102,7 @@ class ConfigResolver:
         yield Source.DEFAULT, self.catalog.broker_defaults
 
     def _key(self, name: str) -> ConfigKey | None:
-        """The definition behind a broker property, listener prefix and all."""
+        """The definition of a broker property, with or without a listener prefix."""
         return self.catalog.broker.get(name) or self.catalog.broker.get(base_name(name))
 
     def _about(self, name: str) -> str | None:
@@ -175,7 +175,8 @@ class ConfigResolver:
 
     @cached_property
     def created(self) -> dict[str, tuple[str | None, Source]]:
-        """KIP-525: what CreateTopics tells of a topic without overrides, by name, in order, with the true sources."""
+        """KIP-525: the configs that CreateTopics returns for a topic without overrides, by name, in order, with true
+        sources."""
         return {key.name: self._created(key) for _, key in sorted(self.catalog.topic.items()) if not key.internal}
 
     def _created(self, key: ConfigKey) -> tuple[str | None, Source]:

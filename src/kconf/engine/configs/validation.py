@@ -1,6 +1,7 @@
-"""What the overrides of a topic, a group or a client-metrics subscription must satisfy together.
+"""Rules that the overrides of a topic, a group or a client-metrics subscription must satisfy together.
 
-Every value is checked alone first (configdef/), then beside the others, with the broker levels filling the gaps.
+Every value is checked on its own first (configdef/), then in combination with others, using broker levels for keys
+without an override.
 """
 
 from __future__ import annotations
@@ -60,16 +61,14 @@ def _check_topic_together(now: _Effective, stored: Overrides, resolver: ConfigRe
     if now.flag(_TIERED):
         _check_tiered(now, resolver)
     elif _Effective(stored, resolver).flag(_TIERED) and not now.flag("remote.log.delete.on.disable"):
-        raise InvalidConfig(
-            "switching tiered storage off loses what is there: set remote.log.delete.on.disable=true with it"
-        )
+        raise InvalidConfig("disabling tiered storage deletes remote data; also set remote.log.delete.on.disable=true")
 
 
 def _check_tiered(now: _Effective, resolver: ConfigResolver) -> None:
     if not resolver.flag("remote.log.storage.system.enable"):
-        raise InvalidConfig(f"{_TIERED} needs remote.log.storage.system.enable=true on the brokers")
+        raise InvalidConfig(f"{_TIERED} requires remote.log.storage.system.enable=true on the brokers")
     if "compact" in [item.strip() for item in now.text("cleanup.policy").split(",")]:
-        raise InvalidConfig(f"{_TIERED} and a cleanup.policy with compact exclude each other")
+        raise InvalidConfig(f"{_TIERED} cannot be combined with cleanup.policy=compact")
     for unit in ("bytes", "ms"):
         total, local = now.number(f"retention.{unit}"), now.number(f"local.retention.{unit}")
         if total != -1 and local != -2 and (total > -1 or unit == "ms") and (local == -1 or local > total):
@@ -126,7 +125,7 @@ def check_client_metrics(resulting: Overrides, keys: ConfigDef) -> None:
 
 
 def _read(key: ConfigKey, text: str) -> Value:
-    """The value of a text, as far as its type says; no list of a subscription takes an empty item."""
+    """The parsed value of a string, by type only; lists of a subscription must not contain empty items."""
     try:
         value = parse(key.type, text)
         if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Declarations of who may use how much, who may log in, and who may do what: quotas, SCRAM users, ACLs."""
+"""Declarations of quotas, SCRAM users and ACLs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AccessReader(DeclarationReader):
                 parts[kind] = self.text(fields[kind], kind)
             if f"{kind}-default" in fields and self.flag(fields[f"{kind}-default"], f"{kind}-default"):
                 if kind in parts:
-                    raise self.invalid(node, f"a quota is for one {kind} or for the default, not for both")
+                    raise self.invalid(node, f"a quota applies either to one {kind} or to the default")
                 parts[kind] = None
         entity = QuotaEntity.of(parts)
         try:
@@ -71,12 +71,12 @@ class AccessReader(DeclarationReader):
     def limit(self, keys: ConfigDef, name: YamlNode, node: YamlNode) -> DesiredConfigs:
         key = keys.get(name.value)
         if key is None:
-            raise self.invalid(name, f"{name.value!r} is no quota of this entity{suggestion(name.value, keys)}")
+            raise self.invalid(name, f"{name.value!r} is not a quota of this entity{suggestion(name.value, keys)}")
         text = self.text(node, key.name)
         try:
             return DesiredConfigs(quota_text(key, _amount(key, text), fractions=True), self.place(node))
         except InvalidValue as error:
-            raise self.invalid(node, f"{text!r} is no value of {key.name}: {error}") from None
+            raise self.invalid(node, f"{text!r} is not a valid value of {key.name}: {error}") from None
         except InvalidRequest as error:
             raise self.invalid(node, str(error)) from None
 
@@ -105,7 +105,9 @@ class AccessReader(DeclarationReader):
         fields = self.fields(node, ACL_FIELDS, "an ACL")
         principal = self.text(self.required(node, fields, "principal", "an ACL"), "principal")
         if ":" not in principal:
-            raise self.invalid(fields["principal"], f"a principal reads TYPE:NAME, as in User:alice: {principal!r}")
+            raise self.invalid(
+                fields["principal"], f"a principal must be TYPE:NAME, for example User:alice: {principal!r}"
+            )
         kind, name = self.acl_resource(self.required(node, fields, "resource", "an ACL"))
         pattern = self.choice(fields.get("pattern"), "pattern", PATTERNS, PatternType.LITERAL)
         permission = self.choice(fields.get("permission"), "permission", PERMISSIONS, Permission.ALLOW)
@@ -121,9 +123,11 @@ class AccessReader(DeclarationReader):
         kind = ACL_TYPES.get(word)
         if kind is None:
             known = ", ".join(ACL_TYPES)
-            raise self.invalid(node, f"ACLs know no resource {word!r}{suggestion(word, ACL_TYPES)}; there are {known}")
+            raise self.invalid(
+                node, f"{word!r} is not an ACL resource type{suggestion(word, ACL_TYPES)}; use one of {known}"
+            )
         if kind is AclType.CLUSTER:
             return kind, CLUSTER_NAME
         if not colon or not name:
-            raise self.invalid(node, f"the resource of an ACL reads {word}:NAME, and `{word}:*` means all")
+            raise self.invalid(node, f"the resource of an ACL must be {word}:NAME; `{word}:*` means all")
         return kind, name

@@ -1,7 +1,7 @@
-"""What stands between a declaration and a cluster: the changes that would make the cluster what the files say.
+"""Compares a declaration with a cluster: the changes that would make the cluster match the files.
 
-The difference is one of meaning: texts are compared under their type, so `7d` is 604800000 and ` a, b` is `a,b`, and a
-value that a resource inherits anyway need not be set. What no file names stays; prune.py finds what to remove.
+Values are compared by meaning: `7d` equals 604800000, ` a, b` equals `a,b`, and a value that is inherited anyway need
+not be set. Undeclared values are not changed; prune.py finds what to remove.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ KeysOf = Callable[[ResourceType], ConfigDef]
 
 
 class Difference(NamedTuple):
-    """One change that would bring the cluster nearer to the files, as a line of a journal would tell it.
+    """A change that would make the cluster match the files, in terms of a journal line.
 
-    `before` and `after` are what is set at the resource itself, `old` and `new` what holds there. A secret is in none
-    of them: of a credential the iterations are told. `trouble` says why it cannot be done, where it cannot.
-    `old_key` and `new_key` are the keys that `old` and `new` come from, where that is another key in another unit.
+    `before` and `after` are the values set on the resource itself, `old` and `new` the effective ones. Secrets are
+    never included: for a credential the iterations are shown. `trouble` is the reason if the change cannot be made.
+    `old_key` and `new_key` are the keys that `old` and `new` come from, if that is another key in another unit.
     """
 
     kind: ChangeKind
@@ -60,7 +60,7 @@ class Differences(NamedTuple):
 
 
 def differences(declared: Declared, reading: ClusterState, keys: KeysOf) -> Differences:
-    """What would make the cluster what the files say, in the order in which it can be done."""
+    """The changes that would make the cluster match the files, in an order in which they can be made."""
     compared = _Compared(declared, reading, keys)
     parts = (compared.topics(), compared.configs(), compared.quotas(), compared.users(), compared.acls())
     return Differences([each for part in parts for each in part], compared.notes)
@@ -87,12 +87,12 @@ def quota_value(key: str, value: float) -> str:
 
 
 def shape_text(partitions: int | None, replication: int | None) -> str:
-    """A topic's shape, as a plan tells it; what is None is as the cluster likes."""
+    """A topic's partitions and replicas, as shown in a plan; None: the cluster's default."""
     return dumps({"partitions": partitions, "replication": replication}, separators=(",", ":"))
 
 
 class _Compared:
-    """A declaration beside a cluster."""
+    """A declaration compared with a cluster."""
 
     def __init__(self, declared: Declared, reading: ClusterState, keys: KeysOf) -> None:
         self.declared, self.reading = declared, reading
@@ -114,7 +114,7 @@ class _Compared:
         for resource, wanted in self.declared.configs.items():
             view = self.reading.configs.get(resource)
             if view is None and resource.type is ResourceType.TOPIC and resource.name not in self.declared.topics:
-                continue  # told as missing
+                continue  # reported as missing
             entries = self._by_name(view)
             own = own_source(resource)
             for key, value in wanted.items():
@@ -133,7 +133,7 @@ class _Compared:
         trouble = ""
         if entry is None and view is not None and resource.type is ResourceType.TOPIC:
             known = self._keys_of(ResourceType.TOPIC)
-            trouble = f"this cluster has no topic key {key!r}{suggestion(key, known)}"
+            trouble = f"this cluster does not know the topic key {key!r}{suggestion(key, known)}"
         before = entry.value if entry is not None and is_own else None
         old, source = (None, None) if entry is None else (entry.value, entry.source)
         made = Difference(ChangeKind.CONFIG, resource, "set", key, before, wanted.text, old, wanted.text, source)
@@ -145,9 +145,9 @@ class _Compared:
         """Whether a secret is set can be seen, and no more."""
         if is_own:
             if wanted.text is not None:
-                self.notes.append(f"{resource} {key}: set, but the cluster does not show its value; it is left alone")
+                self.notes.append(f"{resource} {key}: set, but the cluster does not show its value; it is not changed")
             return None
-        trouble = "" if wanted.secret or wanted.text else f"{key} is not set here, and the file has no valueFrom for it"
+        trouble = "" if wanted.secret or wanted.text else f"{key} is not set, and the file has no valueFrom for it"
         made = plain_difference(resource, "set", key, None, wanted.text, wanted.place)
         source = None if entry is None else entry.source
         return made._replace(source=source, sensitive=True, secret=wanted.secret, trouble=trouble)
@@ -192,7 +192,7 @@ class _Compared:
 
 
 def type_of(resource: Resource, entry: Entry, keys: KeysOf) -> ValueType:
-    """As the cluster says, or where it is too old to say it, the catalog."""
+    """From the cluster, or from the catalog if the cluster is too old to report it."""
     if entry.type is not ValueType.UNKNOWN:
         return entry.type
     known = keys(resource.type).get(entry.name)
@@ -203,9 +203,11 @@ def _reshaped(resource: Resource, wanted: DesiredTopic, shape: TopicShape) -> Di
     partitions, replication = wanted.partitions or shape.partitions, wanted.replication or shape.replication
     trouble = ""
     if partitions < shape.partitions:
-        trouble = f"a topic's partitions cannot be taken away: it has {shape.partitions}"
+        trouble = f"partitions cannot be removed: the topic has {shape.partitions}"
     elif replication != shape.replication:
-        trouble = f"it has {shape.replication} replicas: they are moved by a reassignment, not by a plan"
+        trouble = (
+            f"its replication factor is {shape.replication}: change it with a partition reassignment, not with a plan"
+        )
     before, after = shape_text(shape.partitions, shape.replication), shape_text(partitions, replication)
     return Difference(ChangeKind.TOPIC, resource, "grow", "", before, after, place=wanted.place, trouble=trouble)
 
@@ -218,5 +220,5 @@ def plain_difference(
 
 
 def iterations_text(count: int | None) -> str:
-    """All that is told of a credential."""
+    """What is shown of a credential."""
     return "iterations=4096" if count is None else f"iterations={count}"

@@ -1,7 +1,7 @@
-"""A cluster as files that declare it: what an export writes, and in which a plan then finds nothing to change.
+"""Writes a cluster as declarative files, for which a plan finds no differences.
 
-A sensitive value is written as set, without its value; a password is not written at all. What could not be read is
-marked so that pruning leaves it alone: a topic as `unmanaged: ["*"]`, anything else as `ignore` in a file of its own.
+A sensitive value is written as set, without its value; passwords are not written. What could not be read is marked, so
+that pruning ignores it: a topic as `unmanaged: ["*"]`, anything else as `ignore` in a separate file.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def _unread_file(unread: Sequence[MissingPart]) -> str:
     document: dict[str, YamlValue] = {"version": 1, **({"ignore": scopes} if scopes else {})}
     reasons = [f"# {' '.join(each.what.split())}: {each.failure.code.name}\n" for each in unread]
     head, _, rest = to_yaml(document).partition("\n")
-    return "".join([f"{head}\n", "# Could not be read by this export, and is left alone by --prune:\n", *reasons, rest])
+    return "".join([f"{head}\n", "# This export could not read the following; --prune ignores it:\n", *reasons, rest])
 
 
 def _scope(unread: MissingPart) -> str:
-    """The scope that covers what could not be read; none for a topic, which is marked where it is declared."""
+    """The scope for what could not be read; none for a topic, which is marked where it is declared."""
     word, colon, name = unread.what.partition(":")
     if not colon:
         return _SCOPE_OF_PART.get(word, word)

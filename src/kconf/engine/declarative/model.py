@@ -1,8 +1,8 @@
-"""What files declare a cluster to be: topics, configs, quotas, credentials, ACLs, and which part of it they own.
+"""The declared state of a cluster: topics, configs, quotas, credentials, ACLs, and the scope that the files manage.
 
-Values are those of the wire (units are read, lists are joined), so that a difference is one of texts under a type.
-A secret is never here: only where it is to be found. The pipeline reads the same files. How they are written:
-parser.py and docs/how-to/declare.md.
+Values are in protocol format (units resolved, lists joined), so that comparing them is comparing typed strings. Secrets
+are never included, only references to them. The pipeline reads the same files. Syntax: parser.py and
+docs/how-to/declare.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ THROTTLES: Final = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     ]
 )
-"""Set and removed by whoever moves partitions: ignored unless a file names them."""
+"""Set and removed by partition reassignments: ignored unless a file declares them."""
 
 OPERATORS: Final = Names(
     tuple(
@@ -49,11 +49,11 @@ OPERATORS: Final = Names(
         )
     )
 )
-"""Users whom a cluster's operators keep for themselves: ignored unless a file names them."""
+"""Users reserved for operators: ignored unless a file declares them."""
 
 
 class SourceLocation(NamedTuple):
-    """Where something stands; both numbers count from 1."""
+    """A position in a file; both numbers count from 1."""
 
     file: str
     line: int
@@ -120,7 +120,7 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True)
 class Declared:
-    """All files together. `selectors` say what they own: nothing outside is ever removed."""
+    """All files together. `selectors` define what they manage: nothing else is ever removed."""
 
     topics: Mapping[str, DesiredTopic] = field(default_factory=dict)
     configs: Mapping[Resource, Mapping[str, DesiredConfigs]] = field(default_factory=dict)
@@ -161,19 +161,18 @@ class Declared:
         return self.owns(resource, *names) or (is_named and not self.ignores(resource, *names))
 
     def includes(self, resource: Resource, *names: str) -> bool:
-        """Whether it is meant at all: inside a selector, or there is none, and not ignored."""
+        """Whether it is in scope: it matches a selector, or there is none, and it is not ignored."""
         return self.owns(resource, *names) if self.selectors else not self.ignores(resource, *names)
 
     def owns(self, resource: Resource, *names: str) -> bool:
-        """Whether what is there and not declared may be removed: inside a selector, and not ignored.
+        """Whether it may be removed if it is not declared: it matches a selector, and is not ignored.
 
-        `names` are those by which it is meant, where that is not its own: of a quota its entity's, of an ACL its
-        principal's.
+        `names` are the names to match if they differ from its own: the entity of a quota, the principal of an ACL.
         """
         meant = names or (resource.name,)
         return any(scope.covers(resource, meant) for scope in self.selectors) and not self.ignores(resource, *meant)
 
 
 def is_operators(user: str, extra: Iterable[str] = ()) -> bool:
-    """Whether a user belongs to those who run the cluster; `extra` are whom the cluster or the login name."""
+    """Whether a user is an operator of the cluster; `extra` are further operators, from the cluster or the login."""
     return OPERATORS.matches(user) or user in extra

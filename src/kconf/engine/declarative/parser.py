@@ -1,8 +1,8 @@
-"""Declarations from YAML, word by word. docs/how-to/declare.md tells the language by example.
+"""Parses declarations from YAML. docs/how-to/declare.md shows the syntax by example.
 
-Each key's own type says what a text means for it: `yes`, `1_000` and `on` stay what was written, `7d` and `1GiB` are
-read by the key's unit. A key that the catalog does not know is taken as it stands: clusters have keys of their own.
-Reading goes on after a mistake, so that all are told at once, each with file, line and column.
+Values are parsed by the type of their key: `yes`, `1_000` and `on` stay as written, `7d` and `1GiB` are converted to
+the key's unit. Values of unknown keys are taken literally: clusters may have keys that kconf does not know. Parsing
+continues after an error, so that all errors are reported, each with file, line and column.
 """
 
 from __future__ import annotations
@@ -86,21 +86,25 @@ class _Reader(AccessReader):
 
     def version(self, node: YamlNode) -> None:
         if self.text(node, "version") != VERSION:
-            self.report(node, "this kconf knows version 1 of the language only")
+            self.report(node, "this version of kconf supports version 1 of the format only")
 
     def selector(self, node: YamlNode) -> None:
         self._selector = self.scopes(node, "selector")
         self.gathered.selectors.extend(self._selector)
 
     def check_inside(self, selector: YamlNode, topics: YamlNode) -> None:
-        """A file that says what it owns declares no topic of others."""
+        """A file with a selector must not declare topics outside it."""
         if self._selector is None or topics.id != "mapping":
             return  # reported already
         for name, key, _ in self.names(topics, "topics"):
             if not any(each.covers(Resource.topic(name), (name,)) for each in self._selector):
                 place = self.place(selector)
                 self.report(
-                    key, f"the topic {name!r} is outside the selector of this file, {place}; declare it elsewhere"
+                    key,
+                    (
+                        f"the topic {name!r} does not match the selector of this file, {place}; declare it in another "
+                        "file"
+                    ),
                 )
 
     def unmanaged(self, node: YamlNode) -> None:
@@ -130,7 +134,7 @@ class _Reader(AccessReader):
     def brokers(self, node: YamlNode) -> None:
         for name, key, value in self.names(node, "brokers"):
             if name != "default" and not (name.isascii() and name.isdigit() and len(name) < 11):
-                self.report(key, f"a broker is named by its number or `default`: {name!r}")
+                self.report(key, f"a broker must be its ID or `default`: {name!r}")
                 continue
             resource = Resource(ResourceType.BROKER, "" if name == "default" else str(int(name)))
             if value.value and not value.is_null:  # an export has brokers without overrides, which another file may set
@@ -149,7 +153,7 @@ class _Reader(AccessReader):
         for key, value in [] if node.is_null else self.pairs(node, "configs"):
             name = key.value
             if name in into:
-                self.report(key, f"{name} stands twice")
+                self.report(key, f"{name} occurs twice")
                 continue
             try:
                 into[name] = self.wanted(resource.type, name, value)
@@ -161,11 +165,11 @@ class _Reader(AccessReader):
             return self.hidden(name, node)
         key = self.find_key(kind, name)
         if key is not None and key.sensitive:
-            raise self.invalid(node, f"{name} is a secret: say `valueFrom: {{env: …}}` or `valueFrom: {{file: …}}`")
+            raise self.invalid(node, f"{name} is a secret: use `valueFrom: {{env: …}}` or `valueFrom: {{file: …}}`")
         if node.id == "sequence":
             text = ",".join([self.text(each, f"an item of {name}") for each in node.value])
         elif node.is_null:
-            raise self.invalid(node, f"{name} must have a value; to have none, leave it out")
+            raise self.invalid(node, f"{name} must have a value; to leave it unset, remove the line")
         else:
             text = str(node.value)
         return DesiredConfigs(self.raw(kind, name, key, text, node), self.place(node))
@@ -179,7 +183,7 @@ class _Reader(AccessReader):
                 try:
                     known = render(key.type, read_amount(key, text))
                 except InvalidValue as error:
-                    raise self.invalid(node, f"{text!r} is no value of {name}: {error}") from None
+                    raise self.invalid(node, f"{text!r} is not a valid value of {name}: {error}") from None
             self._raw[kind, name, text] = known
         return known
 
@@ -191,7 +195,7 @@ class _Reader(AccessReader):
         return found if found is not None or kind is not ResourceType.BROKER else keys.get(base_name(name))
 
     def hidden(self, name: str, node: YamlNode) -> DesiredConfigs:
-        """`{valueFrom: {env: X}}`, or what an export says of a secret that is set: `{sensitive: true}`."""
+        """`{valueFrom: {env: X}}`, or what an export writes for a secret: `{sensitive: true}`."""
         fields = self.fields(node, SECRET_FIELDS, f"the value of {name}")
         if "valueFrom" in fields:
             return DesiredConfigs(None, self.place(node), self.source(fields["valueFrom"], "valueFrom"))

@@ -1,12 +1,12 @@
-"""What is there and named by no file: which of it is drift, and what pruning removes of it.
+"""Undeclared values: which of them are drift, and what pruning removes.
 
-An override, a quota limit or a credential that no file names is drift where a file names the resource or a selector
-covers it, unless it is ignored or unmanaged; so is a topic or an ACL that a selector covers. Pruning removes it inside
-the selectors.
+An override, quota or credential that no file declares is drift if a file declares the resource or a selector matches
+it, unless it is ignored or unmanaged; so is a topic or an ACL that a selector matches. Pruning removes it within the
+selectors.
 
-Overrides go without further ado; topics, users, ACLs and the quotas of whole entities only by a word for each. Kafka's
-own topics never go, nor do secrets that no file names, nor a value that would be inherited all the same. Replication
-throttles and the operators' own users are left alone.
+Overrides are removed by default; topics, users, ACLs and whole quota entities only if their kind is given. Internal
+topics are never removed, nor secrets, nor a value that would be inherited anyway. Replication throttles and the
+operators' own users are ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNDECLARED: Final = "undeclared"
 """The `op` of a difference that is drift and that applying the files leaves as it is."""
 
 PRUNABLE: Final = ("topics", "users", "acls", "quotas")
-"""What is removed only where it is asked for by this word; overrides need none."""
+"""Kinds that are removed only if given by this word; overrides need none."""
 
 
 Claims = Callable[..., bool]
@@ -49,14 +49,14 @@ Claims = Callable[..., bool]
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """What may be removed. `operators` are users to be left alone, beside those that every cluster's operators have."""
+    """What may be removed. `operators` are users to ignore, in addition to the usual ones."""
 
     words: Collection[str] = ()
     operators: Collection[str] = ()
 
 
 def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune) -> Differences:
-    """What would be removed, the least grave first. The views must tell synonyms."""
+    """What would be removed, the least severe first. The views must include synonyms."""
     pruning = _Pruning(declared, reading, keys, prune)
     parts = [pruning.overrides(), pruning.limits(whole=False)]
     if "quotas" in prune.words:
@@ -73,7 +73,7 @@ def pruned(declared: Declared, reading: ClusterState, keys: KeysOf, prune: Prune
 def undeclared(
     declared: Declared, reading: ClusterState, keys: KeysOf, operators: Collection[str] = ()
 ) -> list[Difference]:
-    """The drift that no file names: it stays as it is unless it is pruned. The views must tell synonyms."""
+    """Undeclared drift: it stays unless it is pruned. The views must include synonyms."""
     surplus = _Surplus(declared, reading, keys, operators)
     claims = declared.claims
     found = [
@@ -171,7 +171,7 @@ class _Pruning:
     def overrides(self) -> Iterator[Difference]:
         for each in self._surplus.overrides(self._inside):
             if each.sensitive:
-                self.notes.append(f"{each.resource} {each.key}: a secret that no file names; it is left alone")
+                self.notes.append(f"{each.resource} {each.key}: a secret that no file declares; it is not removed")
             else:
                 yield each
 
@@ -188,7 +188,7 @@ class _Pruning:
         return self._surplus.topics(self._inside)
 
     def _inside(self, resource: Resource, is_declared: bool, *names: str) -> bool:
-        """Where no selector says what the files own, they own what they name."""
+        """If no selector defines the scope, the files manage what they declare."""
         if self.declared.selectors:
             return self.declared.owns(resource, *names)
         return is_declared and not self.declared.ignores(resource, *names)

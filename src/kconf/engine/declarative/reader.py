@@ -57,7 +57,7 @@ class DeclarationReader(YamlReader):
         place = self.place(node)
         first = self.gathered.places.setdefault(what, place)
         if first is not place:
-            self.report(node, f"{name} is declared at {first} already")
+            self.report(node, f"{name} is already declared at {first}")
 
     def names(self, node: YamlNode, what: str) -> list[tuple[str, YamlNode, YamlNode]]:
         """The named parts of a mapping, as name, node of the name and node of the value."""
@@ -73,7 +73,7 @@ class DeclarationReader(YamlReader):
             return None
         text = str(node.value) if node.id == "scalar" else ""
         if not (text.isascii() and text.isdigit() and len(text) < 8 and 0 < int(text) <= _MAX_COUNT):
-            self.report(node, f"{what} must be a whole number from 1 to {_MAX_COUNT}")
+            self.report(node, f"{what} must be an integer from 1 to {_MAX_COUNT}")
             return None
         return int(text)
 
@@ -83,14 +83,14 @@ class DeclarationReader(YamlReader):
         text = self.text(node, what)
         found = choices.get(text.upper())
         if found is None:
-            raise self.invalid(node, f"there is no {what} {text!r}{suggestion(text.upper(), choices)}")
+            raise self.invalid(node, f"unknown {what} {text!r}{suggestion(text.upper(), choices)}")
         return found
 
     def source(self, node: YamlNode, what: str) -> SecretSource:
         """`{env: NAME}` or `{file: PATH}`."""
         fields = self.fields(node, ("env", "file"), what)
         if len(fields) != 1:
-            raise self.invalid(node, f"{what} names one of env and file")
+            raise self.invalid(node, f"{what} needs either env or file")
         ((kind, name),) = fields.items()
         return SecretSource(kind, self.text(name, kind))
 
@@ -127,8 +127,8 @@ def _meant(text: str, known: Sequence[str]) -> str:
 
     word, colon, name = text.partition(":")
     near = get_close_matches(word, known, 1, 0.8)
-    write = f"write {', '.join(known)}, or one with :NAME"
-    return f"did you mean {near[0]}{colon}{name}?" if near else write if colon else f"{write}, such as topic:{word}"
+    write = f"use {', '.join(known)}, or one of them with :NAME"
+    return f"did you mean {near[0]}{colon}{name}?" if near else write if colon else f"{write}, for example topic:{word}"
 
 
 def read_scope(text: str, what: str, *, keys: bool) -> Scope:
@@ -136,11 +136,11 @@ def read_scope(text: str, what: str, *, keys: bool) -> Scope:
     word, colon, name = text.partition(":")
     known = [*SCOPES, *(["key"] if keys else [])]
     if word not in known:
-        raise ValueError(f"{what} knows no {word!r}; {_meant(text, known)}")
+        raise ValueError(f"{word!r} is not valid in {what}; {_meant(text, known)}")
     if (colon and not name) or (word == "key" and not name):
-        raise ValueError(f"there is no name behind the colon: {text!r}")
+        raise ValueError(f"no name after the colon: {text!r}")
     if word == "brokers" and name:
-        raise ValueError("brokers is the default of all brokers and has no name; single ones are broker:NAME")
+        raise ValueError("`brokers` is the cluster-wide default and has no name; use broker:NAME for a single broker")
     if word == "broker" and name == "default":
         return Scope("brokers")
     return Scope(word, Names((_pattern(text, name),))) if name else Scope(word)
@@ -149,7 +149,7 @@ def read_scope(text: str, what: str, *, keys: bool) -> Scope:
 def _pattern(text: str, name: str) -> NamePattern:
     pattern = NamePattern(name)
     if name.startswith("/") and not pattern.is_regex:
-        raise ValueError(f"a regular expression ends with a slash too: {text!r}")
+        raise ValueError(f"a regular expression must end with a slash: {text!r}")
     try:
         pattern.compiled()
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""What a policy is asked, and how a plan asks it.
+"""The interface between plans and policies.
 
-A policy is consulted after every other check and before the write, for dry runs too, once per resource. It raises
-`PolicyViolation` to refuse, and what it returns are warnings. `PolicyHooks` is the policies as one request meets them:
-a planner calls it and knows nothing of files, threads or timeouts (server/policy/manager.py). The proposals hold real
-values; their reprs never show a sensitive one.
+A policy is called after every other check and before the write, for dry runs too, once per resource. It raises
+`PolicyViolation` to refuse; it may return warnings. `PolicyHooks` represents the policies within one request: a planner
+calls it and does not know about files, threads or timeouts (server/policy/manager.py). Proposals contain real values;
+their reprs never show sensitive ones.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class TopicProposal:
 
     @property
     def shape(self) -> tuple[int | None, int | None]:
-        """Partitions and replication factor, also where they follow from the assignments."""
+        """Partitions and replication factor, also if they follow from the assignments."""
         if self.assignments is None:
             return self.partitions, self.replication_factor
         return len(self.assignments), len(next(iter(self.assignments.values()), ()))
@@ -199,7 +199,7 @@ class GrowthPolicy(Protocol):
 
 
 class PolicyWarning(NamedTuple):
-    """What a policy has to say about a resource that it lets pass."""
+    """A policy's warnings about a resource that it allows."""
 
     resource: Resource
     text: str
@@ -207,7 +207,7 @@ class PolicyWarning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyHooks:
-    """The policies as one request meets them. One Gate serves one call of a planner."""
+    """The policies within one request. One Gate serves one call of a planner."""
 
     alter: AlterPolicy | None = None
     create: CreateTopicPolicy | None = None
@@ -217,7 +217,7 @@ class PolicyHooks:
 
     @property
     def warnings(self) -> list[PolicyWarning]:
-        """What was said so far, in order, each once."""
+        """The warnings so far, in order, without duplicates."""
         return list(self._said)
 
     def alteration(
@@ -230,7 +230,7 @@ class PolicyHooks:
         topic: Topic | None = None,
         defaults: TopicDefaults | None = None,
     ) -> None:
-        """Ask about one resource's new overrides; raises `PolicyViolation`."""
+        """Check the new overrides of one resource; raises `PolicyViolation`."""
         if self.alter is None:
             return
         secret = _secret(resource, resolver)
@@ -248,13 +248,13 @@ class PolicyHooks:
         self._note(resource, self.alter.check_alter(proposal))
 
     def creation_configs(self, name: str, overrides: Overrides, resolver: ConfigResolver) -> None:
-        """Ask the alter policy about the configs that a new topic carries, as Kafka 4.3 does; none, no question."""
+        """Check the configs of a new topic with the alter policy, as Kafka 4.3 does; not called without configs."""
         if overrides:
             wishes = [AlterConfigOp(OpType.SET, key, value) for key, value in overrides.items()]
             self.alteration(Resource.topic(name), wishes, NO_OVERRIDES, overrides, resolver)
 
     def creation(self, topic: Topic, overrides: Overrides, resolver: ConfigResolver, *, assigned: bool) -> None:
-        """Ask the create-topic policy; `assigned` says that the request brought the replicas itself."""
+        """Check with the create-topic policy; `assigned`: the request contains replica assignments."""
         if self.create is None:
             return
         proposal = TopicProposal(
@@ -270,7 +270,7 @@ class PolicyHooks:
         self._note(topic.resource, self.create.check_create(proposal))
 
     def growth(self, old: Topic, new: Topic, overrides: Overrides, resolver: ConfigResolver) -> None:
-        """Ask about more partitions, where the create-topic policy wants to know. Kafka asks no one."""
+        """Check additional partitions, if the create-topic policy supports it. Kafka does not check them."""
         if isinstance(self.create, GrowthPolicy):
             effective = Effective(new.resource, overrides, resolver)
             proposal = GrowthProposal(
@@ -284,7 +284,7 @@ class PolicyHooks:
 
 
 NO_POLICY = PolicyHooks()
-"""Where there are no policies. Nothing is ever said to it, so all may share it."""
+"""For servers without policies. It has no state, so it can be shared."""
 
 
 def changed_values(

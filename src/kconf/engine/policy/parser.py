@@ -1,7 +1,7 @@
-"""Rules from YAML: the language, word by word. docs/how-to/write-a-policy.md tells it by example.
+"""Parses policy rules from YAML. docs/how-to/write-a-policy.md shows the language by example.
 
-Each key's own type says what a text means for it: `yes`, `1_000` and `on` stay what was written. Reading goes on after
-a mistake, so that all are told at once.
+Values are parsed by the type of their key: `yes`, `1_000` and `on` stay as written. Parsing continues after an error,
+so that all errors are reported.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from kconf.configdef.java.parsing import InvalidValue, Value, parse
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import NUMBERS, read_amount, unit_of
 from kconf.configdef.validators import collapse
+from kconf.engine.policy.conditions import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, amount
 from kconf.engine.policy.regex import compile_regex
 from kconf.engine.policy.risk_rules import RiskRule
-from kconf.engine.policy.rules import ABOUT_OVERRIDES, FACTS, RELATIONS, Condition, Operator, Rule, Rules, amount
+from kconf.engine.policy.rules import Rules
 from kconf.engine.policy.selectors import Labelled, NamePattern, Names, RuleSelector, Severity
 from kconf.engine.risks import RiskName
 from kconf.model.entry import ValueType
@@ -66,14 +67,14 @@ class _Reader(YamlReader):
         if root is not None:
             return self.document(root)
         if not self.errors:
-            self.errors.append(ParseError(1, 1, "the file is empty; a policy without rules says `rules: []`"))
+            self.errors.append(ParseError(1, 1, "the file is empty; use `rules: []` for a policy without rules"))
         return Rules()
 
     def document(self, root: YamlNode) -> Rules:
         try:
             fields = self.fields(root, TOP_FIELDS, "a policy")
             if "version" in fields and self.text(fields["version"], "version") != "1":
-                self.report(fields["version"], "this kconf knows version 1 of the language only")
+                self.report(fields["version"], "this version of kconf supports version 1 of the language only")
             labelled = self.labelled(fields["labels"]) if "labels" in fields else []
             node = self.required(root, fields, "rules", "a policy")
             if node.id != "sequence":
@@ -103,9 +104,9 @@ class _Reader(YamlReader):
         words = [each for each in RISK_WORDS if each in fields]
         for each in (*_NOT_WITH_RISKS, *words[1:]):
             if each in fields:
-                self.report(fields[each], f"a rule with {words[0]} has no {each}: it is about risks, by their names")
+                self.report(fields[each], f"a rule with {words[0]} cannot have {each}: it applies to risks by name")
         if "allow" in words and "severity" in fields:
-            self.report(fields["severity"], "a rule with allow refuses nothing, so it has no severity")
+            self.report(fields["severity"], "a rule with allow refuses nothing and cannot have a severity")
         kind = selectors[0].type if selectors else _type_of(fields.get("selector"))
         nodes = self.items(fields[words[0]], words[0])
         risks = self.read_each(nodes, lambda each: self.risk(each, kind))
@@ -117,9 +118,9 @@ class _Reader(YamlReader):
         text = self.text(node, "a risk")
         if text not in list(RiskName):
             close = suggestion(text, list(RiskName))
-            raise self.invalid(node, f"there is no risk {text!r}{close or '; risks are ' + ', '.join(RiskName)}")
+            raise self.invalid(node, f"unknown risk {text!r}{close or '; use one of ' + ', '.join(RiskName)}")
         if kind is not None and text not in _OF_TYPES.get(kind, ()):
-            raise self.invalid(node, f"{text} is no risk of a {kind.word}")
+            raise self.invalid(node, f"{text} is not a risk of a {kind.word}")
         return RiskName(text)
 
     def labelled(self, node: YamlNode) -> list[Labelled]:
@@ -171,7 +172,7 @@ class _Reader(YamlReader):
         place = self.required(node, fields, "id", "a rule")
         name = self.text(place, "id")
         if ids.setdefault(name, place) is not place:
-            raise self.invalid(place, f"there is a rule {name!r} in line {ids[name].start_mark.line + 1} already")
+            raise self.invalid(place, f"rule {name!r} is already defined in line {ids[name].start_mark.line + 1}")
         return name
 
     def severity(self, node: YamlNode | None) -> Severity:
@@ -189,7 +190,9 @@ class _Reader(YamlReader):
         found = self.read_each(nodes, self.selector)
         for each, selector in zip(nodes, found, strict=True):
             if selector.type != found[0].type:
-                raise self.invalid(each, "the selectors of one rule must be of one type: their keys differ")
+                raise self.invalid(
+                    each, "the selectors of a rule must have the same type, because types have different keys"
+                )
         return found
 
     def selector(self, node: YamlNode) -> RuleSelector:
@@ -208,7 +211,7 @@ class _Reader(YamlReader):
         text = self.text(node, "a selector")
         word, colon, name = text.partition(":")
         if colon and not name:
-            raise self.invalid(node, f"a selector reads TYPE or TYPE:NAME, and there is no name: {text!r}")
+            raise self.invalid(node, f"a selector must be TYPE or TYPE:NAME; the name is missing: {text!r}")
         return self.made(node, word, (self.checked_pattern(node, name),) if colon else (), (), ())
 
     def made(
@@ -221,11 +224,11 @@ class _Reader(YamlReader):
     ) -> RuleSelector:
         if word not in TYPES:
             raise self.invalid(
-                node, f"there is no resource type {word!r}{suggestion(word, TYPES)}; types are {', '.join(TYPES)}"
+                node, f"unknown resource type {word!r}{suggestion(word, TYPES)}; use one of {', '.join(TYPES)}"
             )
         if word == "brokers" and names:
             raise self.invalid(
-                node, "brokers is the default of all brokers and has no name; single ones are broker:NAME"
+                node, "`brokers` is the cluster-wide default and has no name; use broker:NAME for a single broker"
             )
         default = True if word == "brokers" else False if word == "broker" and names else None
         return RuleSelector(TYPES[word], Names(names), spared, labels, default)
@@ -236,7 +239,7 @@ class _Reader(YamlReader):
     def checked_pattern(self, node: YamlNode, text: str) -> NamePattern:
         pattern = NamePattern(text)
         if text.startswith("/") and not pattern.is_regex:
-            raise self.invalid(node, f"a regular expression ends with a slash too: {text!r}")
+            raise self.invalid(node, f"a regular expression must end with a slash: {text!r}")
         try:
             pattern.compiled()
         except ValueError as error:
@@ -249,7 +252,7 @@ class _Reader(YamlReader):
             name, given = self.text(key, "a label"), self.text(value, "the value of a label")
             if name not in self.known_labels:
                 raise self.invalid(
-                    key, f"no entry of labels gives a label {name!r}{suggestion(name, self.known_labels)}"
+                    key, f"no entry of labels defines the label {name!r}{suggestion(name, self.known_labels)}"
                 )
             if given not in self.known_labels[name]:
                 close = suggestion(given, self.known_labels[name])
@@ -278,23 +281,23 @@ class _Reader(YamlReader):
         for other in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS):
             if other is not kind and name in self.catalog.of(other):
                 own = [each.name for each in self.catalog.of(kind).values() if _stands_for(each, name)]
-                here = f"; here it is {own[0]}" if own else ""
-                raise self.invalid(node, f"{name} is a {other.word} key, and the rule is about {kind.word}s{here}")
+                here = f"; use {own[0]}" if own else ""
+                raise self.invalid(node, f"{name} is a {other.word} key, but the rule selects {kind.word}s{here}")
         known = [*self.catalog.of(kind), *(FACTS if kind is ResourceType.TOPIC else ())]
-        raise self.invalid(node, f"there is no {kind.word} key {name!r}{suggestion(name, known)}")
+        raise self.invalid(node, f"unknown {kind.word} key {name!r}{suggestion(name, known)}")
 
     def conditions(self, node: YamlNode, key: ConfigKey, kind: ResourceType) -> tuple[Condition, ...]:
         places = self.fields(node, list(Operator), "a condition")
         if not places:
-            raise InvalidNode if node.value else self.invalid(node, "a condition must say something")
+            raise InvalidNode if node.value else self.invalid(node, "a condition must not be empty")
         found = self.read_each(places, lambda name: self.condition(Operator(name), places[name], key, kind))
         by_operator = {each.operator: each for each in found}
         if Operator.REQUIRED in by_operator and Operator.FORBIDDEN in by_operator:
-            self.report(places["forbidden"], "a key cannot be required and forbidden")
+            self.report(places["forbidden"], "a key cannot be both required and forbidden")
         if Operator.MIN in by_operator and Operator.MAX in by_operator:
             lowest, highest = (amount(key, by_operator[each].operands[0], {}) for each in (Operator.MIN, Operator.MAX))
             if lowest > highest:
-                self.report(places["max"], "max is below min, so that no value would do")
+                self.report(places["max"], "max is below min, so no value can match")
         return found
 
     def condition(self, operator: Operator, node: YamlNode, key: ConfigKey, kind: ResourceType) -> Condition:
@@ -302,10 +305,10 @@ class _Reader(YamlReader):
             if key.name in FACTS:
                 raise self.invalid(node, f"every topic has {key.name}: it can be neither required nor forbidden")
             if not self.flag(node, operator):
-                raise self.invalid(node, f"{operator}: false says nothing; leave it out")
+                raise self.invalid(node, f"{operator}: false has no effect; remove it")
             return Condition(operator, (), "")
         if key.sensitive:
-            raise self.invalid(node, f"{key.name} is sensitive: a rule may only say required or forbidden of it")
+            raise self.invalid(node, f"{key.name} is sensitive: only required and forbidden are allowed")
         if operator in RELATIONS:
             return self.relation(operator, node, key, kind)
         self.fits(operator, node, key)
@@ -324,11 +327,11 @@ class _Reader(YamlReader):
         """Whether the operator works on values of the key's type."""
         type_ = key.type
         if operator in (Operator.MIN, Operator.MAX) and type_ not in NUMBERS:
-            raise self.invalid(node, f"{operator} compares numbers, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"{operator} compares numbers, but {key.name} is a {type_.name}")
         if operator in (Operator.CONTAINS, Operator.EXCLUDES) and type_ is not ValueType.LIST:
-            raise self.invalid(node, f"{operator} is for lists, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"{operator} works on lists, but {key.name} is a {type_.name}")
         if operator is Operator.MATCHES and type_ not in _TEXTS:
-            raise self.invalid(node, f"matches is for texts, and {key.name} is a {type_.name}")
+            raise self.invalid(node, f"matches works on strings, but {key.name} is a {type_.name}")
 
     def value(self, operator: Operator, node: YamlNode, key: ConfigKey) -> Value:
         text = self.text(node, operator)
@@ -336,14 +339,14 @@ class _Reader(YamlReader):
         try:
             if operator in (Operator.CONTAINS, Operator.EXCLUDES):
                 if choices and text not in choices:
-                    raise InvalidValue(f"its items are {', '.join(choices)}")
+                    raise InvalidValue(f"use {', '.join(choices)}")
                 return text
             value = read_amount(key, text) if key.type in NUMBERS else collapse(parse(key.type, text))
             if key.validator is not None and operator not in (Operator.MIN, Operator.MAX):
                 key.validator(value)
         except InvalidValue as error:
             raise self.invalid(
-                node, f"{text!r} is no value of {key.name}: {error}{suggestion(text, choices)}"
+                node, f"{text!r} is not a valid value of {key.name}: {error}{suggestion(text, choices)}"
             ) from None
         return value
 
@@ -352,19 +355,18 @@ class _Reader(YamlReader):
         other = self.key(node, kind)
         for each in (key, other):
             if each.type not in NUMBERS:
-                raise self.invalid(node, f"{operator} compares numbers, and {each.name} is a {each.type.name}")
+                raise self.invalid(node, f"{operator} compares numbers, but {each.name} is a {each.type.name}")
         if other.name == key.name:
             raise self.invalid(node, f"{key.name} is compared with itself")
         own, its = unit_of(key.name), unit_of(other.name)
         if (own and own[0]) != (its and its[0]):
-            raise self.invalid(
-                node, f"{key.name} and {name} are not of one kind: one is a time or a size, the other is not"
-            )
+            raise self.invalid(node, f"{key.name} and {name} cannot be compared: only one of them is a time or a size")
         return Condition(operator, (name,), name)
 
 
 def _type_of(node: YamlNode | None) -> ResourceType | None:
-    """The type that a wrong selector is about, if it can be told: its rule has a key to be checked against it."""
+    """The resource type of an invalid selector, if it can be determined, so that the rule's key can still be
+    checked."""
     while node is not None and node.id == "sequence" and node.value:
         node = node.value[0]
     if node is not None and node.id == "mapping":

@@ -1,4 +1,4 @@
-"""The risks of what a request proposes, found on the server. Quotas are not: nobody tells a server what clients use."""
+"""The risks of a proposed change, found on the server. Quota risks are not: the server does not know actual usage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def alter_risks(proposal: AlterProposal) -> list[Risk]:
         return []
     after, before = proposal.effective, _before(proposal)
     replicas = proposal.topic.replication_factor if proposal.topic is not None else None
-    if proposal.topic is None:  # a topic that is being made: check_create judges it
+    if proposal.topic is None:  # a topic being created: check_create evaluates it
         return []
     return [risk for key in sorted(proposal.touched) for risk in _risks(key, before.get(key), after.get(key), replicas)]
 

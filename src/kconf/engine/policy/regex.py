@@ -24,7 +24,7 @@ _UNSUPPORTED: Final = {
 
 
 class Regex:
-    """A compiled pattern. It only tells whether a text matches."""
+    """A compiled pattern. It only returns whether a string matches."""
 
     __slots__ = ("_pattern",)
 
@@ -48,7 +48,7 @@ def compile_regex(text: str, *, whole: bool = False) -> Regex:
         pattern = re2.compile(text, options)
         return Regex(re2.compile(anchored(text), options) if whole else pattern)
     except UnicodeEncodeError:
-        raise ValueError("cannot be read: it is not Unicode text") from None
+        raise ValueError("cannot be parsed: it is not Unicode text") from None
     except re2.error as error:
         raise ValueError(_reason(error.args[0].decode(errors="replace"))) from None
 
@@ -59,8 +59,8 @@ def anchored(text: str) -> str:
 
 
 def _reason(error: str) -> str:
-    """RE2 says `invalid perl operator: (?!` or `missing ]: [a-z`."""
+    """RE2's message is `invalid perl operator: (?!` or `missing ]: [a-z`."""
     unsupported = error.rpartition(": ")[2]
     if unsupported in _UNSUPPORTED:
-        return f"has {_UNSUPPORTED[unsupported]}, {unsupported}, which RE2 does not support"
-    return f"cannot be read: {error}"
+        return f"contains {_UNSUPPORTED[unsupported]}, {unsupported}, which RE2 does not support"
+    return f"cannot be parsed: {error}"

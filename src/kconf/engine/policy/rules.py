@@ -1,145 +1,37 @@
-"""Rules as data: whom they are about, what must hold, and what is said where it does not.
+"""All rules of a file: which of them apply to a resource, and the message if one does not hold.
 
-A rule is judged on a `Subject`: a resource, the values in force there, and what is set there. That is all a rule
-knows, so the same rules judge a request on the server, a plan on the client and a table in the pipeline. How they are
-written: parser.py and docs/how-to/write-a-policy.md.
+One rule and its conditions are in conditions.py. Syntax: parser.py and docs/how-to/write-a-policy.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 from typing import Final, NamedTuple
 
-from kconf.configdef.java.parsing import Value, parse
-from kconf.configdef.key import ConfigKey
-from kconf.configdef.units import FOLLOWS, UNLIMITED, unit_of
-from kconf.configdef.validators import collapse
 from kconf.engine.configs.resolver import ConfigResolver
+from kconf.engine.policy.conditions import (
+    ABOUT_OVERRIDES,
+    PARTITIONS,
+    RELATIONS,
+    Condition,
+    Operator,
+    Rule,
+    Subject,
+)
 from kconf.engine.policy.hooks import AlterProposal, Effective, GrowthProposal, TopicProposal
 from kconf.engine.policy.proposed_risks import alter_risks, creation_risks
-from kconf.engine.policy.regex import LONGEST, compile_regex
 from kconf.engine.policy.risk_rules import RiskRule, forbidding
-from kconf.engine.policy.selectors import Labelled, RuleSelector, Severity
+from kconf.engine.policy.selectors import Labelled, Severity
 from kconf.engine.policy.topic_defaults import TopicDefaults
 from kconf.engine.risks import Risk
 from kconf.errors import PolicyViolation
-from kconf.model.entry import ValueType
 from kconf.model.resource import Resource, ResourceType
-
-PARTITIONS: Final = ConfigKey(name="partitions", type=ValueType.INT)
-REPLICATION_FACTOR: Final = ConfigKey(name="replication_factor", type=ValueType.INT)
-NAME: Final = ConfigKey(name="name", type=ValueType.STRING)
-FACTS: Final = {key.name: key for key in (PARTITIONS, REPLICATION_FACTOR, NAME)}
-"""What a rule may say of a topic beside its keys."""
 
 _MOST_SHOWN = 5  # violations in one sentence
 _LONGEST_SHOWN = 200  # characters of a value
 _MOST_REMEMBERED = 256  # sets of keys
-
-
-class Operator(StrEnum):
-    """What a condition asks of a value. The relations compare it with that of another key."""
-
-    MIN = "min"
-    MAX = "max"
-    EQUALS = "equals"
-    ONE_OF = "one_of"
-    NOT_ONE_OF = "not_one_of"
-    MATCHES = "matches"
-    CONTAINS = "contains"
-    EXCLUDES = "excludes"
-    REQUIRED = "required"
-    FORBIDDEN = "forbidden"
-    AT_LEAST = "at_least"
-    AT_MOST = "at_most"
-    ABOVE = "above"
-    BELOW = "below"
-
-
-RELATIONS: Final = frozenset([Operator.AT_LEAST, Operator.AT_MOST, Operator.ABOVE, Operator.BELOW])
-_COMPARISONS: Final = RELATIONS | {Operator.MIN, Operator.MAX}
-ABOUT_OVERRIDES: Final = frozenset([Operator.REQUIRED, Operator.FORBIDDEN])
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """An operator and what it compares with: typed values, or another key's name. `text` is how the file says it."""
-
-    operator: Operator
-    operands: tuple[Value, ...]
-    text: str
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One sentence of the policy. All its conditions must hold on each resource that one of its selectors selects."""
-
-    id: str
-    selectors: tuple[RuleSelector, ...]
-    key: ConfigKey
-    conditions: tuple[Condition, ...]
-    others: Mapping[str, ConfigKey] = field(default_factory=dict)  # the keys that relations name
-    message: str = ""
-    severity: Severity = Severity.ERROR
-    always: bool = False
-
-    @property
-    def types(self) -> frozenset[ResourceType]:
-        return frozenset(each.type for each in self.selectors)
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The keys that it looks at: a request that touches one of them is judged."""
-        named = [self.key.name, *self.others]
-        return frozenset([*named, *(FOLLOWS[name] for name in named if name in FOLLOWS)])
-
-    def evaluate(self, subject: Subject) -> Condition | None:
-        """The first condition that does not hold."""
-        raw = subject.value(self.key)
-        value: Value | None = None
-        if raw is not None:
-            with suppress(ValueError):
-                value = read_value(self.key, raw)
-        for each in self.conditions:
-            if not _holds(each, self, subject, raw, value):
-                return each
-        return None
-
-    @cached_property
-    def knows_labels(self) -> bool:
-        return any(each.labels for each in self.selectors)
-
-    def selects(self, resource: Resource, labels: Mapping[str, str]) -> bool:
-        for each in self.selectors:  # noqa: SIM110 – the hot path of a large request
-            if each.selects(resource, labels):
-                return True
-        return False
-
-
-class Subject(NamedTuple):
-    """A resource as rules see it: the values in force, the keys that are set at the resource itself, a topic's shape.
-
-    A key without a value is not in `values`; a count that is not known is None.
-    """
-
-    resource: Resource
-    values: Mapping[str, str]
-    overrides: Collection[str]
-    partitions: int | None = None
-    replication_factor: int | None = None
-
-    def value(self, key: ConfigKey) -> str | None:
-        if key is NAME:
-            return self.resource.name
-        if key is PARTITIONS or key is REPLICATION_FACTOR:
-            count = self.partitions if key is PARTITIONS else self.replication_factor
-            return None if count is None else str(count)
-        return self.values.get(key.name)
 
 
 class Finding(NamedTuple):
@@ -217,7 +109,7 @@ class Rules:
         return [Finding(rule, resource, rule.sentence(risk)) for rule, risk in found if rule is not None]
 
     def about_inherited(self, keys: Collection[str]) -> list[Rule]:
-        """The rules about values of these topic keys, without what they say of overrides."""
+        """The rules about values of these topic keys, without conditions on overrides."""
         found = [rule for rule in self._candidates(ResourceType.TOPIC, keys) if rule.keys & frozenset(keys)]
         values = [
             replace(rule, conditions=tuple(each for each in rule.conditions if each.operator not in ABOUT_OVERRIDES))
@@ -232,10 +124,11 @@ class Rules:
         inherited: Mapping[str, str],
         topics: Callable[[], Iterable[Subject]] = tuple,
     ) -> list[Finding]:
-        """What does not hold of topics that inherit these keys from a broker level. `topics` are as they would be.
+        """Violations by topics that inherit these keys from a broker level. `topics` are as they would be after the
+        change.
 
-        A rule about all topics also binds what topics to come would inherit; one with names or labels only binds the
-        topics that are there. A topic with a value of its own inherits nothing.
+        A rule for all topics also applies to what future topics would inherit; a rule with names or labels applies only
+        to existing topics. A topic with an override inherits nothing.
         """
         findings, wanted = [], frozenset(keys)
         for rule in self.about_inherited(wanted):
@@ -243,7 +136,7 @@ class Rules:
                 subject = Subject(source, inherited, ())
                 broken = rule.evaluate(subject)
                 if broken is not None:
-                    text = f"topics without a value of their own inherit it from {source}: "
+                    text = f"topics without an override inherit it from {source}: "
                     findings.append(Finding(rule, source, text + _sentence(rule, broken, subject)))
                     continue
             found = self._inheriting_violation(rule, wanted, topics())
@@ -296,7 +189,7 @@ class Rules:
 
     @cached_property
     def _places(self) -> dict[tuple[ResourceType, str | None], list[int]]:
-        """Rules by the keys they look at; under None those that always speak."""
+        """Rules by the keys they use; under None those that always apply."""
         places: dict[tuple[ResourceType, str | None], list[int]] = {}
         for place, rule in enumerate(self.rules):
             for kind in rule.types:
@@ -314,96 +207,13 @@ def _verdict(findings: Iterable[Finding]) -> list[str]:
     return [each.text for each in findings]
 
 
-def _holds(condition: Condition, rule: Rule, subject: Subject, raw: str | None, value: Value | None) -> bool:
-    """A key that has no value breaks nothing but `required`. One that cannot be read (None) breaks every condition."""
-    operator, operands = condition.operator, condition.operands
-    if operator in ABOUT_OVERRIDES:
-        return (rule.key.name in subject.overrides) == (operator is Operator.REQUIRED)
-    if raw is None:
-        return True
-    if value is None:
-        return False
-    if operator in _COMPARISONS:
-        try:
-            return _compares(condition, rule, subject, value)
-        except ValueError:  # nor can the other key that it is compared with, or follows
-            return False
-    match operator:
-        case Operator.EQUALS | Operator.ONE_OF:
-            return any(_same(value, each) for each in operands)
-        case Operator.NOT_ONE_OF:
-            return not any(_same(value, each) for each in operands)
-        case Operator.MATCHES:
-            return len(raw) <= LONGEST and compile_regex(str(operands[0]), whole=True).search(raw)
-        case Operator.CONTAINS:
-            return isinstance(value, tuple) and set(operands) <= set(value)
-        case Operator.EXCLUDES:
-            return isinstance(value, tuple) and set(operands).isdisjoint(value)
-        case _:
-            raise AssertionError(operator)
-
-
-def _compares(condition: Condition, rule: Rule, subject: Subject, value: Value) -> bool:
-    if condition.operator in RELATIONS:
-        return _relates(condition, rule, subject)
-    own, limit = (amount(rule.key, each, subject.values) for each in (value, condition.operands[0]))
-    return own >= limit if condition.operator is Operator.MIN else own <= limit
-
-
-def _relates(condition: Condition, rule: Rule, subject: Subject) -> bool:
-    """Compared in one unit (hours with milliseconds); true where the other key has no value."""
-    other = rule.others[str(condition.operands[0])]
-    raw, other_raw = subject.value(rule.key), subject.value(other)
-    if raw is None or other_raw is None:
-        return True
-    own = _in_common_unit(rule.key, raw, subject)
-    its = _in_common_unit(other, other_raw, subject)
-    match condition.operator:
-        case Operator.AT_LEAST:
-            return own >= its
-        case Operator.AT_MOST:
-            return own <= its
-        case Operator.ABOVE:
-            return own > its
-        case _:
-            return own < its
-
-
-def _in_common_unit(key: ConfigKey, raw: str, subject: Subject) -> float:
-    unit = unit_of(key.name)
-    return amount(key, read_value(key, raw), subject.values) * (unit[1] if unit else 1)
-
-
-def amount(key: ConfigKey, value: Value, values: Mapping[str, str]) -> float:
-    """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
-    assert isinstance(value, (int, float))
-    if value == -1 and key.name in UNLIMITED:
-        return inf
-    if value == -2 and key.name in FOLLOWS:
-        whole = values.get(FOLLOWS[key.name])
-        return inf if whole is None or int(whole) == -1 else int(whole)
-    return value
-
-
-def read_value(key: ConfigKey, raw: str) -> Value:
-    value = parse(key.type, raw)
-    return collapse(value) if key.validator is not None and key.validator.distinct else value
-
-
-def _same(value: Value, other: Value) -> bool:
-    """Lists are the same in any order."""
-    if isinstance(value, tuple) and isinstance(other, tuple):
-        return set(value) == set(other)
-    return value == other
-
-
 _WORDS: Final = {
     Operator.MIN: "at least {}",
     Operator.MAX: "at most {}",
     Operator.EQUALS: "{}",
     Operator.ONE_OF: "one of {}",
     Operator.NOT_ONE_OF: "none of {}",
-    Operator.MATCHES: "of the form {}",
+    Operator.MATCHES: "a match of {}",
     Operator.CONTAINS: "a list with {}",
     Operator.EXCLUDES: "a list without {}",
     Operator.AT_LEAST: "at least {}",
@@ -416,14 +226,14 @@ _WORDS: Final = {
 def _sentence(rule: Rule, broken: Condition, subject: Subject) -> str:
     key, operator = rule.key, broken.operator
     if operator in ABOUT_OVERRIDES:
-        fact = f"{key.name} must {'' if operator is Operator.REQUIRED else 'not '}be set at {subject.resource}"
+        fact = f"{key.name} must {'' if operator is Operator.REQUIRED else 'not '}be set on {subject.resource}"
     else:
         wanted = _WORDS[operator].format(broken.text)
         if operator in RELATIONS:
             other = rule.others[str(broken.operands[0])]
             wanted += f" ({_shown(subject.value(other))})"
         value = "[hidden]" if key.sensitive else _shown(subject.value(key))
-        fact = f"{key.name} is {value}, and must be {wanted}"
+        fact = f"{key.name} is {value} but must be {wanted}"
     return f"{rule.message}: {fact} (rule {rule.id})" if rule.message else f"{fact} (rule {rule.id})"
 
 

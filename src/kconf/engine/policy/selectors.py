@@ -1,4 +1,4 @@
-"""Whom a rule is about: names, globs, regular expressions, labels; and how severe a violation is."""
+"""Selectors of rules: names, globs, regular expressions, labels; and the severity of a violation."""
 
 from __future__ import annotations
 
@@ -57,14 +57,15 @@ class Names:
         return tuple(each.compiled() for each in self.patterns)
 
     def matches(self, name: str) -> bool:
-        if not self.patterns or len(name) > LONGEST:  # too long to look at: rather judged than spared
+        if not self.patterns or len(name) > LONGEST:  # too long to match: evaluated rather than skipped
             return True
         return any(each.search(name) for each in self._compiled)
 
 
 @dataclass(frozen=True)
 class RuleSelector:
-    """Whom a rule is about. `default` is for brokers: None both, True the cluster default only, False single ones."""
+    """The resources of a rule. `default` is for brokers: None both, True only the cluster-wide default, False only
+    single ones."""
 
     type: ResourceType
     names: Names = Names()

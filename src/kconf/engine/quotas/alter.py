@@ -1,10 +1,9 @@
-"""What AlterClientQuotas and KIP-248's AlterQuotas would do. Decides; touches nothing.
+"""Decides what AlterClientQuotas and KIP-248's AlterQuotas would change. No side effects.
 
-Kafka's request grants an entity's wishes together or not at all; KIP-248's has an error per quota, and grants each
-quota alone. One entity's mistake is its own. Where a real broker does
-harm, kconf refuses: NaN and Infinity are no quotas, and an entity that stands in a request twice is refused without
-applying the first of its wishes. Values are kept as Kafka kept them in ZooKeeper: whole numbers as such, the others as
-Java prints a double.
+Kafka's request applies all changes of an entity or none; KIP-248's has an error per quota, and applies each quota
+independently. An error of one entity does not affect others. Where a real broker does harm, kconf refuses: NaN and
+Infinity are not quotas, and an entity that occurs twice in a request is refused without applying its first change.
+Values are stored as Kafka stored them in ZooKeeper: integers as such, others as Java prints a double.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def plan_alter_quotas(
     is_host: Callable[[str], bool] | None = None,
     authorize: Authorize = allow_all,
 ) -> Plan[QuotaOutcomes]:
-    """Decide what would change. `is_host` says whether the name of an ip entity is an address or leads to one."""
+    """Decide what would change. `is_host` returns whether the name of an ip entity is an address or resolves to one."""
     if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
         refused = NotAuthorized(NotAuthorized.stock).failure()
         return Plan({wish.entity: refused for wish in in_slices(wishes)})
@@ -60,7 +59,7 @@ def plan_alter_quotas(
     for entity, alterations in in_slices(wishes):
         try:
             if named[entity] > 1:
-                raise InvalidRequest(f"{_shown(str(entity))} stands in the request more than once")
+                raise InvalidRequest(f"{_shown(str(entity))} occurs more than once in the request")
             keys = keys_of(entity, is_host or is_address)
             resource = entity.resource
             made = _changes(resource, snapshot.overrides(resource), alterations, keys)
@@ -92,7 +91,7 @@ def plan_alter_each_quota(
             if not authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
                 raise NotAuthorized(NotAuthorized.stock)
             if named[entity] > 1:
-                raise InvalidRequest(f"{_shown(str(entity))} stands in the request more than once")
+                raise InvalidRequest(f"{_shown(str(entity))} occurs more than once in the request")
             keys = keys_of(entity, is_address)
         except KafkaError as error:
             outcomes.append([error.failure()] * len(alterations))
@@ -127,7 +126,7 @@ def _each_quota(
     for each in in_slices(alterations):
         try:
             if given[each.key] > 1:
-                raise InvalidRequest(f"{_shown(each.key)} stands in the request more than once for this entity")
+                raise InvalidRequest(f"{_shown(each.key)} occurs more than once for this entity")
             changes += _changes(resource, stored, [each], keys, fractions)
         except KafkaError as error:
             outcomes.append(error.failure())
@@ -137,7 +136,7 @@ def _each_quota(
 
 
 def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> ConfigDef:
-    """What may be set at an entity; raises where there is no such entity."""
+    """The quotas that an entity can have; raises if there is no such entity."""
     parts = dict(entity.parts)
     if not parts:
         raise InvalidRequest("a quota needs an entity: a user, a client-id, both, or an ip")
@@ -145,14 +144,14 @@ def keys_of(entity: QuotaEntity, is_host: Callable[[str], bool]) -> ConfigDef:
         if kind not in ENTITY_TYPES:
             raise InvalidRequest(f"there are no quotas for entities of type {_shown(repr(kind))}")
         if name == "":
-            raise InvalidRequest(f"the name of a {kind} must not be empty; no name at all means the default")
+            raise InvalidRequest(f"the name of a {kind} must not be empty; null means the default")
     if IP not in parts:
         return USER_QUOTA if USER in parts else CLIENT_QUOTA
     if len(parts) > 1:
         raise InvalidRequest("an ip cannot be combined with a user or a client-id")
     host = parts[IP]
     if host is not None and not is_host(host):
-        raise InvalidRequest(f"{_shown(repr(host))} is not an address and does not lead to one")
+        raise InvalidRequest(f"{_shown(repr(host))} is not an IP address or a host name that resolves to one")
     return IP_QUOTA
 
 
@@ -188,11 +187,11 @@ def _changes(
     fractions: bool = False,
 ) -> list[Change]:
     if len({each.key for each in in_slices(alterations)}) < len(alterations):
-        raise InvalidRequest("a quota stands in the request more than once for this entity")
+        raise InvalidRequest("a quota occurs more than once for this entity")
     changes = []
     for name, value in in_slices(alterations):
-        # Removing what is not there succeeds, whatever it is called. Only quotas are ever removed: a SCRAM credential
-        # that stands beside them in ZooKeeper is none.
+        # Removing a quota that does not exist succeeds, whatever its name. Only quotas are removed: a SCRAM credential
+        # next to them in ZooKeeper is not one.
         after = None if value is None else quota_text(_key(keys, name), value, fractions=fractions)
         before = stored.get(name) if name in QUOTA_KEYS else None
         if before != after:
@@ -204,14 +203,14 @@ def _changes(
 def _key(keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
     key = keys.get(name)
     if key is None:
-        raise InvalidRequest(f"{_shown(repr(name))} is no quota of this entity; there are {', '.join(keys)}")
+        raise InvalidRequest(f"{_shown(repr(name))} is not a quota of this entity; use one of {', '.join(keys)}")
     return key
 
 
 def quota_text(key: ConfigKey, value: float, *, fractions: bool = False) -> str:
     """A quota as it is kept, or InvalidRequest. With `fractions`, a number of bytes need not be whole (KIP-248)."""
     if not isfinite(value):
-        raise InvalidRequest(f"{key.name} must be a number; to have no quota, remove it")
+        raise InvalidRequest(f"{key.name} must be a number; remove the quota to have no limit")
     if fractions and 0 < value < 2**53 and value != int(value):
         return java_double(value)
     try:

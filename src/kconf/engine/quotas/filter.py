@@ -1,6 +1,6 @@
-"""Which entities a describe asks for (KIP-546's filters), and which of them there are (KIP-248's list of entities).
+"""Selects the entities of a describe request (KIP-546's filters), and lists entities (KIP-248).
 
-A named component is looked up, never searched for; what is asked for in general is walked in the order of names.
+Named components are looked up directly; others are iterated in the order of names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconf.model.quota import CLIENT_ID, IP, USER, MatchType, QuotaFilter
 
 
 class _Any:
-    """Stands for every name of a type."""
+    """Represents every name of a type."""
 
 
 _ANY = _Any()
@@ -23,7 +23,7 @@ _Wanted = Name | _Any
 
 
 def matching(index: QuotaIndex, wanted: QuotaFilter) -> list[QuotaRow]:
-    """The rows that a filter asks for, ips, then clients, pairs and users, each by name with the defaults first."""
+    """The rows that match a filter: ips, then clients, pairs and users, each by name with the defaults first."""
     asked = _checked(wanted)
     if not asked:
         return [] if wanted.strict else [*_everything(index)]
@@ -38,9 +38,9 @@ def _checked(wanted: QuotaFilter) -> dict[str, _Wanted]:
     asked: dict[str, _Wanted] = {}
     for kind, match, name in wanted.components:
         if kind in asked:
-            raise InvalidRequest(f"a filter names the type {kind} more than once")
+            raise InvalidRequest(f"a filter contains the type {kind} more than once")
         if not kind:
-            raise InvalidRequest("a filter names an empty entity type")
+            raise InvalidRequest("a filter contains an empty entity type")
         if kind not in ENTITY_TYPES:
             raise UnsupportedVersion(f"there are no quotas for entities of type {kind[:200]!r}")
         asked[kind] = _name(kind, match, name)
@@ -55,9 +55,9 @@ def _name(kind: str, match: int, name: str | None) -> _Wanted:
             raise InvalidRequest(f"a filter for one {kind} needs its name")
         return name
     if match not in (MatchType.DEFAULT, MatchType.ANY):
-        raise InvalidRequest(f"there is no match type {match}")
+        raise InvalidRequest(f"unknown match type {match}")
     if name is not None:
-        raise InvalidRequest(f"a filter for the default or for any {kind} takes no name")
+        raise InvalidRequest(f"a filter for the default or for any {kind} must not have a name")
     return None if match == MatchType.DEFAULT else _ANY
 
 
@@ -120,7 +120,7 @@ def users(index: QuotaIndex) -> list[Name]:
 
 
 def clients(index: QuotaIndex) -> list[Name]:
-    """The client ids with a quota whoever uses them."""
+    """The client IDs with a quota for any user."""
     return _sorted(index.clients)
 
 

@@ -124,7 +124,7 @@ class QuotaIndex:
         return len(self.users) + len(self.clients) + len(self.pairs) + len(self.ips)
 
     def refresh(self, snapshot: Snapshot, resources: Iterable[Resource]) -> None:
-        """Take over what a snapshot now says of these resources."""
+        """Update these resources from a snapshot."""
         for resource in resources:
             self._put(json.loads(resource.name), snapshot.overrides(resource))
 
@@ -204,7 +204,7 @@ class QuotaIndex:
 
 
 def number(text: str) -> float:
-    """A kept value. What is no number limits nothing: as Kafka's NaN, nothing is greater than it."""
+    """A stored value. NaN limits nothing, as in Kafka: nothing is greater than it."""
     try:
         return float(text)
     except ValueError:
@@ -217,7 +217,7 @@ def quotas(row: QuotaRow) -> list[tuple[str, float]]:
 
 
 def _note(index: dict[Name, Levels], name: Name, within: Name, values: Overrides) -> None:
-    """Put values where they belong, or take them away; `within` is the other half of a pair, or OWN."""
+    """Set or remove values; `within` is the other half of a pair, or OWN."""
     levels = index.get(name)
     if values:
         if levels is None:

@@ -103,7 +103,7 @@ class StoredQuotas:
         return found
 
     def named(self) -> list[tuple[Name, Name]]:
-        """Those whom quotas name: pairs, users alone, clients alone."""
+        """The entities with quotas: pairs, users alone, clients alone."""
         everyone = (who(entity) for entity in self._stored)
         return [(user, client_id) for user, client_id in everyone if user or client_id]
 

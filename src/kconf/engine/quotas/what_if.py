@@ -11,7 +11,7 @@ from kconf.model.quota import ClientQuotaAlteration, QuotaCandidate, QuotaDiffer
 def what_if(
     quotas: QuotaResolver, wishes: Sequence[ClientQuotaAlteration], seen: Iterable[tuple[Name, Name]]
 ) -> Iterator[QuotaDifference]:
-    """The pairs out of `seen` for whom something would shift."""
+    """The pairs in `seen` whose quota would change."""
     for user, client_id in seen:
         wanted: dict[str, dict[QuotaSource, float | None]] = {}
         for entity, alterations in wishes:

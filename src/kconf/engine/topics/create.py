@@ -64,9 +64,9 @@ def plan_create_topics(
     charge: Charge | None = None,
     gate: PolicyHooks = NO_POLICY,
 ) -> Plan[dict[str, Created | ApiError]]:
-    """Topics by name, in the order of the request; names that stand in it twice come last and fail once.
+    """Topics by name, in the order of the request; duplicate names come last and fail once.
 
-    Raises PolicyViolation where the request as a whole is too large, before it looks at any topic, as in Kafka.
+    Raises PolicyViolation if the whole request is too large, before any topic is checked, as in Kafka.
     """
     repeated = repeated_names(new_topic.name for new_topic in in_slices(new_topics))
     outcomes: dict[str, Created | ApiError] = {}
@@ -105,7 +105,7 @@ def plan_create_topics(
             Change(ChangeKind.CONFIG, resource, key, None, value, "set") for key, value in made.overrides.items()
         ]
     for name in dict.fromkeys(new_topic.name for new_topic in in_slices(new_topics) if new_topic.name in repeated):
-        outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
+        outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic occurs more than once in the request")
     return Plan(outcomes, changes, guards, granted, _as_created)
 
 
@@ -130,7 +130,7 @@ def _partitions(new_topic: NewTopic, cluster: ClusterDefaults) -> int:
 
 def _create(snapshot: Snapshot, new_topic: NewTopic, cluster: ClusterDefaults, gate: PolicyHooks) -> Created:
     if new_topic.name in snapshot.topics:
-        raise TopicExists(f"topic {new_topic.name} exists already")
+        raise TopicExists(f"topic {new_topic.name} already exists")
     check_topic_name(new_topic.name)
     twin = snapshot.colliding_topic(new_topic.name)
     if twin is not None:
@@ -149,7 +149,7 @@ def _overrides(new_topic: NewTopic, resolver: ConfigResolver) -> Overrides:
         return NO_OVERRIDES
     nulls = [name for name, value in new_topic.configs if value is None]
     if nulls:
-        raise InvalidConfig(f"a value is needed for {','.join(nulls)}")
+        raise InvalidConfig(f"missing value for {','.join(nulls)}")
     overrides = {name: value for name, value in new_topic.configs if value is not None}
     check_topic(overrides, NO_OVERRIDES, resolver)
     return overrides

@@ -50,7 +50,8 @@ def plan_delete_topics(
     authorize: Authorize = allow_all,
     charge: Charge | None = None,
 ) -> Plan[list[Deleted]]:
-    """Decide which topics go. What is said twice fails once; what a caller may not see is not told apart."""
+    """Decide which topics are deleted. Duplicates fail once; topics that the caller cannot see are indistinguishable
+    from missing ones."""
     names, ids = _counted(deletions)
     results: list[Deleted] = []
     told: set[TopicDeletion] = set()
@@ -59,7 +60,7 @@ def plan_delete_topics(
     for wanted in in_slices(deletions):
         problem = _malformed(wanted)
         if problem is None and _is_repeated(wanted, names, ids):
-            problem = "the name or the id stands in the request more than once"
+            problem = "the name or ID occurs more than once in the request"
             if wanted in told:
                 continue
             told.add(wanted)
@@ -78,9 +79,7 @@ def plan_delete_topics(
     for name, twice in in_slices(found.items()):
         topic = snapshot.topics[name]
         if len(twice) > 1:
-            results.append(
-                Deleted(name, topic.id, ApiError(ErrorCode.INVALID_REQUEST, "named by its name and by its id"))
-            )
+            results.append(Deleted(name, topic.id, ApiError(ErrorCode.INVALID_REQUEST, "given both by name and by ID")))
             continue
         if charge is not None and not charge(name, topic.partitions):
             results.append(Deleted(name, topic.id, _TOO_FAST))
@@ -110,7 +109,7 @@ def well_formed(deletions: Sequence[TopicDeletion]) -> Iterator[TopicDeletion]:
 
 
 def _counted(deletions: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[UUID]]:
-    """How often each name and each id stands there alone; what has both, or neither, is no repetition of another."""
+    """How often each name and each ID occurs alone; an element with both or neither is not a duplicate."""
     return (
         Counter(wanted.name for wanted in in_slices(deletions) if wanted.name is not None and wanted.id == NO_ID),
         Counter(wanted.id for wanted in in_slices(deletions) if wanted.name is None and wanted.id != NO_ID),
@@ -119,9 +118,9 @@ def _counted(deletions: Sequence[TopicDeletion]) -> tuple[Counter[str], Counter[
 
 def _malformed(wanted: TopicDeletion) -> str | None:
     if wanted.name is not None and wanted.id != NO_ID:
-        return "give a name or an id, not both"
+        return "pass a name or an ID, not both"
     if wanted.name is None and wanted.id == NO_ID:
-        return "give a name or an id"
+        return "pass a name or an ID"
     return None
 
 

@@ -71,7 +71,7 @@ def plan_create_partitions(
         changes.append(Change(ChangeKind.TOPIC, old.resource, "", topic_to_json(old), topic_to_json(new), "grow"))
         granted.append(wanted)
     for name in sorted(repeated):
-        outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic stands in the request more than once")
+        outcomes[name] = ApiError(ErrorCode.INVALID_REQUEST, "the topic occurs more than once in the request")
     return Plan(outcomes, changes, guards, granted, _with_refusals)
 
 
@@ -87,10 +87,10 @@ def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, m
         raise UnknownTopic
     added = wanted.count - old.partitions
     if added == 0:
-        raise InvalidPartitions(f"topic {wanted.name} has {old.partitions} partitions already")
+        raise InvalidPartitions(f"topic {wanted.name} already has {old.partitions} partitions")
     if added < 0:
         raise InvalidPartitions(
-            f"topic {wanted.name} has {old.partitions} partitions, and {wanted.count} is no increase"
+            f"topic {wanted.name} has {old.partitions} partitions; {wanted.count} is not an increase"
         )
     if added > most:
         raise too_many_partitions()

@@ -40,7 +40,7 @@ def too_many_partitions() -> PolicyViolation:
 def spread_replicas(first: int, count: int, factor: int, brokers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     if factor > len(brokers):
         raise InvalidReplicationFactor(
-            f"a replication factor of {factor} needs as many brokers; there are {len(brokers)}"
+            f"a replication factor of {factor} needs that many brokers; the cluster has {len(brokers)}"
         )
     size = len(brokers)
     return tuple(
@@ -52,8 +52,8 @@ def check_replicas(replicas: Sequence[int], brokers: Sequence[int], partition: i
     if not replicas:
         raise InvalidAssignment(f"partition {partition} has no replicas")
     if len(set(replicas)) < len(replicas):
-        raise InvalidAssignment(f"partition {partition} has a broker twice")
+        raise InvalidAssignment(f"partition {partition} is assigned to the same broker twice")
     for broker in replicas:
         if broker not in brokers:
-            raise InvalidAssignment(f"partition {partition} names broker {broker}, which is not there")
+            raise InvalidAssignment(f"partition {partition} is assigned to unknown broker {broker}")
     return tuple(replicas)

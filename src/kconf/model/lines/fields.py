@@ -38,8 +38,8 @@ CALLER_NAMES: Final = tuple(each.name for each in CALLER)
 COUNTED: Final = tuple(each.name for each in fields(RequestContext) if each.metadata["is_counted"])
 """The caller's fields that changes and attempts are counted by, in the lake's `activity`."""
 
-_FORMAT: Final = _optional("format", "int", "the version of this form")
-_CLUSTER: Final = LineField("cluster", "string", "the cluster's id")
+_FORMAT: Final = _optional("format", "int", "version of this format")
+_CLUSTER: Final = LineField("cluster", "string", "cluster ID")
 _RESOURCE: Final = (
     LineField(
         "resource_type",
@@ -49,17 +49,22 @@ _RESOURCE: Final = (
     LineField(
         "resource_name",
         "string",
-        "its name; the empty broker name is the cluster default; of a quota the entity as JSON",
+        "resource name; an empty broker name is the cluster-wide default; for quotas the entity as JSON",
     ),
-    _optional("entity", "map<string,string>", "of a quota: type → name, null for the default"),
+    _optional("entity", "map<string,string>", "for quotas: type → name, null for the default"),
 )
 CLIENT_ONLY: Final = (
-    _optional("os_user", "string", "in a client's journal: the user of the operating system"),
+    _optional("os_user", "string", "in a client's journal: operating system user"),
     _optional("outcome", "string", "in a client's journal: `done`, `refused`, or `unknown`"),
 )
 """What a client that records its own changes adds to a line."""
 
-ANSWERED: Final = _optional("answered", "bigint", "in a client's journal: when the response came")
+REQUEST: Final = (
+    _optional("answered", "bigint", "in a client's journal: time of the response"),
+    _optional("log_begin", "bigint", "in a client's journal: the end of the cluster's metadata log before the request"),
+    _optional("log_end", "bigint", "in a client's journal: the end of the cluster's metadata log after the response"),
+)
+"""Between which times, and which offsets of a KRaft cluster's metadata log, a client's change was committed."""
 
 CHANGE_LINE: Final = (
     _FORMAT,
@@ -67,21 +72,21 @@ CHANGE_LINE: Final = (
     LineField(
         "epoch",
         "bigint",
-        "counts the stores that the cluster has lived in; 0 where no server numbers the changes",
+        "counts the stores of the cluster; 0 if no server numbers the changes",
     ),
     LineField(
         "revision",
         "bigint",
-        "the revision that made the change; where no server numbers them, microseconds since 1970",
+        "revision of the change; microseconds since 1970 if no server numbers the changes",
     ),
-    LineField("line", "int", "the place among the lines of the revision"),
-    LineField("sequence", "bigint", "counts the revisions of an epoch without gaps"),
-    LineField("lines", "int", "how many lines the revision has"),
-    LineField("time", "bigint", "when it was committed, by the server's clock; the order is never the clock's"),
+    LineField("line", "int", "position of this line within the revision"),
+    LineField("sequence", "bigint", "counts the revisions of an epoch, without gaps"),
+    LineField("lines", "int", "number of lines of the revision"),
+    LineField("time", "bigint", "commit time by the server's clock; never use it for ordering"),
     LineField(
         "origin",
         "string",
-        "`kconf`, `outside` (seen, not made, by kconf), `client`, `log` (followed), `snapshot` (a gap in it)",
+        "`kconf`, `outside` (observed, not made by kconf), `client`, `log` (followed), `snapshot` (a gap in it)",
     ),
     *CALLER,
     LineField(
@@ -91,30 +96,30 @@ CHANGE_LINE: Final = (
     LineField(
         "op",
         "string",
-        "what was asked: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`, `reassign`, "
-        "`rewrite` (a broker key set to the value it has)",
+        "requested operation: `set`, `delete`, `append`, `subtract`, `replace`, `create`, `grow`, `reassign`, "
+        "`rewrite` (a broker key set to its current value)",
     ),
-    LineField("key", "string", "the key; empty for a topic itself"),
-    _optional("before", "string", "the value before; null: not set"),
-    _optional("after", "string", "the value after; null: not set"),
-    LineField("sensitive", "boolean", "then before and after are keyed hashes"),
+    LineField("key", "string", "key; empty for the topic itself"),
+    _optional("before", "string", "previous value; null: not set"),
+    _optional("after", "string", "new value; null: not set"),
+    LineField("sensitive", "boolean", "true: before and after are keyed hashes"),
     *CLIENT_ONLY,
-    ANSWERED,
+    *REQUEST,
 )
 """A line about one change."""
 
 ATTEMPT_LINE: Final = (
     _FORMAT,
     _CLUSTER,
-    LineField("epoch", "bigint", "the epoch of the store that refused it"),
-    LineField("number", "bigint", "counts the attempts of an epoch"),
-    LineField("revision", "bigint", "the revision that it was judged on"),
-    LineField("time", "bigint", "when it came"),
+    LineField("epoch", "bigint", "epoch of the store that refused the request"),
+    LineField("number", "bigint", "counts the refused requests of an epoch"),
+    LineField("revision", "bigint", "revision on which the decision was based"),
+    LineField("time", "bigint", "time of the request"),
     *CALLER,
     *_RESOURCE,
-    LineField("keys", "array<string>", "the keys that it named"),
-    LineField("error", "int", "Kafka's error code; 0: a dry run that would have worked"),
-    LineField("dry_run", "boolean", "whether nothing was to be changed anyhow"),
+    LineField("keys", "array<string>", "keys in the request"),
+    LineField("error", "int", "Kafka error code; 0: a dry run that would have succeeded"),
+    LineField("dry_run", "boolean", "whether the request was a dry run"),
     *CLIENT_ONLY,
 )
 """A line about an attempt: a request that was refused, or a dry run."""

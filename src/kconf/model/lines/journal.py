@@ -1,10 +1,10 @@
-"""The journal as lines of JSON: what the archive, the client's own journal and the pipeline share.
+"""The journal as lines of JSON, used by the archive, the client's own journal and the pipeline.
 
-One line per change, whole in itself, so that any tool can read any part of a file. `(cluster, epoch, revision, line)`
-names a line for good and gives the order; `sequence` counts the revisions of an epoch without gaps, and `lines` says
-how many a revision has, so that a reader sees what is missing. A sensitive value stands there as a keyed hash. Fields
-may be added (fields.py defines them): a reader ignores those that it does not know, and reads older lines with the
-defaults of those that they do not have. docs/reference/formats.md shows them.
+One line per change, self-contained, so that any tool can read any part of a file. `(cluster, epoch, revision, line)`
+identifies a line permanently and defines the order; `sequence` counts the revisions of an epoch without gaps, and
+`lines` is the number of lines of a revision, so that readers detect missing ones. Sensitive values are keyed hashes.
+Fields may be added (fields.py defines them): a reader ignores unknown fields, and uses defaults for fields that older
+lines do not have. docs/reference/formats.md shows them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def attempt_line(cluster: str, epoch: int, attempt: AuditEntry) -> dict[str, Any
 
 
 def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
-    """The revisions that lines in order tell of. Raises KeyError, TypeError or ValueError where one is none."""
+    """The revisions in lines, which are in order. Raises KeyError, TypeError or ValueError for an invalid line."""
     current: Revision | None = None
     for line in lines:
         change = read_change(line)
@@ -76,7 +76,7 @@ def read_revisions(lines: Iterable[Mapping[str, Any]]) -> Iterator[Revision]:
 
 
 def read_change(line: Mapping[str, Any]) -> Change:
-    """The change that one line tells of; raises as `read_revisions` does."""
+    """The change in one line; raises like `read_revisions`."""
     return Change(
         ChangeKind(line["kind"]),
         Resource(_TYPES[line["resource_type"]], line["resource_name"]),
@@ -89,7 +89,7 @@ def read_change(line: Mapping[str, Any]) -> Change:
 
 
 def read_caller(line: Mapping[str, Any]) -> RequestContext:
-    """Who a line names; a field that an older version did not write has its default. Raises as `read_revisions`."""
+    """The caller in a line; fields that an older version did not write have defaults. Raises like `read_revisions`."""
     return RequestContext(**{name: line[name] for name in CALLER_NAMES if name in line or name in _REQUIRED})
 
 
@@ -98,7 +98,7 @@ def _caller(caller: RequestContext) -> dict[str, Any]:
 
 
 def _resource(resource: Resource) -> dict[str, Any]:
-    """Of a quota the entity too, type → name (null for the default), so that nobody parses the name."""
+    """For a quota also the entity, type → name (null for the default), so that readers need not parse the name."""
     named: dict[str, Any] = {"resource_type": resource.type.word, "resource_name": resource.name}
     if resource.type == ResourceType.QUOTA:
         named["entity"] = json.loads(resource.name)

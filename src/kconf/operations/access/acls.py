@@ -54,10 +54,10 @@ def parse_resource_pattern(argument: str) -> tuple[AclType, str, PatternType]:
     kind = RESOURCE_TYPES.get(word)
     if kind is None or (not name and kind is not AclType.CLUSTER):
         names = ", ".join(each if each == "cluster" else f"{each}:NAME" for each in RESOURCE_TYPES)
-        raise ConfigurationError(f"{argument!r} is nothing that ACLs are about; write {names}")
+        raise ConfigurationError(f"{argument!r} is not an ACL resource; use {names}")
     if kind is AclType.CLUSTER:
         if colon and name != CLUSTER_NAME:
-            raise ConfigurationError("the cluster has no other name; write cluster")
+            raise ConfigurationError("the cluster resource has no name; use cluster")
         return kind, CLUSTER_NAME, PatternType.LITERAL
     if name != "*" and name.endswith("*"):
         return kind, name[:-1], PatternType.PREFIXED
@@ -68,7 +68,7 @@ def parse_named_resource(argument: str) -> tuple[AclType, str]:
     """One resource and no pattern: `topic:NAME` or `cluster`."""
     kind, name, pattern = parse_resource_pattern(argument)
     if pattern is not PatternType.LITERAL or name == "*":
-        raise ConfigurationError(f"{argument!r} is a pattern; name one resource, such as topic:orders")
+        raise ConfigurationError(f"{argument!r} is a pattern; pass one resource, for example topic:orders")
     return kind, name
 
 
@@ -78,7 +78,7 @@ def parse_operation(text: str, kind: AclType) -> Operation:
     word = text.strip().lower().replace("_", "-")
     if word not in allowed:
         raise ConfigurationError(
-            f"{text!r} is not an operation of a {_WORDS[kind]} resource; its operations are {', '.join(allowed)}"
+            f"{text!r} is not an operation of a {_WORDS[kind]} resource; use one of {', '.join(allowed)}"
         )
     return allowed[word]
 
@@ -87,16 +87,16 @@ def parse_operations(text: str) -> list[Operation]:
     names = [each.strip().lower().replace("_", "-") for each in text.split(",") if each.strip()]
     for each in names:
         if each not in OPERATIONS:
-            raise ConfigurationError(f"{each!r} is no operation; they are {', '.join(OPERATIONS)}")
+            raise ConfigurationError(f"{each!r} is not an operation; use one of {', '.join(OPERATIONS)}")
     if not names:
-        raise ConfigurationError("--operation names none")
+        raise ConfigurationError("--operation is empty")
     return [OPERATIONS[each] for each in dict.fromkeys(names)]
 
 
 def parse_principal(text: str) -> str:
     kind, colon, name = text.partition(":")
     if not colon or not kind or not name:
-        raise ConfigurationError(f"{text!r} is no principal; write User:NAME")
+        raise ConfigurationError(f"{text!r} is not a principal; use User:NAME")
     return text
 
 
@@ -108,10 +108,10 @@ def acl_text(acl: AclBinding) -> str:
     """An ACL of a known principal in a few words: its operation, resource and host."""
     host = "" if acl.host == "*" else f" from {acl.host}"
     principal = f" for {acl.principal}" if acl.principal == "User:*" else ""
-    return f"{operation_text(acl.operation)} on {_resource_text(acl)}{principal}{host}"
+    return f"{operation_text(acl.operation)} on {resource_text(acl)}{principal}{host}"
 
 
-def _resource_text(acl: AclBinding) -> str:
+def resource_text(acl: AclBinding) -> str:
     name = f"{acl.name}*" if acl.pattern is PatternType.PREFIXED else acl.name
     word = _WORDS.get(acl.resource_type, acl.resource_type.name.lower())
     return word if acl.resource_type is AclType.CLUSTER else f"{word}:{name}"
@@ -119,7 +119,7 @@ def _resource_text(acl: AclBinding) -> str:
 
 def acl_fields(acl: AclBinding) -> dict[str, Any]:
     return {
-        "resource": _resource_text(acl),
+        "resource": resource_text(acl),
         "pattern": acl.pattern.name.lower(),
         "principal": acl.principal,
         "host": acl.host,

@@ -14,7 +14,7 @@ from kconf.operations.planned_change import ChangePlan, PlannedChange
 from kconf.security.scram import MAX_ITERATIONS, MIN_ITERATIONS
 
 if TYPE_CHECKING:
-    from kconf.errors import Results
+    from kconf.model.results import Results
     from kconf.model.scram import CredentialInfo
     from kconf.operations.execute import SendResult
 
@@ -80,7 +80,7 @@ def delete_request(
     named = list(mechanisms) or list(present)
     plan = ChangePlan([_change(user, each, present) for each in named], {})
     if any(each not in present for each in named) or not named:
-        plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such credential")
+        plan.failures[_resource(user)] = ApiError(ErrorCode.RESOURCE_NOT_FOUND, "no such credential")
     alterations = [UserScramCredentialDeletion(user, each) for each in named]
     return _request("scram delete", credentials, plan, alterations, f"delete credentials of {user}", reason)
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from kconf.engine.access.scram_credentials import describe_credentials, plan_alter_credentials
-from kconf.errors import ApiError, Results, RevisionConflict
+from kconf.errors import ApiError, RevisionConflict
 from kconf.model.journal import RequestContext
 from kconf.model.plan import PendingCommit
+from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kconf.store.registry import open_store
 

@@ -47,7 +47,7 @@ def _files(path: str) -> list[str]:
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         found += [os.path.join(place, name) for name in sorted(names) if _is_declaration(name)]
     if not found:
-        raise ConfigurationError(f"there are no .yaml files in {path}")
+        raise ConfigurationError(f"no .yaml files in {path}")
     return found
 
 
@@ -68,7 +68,7 @@ def _text(path: str) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
+        raise ConfigurationError(f"{path}:{line}:{column}: not UTF-8") from None
 
 
 def read_secret(source: SecretSource, what: str) -> str:
@@ -92,7 +92,7 @@ def write_files(directory: str, files: Mapping[str, str], *, force: bool) -> Ite
         os.makedirs(directory, exist_ok=True)
         there = [name for name in files if os.path.lexists(os.path.join(directory, name))]
         if there and not force:
-            raise ConfigurationError(f"{os.path.join(directory, there[0])} is there already; --force replaces it")
+            raise ConfigurationError(f"{os.path.join(directory, there[0])} already exists; pass --force to replace it")
         for name, text in files.items():
             path = os.path.join(directory, name)
             write_atomically(path, text)

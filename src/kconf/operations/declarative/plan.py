@@ -49,9 +49,9 @@ def prune_of(words: str | None, target: Target, declared: Declared) -> Prune | N
     parts = [each.strip() for each in words.split(",") if each.strip()]
     for each in parts:
         if each not in PRUNABLE:
-            raise ConfigurationError(f"--prune knows {', '.join(PRUNABLE)}, and not {each!r}")
+            raise ConfigurationError(f"--prune takes {', '.join(PRUNABLE)}, not {each!r}")
     if parts and not declared.selectors:
-        raise ConfigurationError(f"--prune={words} needs a selector in the files: what is theirs to remove")
+        raise ConfigurationError(f"--prune={words} needs a selector in the files that limits what may be removed")
     return Prune(parts, _own_users(target))
 
 
@@ -86,7 +86,7 @@ def _hidden_topics(target: Target, found: Sequence[Difference]) -> dict[Resource
         return {}
     with target.open() as admin:
         failures = admin.describe_topics(names).failures
-    why = "you may not describe it, so whether it exists is unknown"
+    why = "not authorized to describe it: whether it exists is unknown"
     return {
         Resource.topic(str(name)): ApiError(each.code, why)
         for name, each in failures.items()
@@ -119,8 +119,8 @@ def _is_inherited(each: Difference) -> bool:
 def _undeclared_note(count: int) -> str:
     what = "1 item" if count == 1 else f"{count} items"
     return (
-        f"no file declares {what} of the cluster: `apply --prune` removes overrides, `--prune={','.join(PRUNABLE)}` "
-        "the rest, `unmanaged:` and `ignore:` leave them to others"
+        f"no file declares {what} of the cluster; `apply --prune` removes overrides, `--prune={','.join(PRUNABLE)}` "
+        "the rest; `unmanaged:` and `ignore:` exclude them"
     )
 
 
@@ -128,7 +128,7 @@ def check_deletes(found: Iterable[Difference], limit: int) -> None:
     """Refuse to prune more than `limit` things."""
     count = sum(each.pruned for each in found)
     if count > limit:
-        raise Aborted(f"this would remove {count} things, and --max-deletes allows {limit}")
+        raise Aborted(f"this would remove {count} items, but --max-deletes allows {limit}")
 
 
 async def _read(target: Target, declared: Declared) -> ClusterState:

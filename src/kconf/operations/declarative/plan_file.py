@@ -49,15 +49,17 @@ def read_plan(path: str) -> DifferencePlan:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise ConfigurationError(f"{path} is no plan: it is no JSON") from None
+        raise ConfigurationError(f"{path} is not a plan: not JSON") from None
     if not isinstance(whole, dict) or whole.get("kind") != "plan":
-        raise ConfigurationError(f"{path} is no plan; `kconf plan --out` writes one")
+        raise ConfigurationError(f"{path} is not a plan; create one with `kconf plan --out`")
     if whole.get("format") != FORMAT:
-        raise ConfigurationError(f"{path} was written by another kconf: this one knows format {FORMAT} only")
+        raise ConfigurationError(
+            f"{path} was written by another version of kconf; this version reads format {FORMAT} only"
+        )
     try:
         return DifferencePlan(str(whole["cluster"]), [_difference(each) for each in whole["changes"]], {}, [])
     except (KeyError, TypeError, ValueError):
-        raise ConfigurationError(f"{path} is no plan: a change in it is not whole") from None
+        raise ConfigurationError(f"{path} is not a plan: a change in it is incomplete") from None
 
 
 def _change(each: Difference) -> dict[str, Any]:

@@ -26,10 +26,12 @@ def check_current(path: str, target: Target, plan: DifferencePlan) -> Difference
         return plan
     state = read_again(target, plan.differences)
     if state.cluster != plan.cluster:
-        raise ConfigurationError(f"{path} is a plan for another cluster than {target.name}; nothing was done")
+        raise ConfigurationError(f"{path} is a plan for another cluster, not {target.name}; nothing was changed")
     moved = moved_since_plan(plan.differences, state)
     if moved:
-        raise PlanOutOfDate(f"{path} is out of date: {len(moved)} of its values have moved; nothing was done", moved)
+        raise PlanOutOfDate(
+            f"{path} is out of date: {len(moved)} of its values have changed since; nothing was changed", moved
+        )
     return plan._replace(revision=state.revision)
 
 

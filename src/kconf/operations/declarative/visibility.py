@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kconf.model.cluster_state import ClusterState
     from kconf.operations.target import Target
 
-_FIRST_PAUSE: Final = 0.05  # seconds between two looks; it doubles
+_FIRST_PAUSE: Final = 0.05  # seconds between two polls; doubles each time
 _LONGEST_PAUSE: Final = 1.0
 _MOST_NAMED: Final = 3
 
@@ -115,7 +115,7 @@ def _is_shown(each: Difference, values: SetValues, state: ClusterState) -> bool:
     if each.resource.type is ResourceType.SCRAM:
         return value == each.after
     if each.sensitive or value is None or each.after is None:
-        return True  # it is set; nobody can see to what
+        return True  # it is set, but its value cannot be read
     key = known_key(each.resource.type, each.key)
     return same(key.type if key is not None else ValueType.STRING, value, each.after)
 
@@ -142,6 +142,6 @@ def _sentence(views: Sequence[_BrokerView], limit: float) -> str:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     where = ", ".join(each.target.context.bootstrap for each in views)
     return (
-        f"all changes were accepted, but after {limit:g} s {where} does not show those of "
-        f"{', '.join(names[:_MOST_NAMED])}{more}; `kconf plan` shows whether it does later, --wait sets the time"
+        f"all changes were accepted, but after {limit:g} s {where} does not show the changes to "
+        f"{', '.join(names[:_MOST_NAMED])}{more}; run `kconf plan` later to check, or set a longer --wait"
     )

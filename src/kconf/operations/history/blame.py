@@ -1,4 +1,4 @@
-"""Who made everything that is set now. What is set comes from the cluster, who set it from the history.
+"""Finds the author of every current value. The values come from the cluster, the authors from the history.
 
 On a cluster that other tools change too, a value is attributed to a recorded change only if that change set it.
 """

@@ -1,47 +1,136 @@
-"""Who made the changes of a followed metadata log, as far as the journals of kconf's own clients tell.
+"""Finds the authors of changes in a followed metadata log, from the journals of kconf's own clients.
 
-The log says what was changed and when, and never by whom. A client's journal says who asked for what, between which
-times. They are matched only if there is no doubt: the same key went from the same value to the same value, between the
-request and its response, and the request fits no other change and the change no other request. Else the author is
-unknown.
+The log says what was changed and when, and never by whom. A client's journal says who asked for what: between which
+offsets of the log, if the client could ask for them, or else between which times. They are matched only if there is no
+doubt: the same key went from the same value to the same value within these bounds, and the request fits no other change
+and the change no other request. Else the author is unknown. spark/transforms/followed.py does the same in the lake.
+
+A request that fits no change of the log is none itself if the log is known for the whole time in which it can have been
+made. If the log is not known for all of that time, it stays.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kconf.model.journal import Change, ChangeKind
-from kconf.operations.history.sources import LOG_ORIGIN, HistoryEntry
+from kconf.model.log_matching import CLOCK_SKEW, LONGEST_CALL, NOT_IN_LOG
+from kconf.operations.history.sources import LOG_ORIGIN, OUTSIDE_ORIGIN, SNAPSHOT_ORIGIN, HistoryEntry
 
-CLIENT_ORIGIN: Final = "client"
-_CLOCK_SKEW: Final = 1000  # milliseconds between the clocks of a client and of a controller
-_LONGEST_CALL: Final = 60_000  # where a journal does not say when the response came
+if TYPE_CHECKING:
+    from kconf.client.kraft.archive import LogSegment
 
+GATEWAY_ORIGIN: Final = "kconf"
+_FOLLOWED: Final = (LOG_ORIGIN, SNAPSHOT_ORIGIN)
 _Subject = tuple[object, ...]
 
 
-def with_authors(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Entries of a log and of client journals as one record, in which each change is once."""
-    changes = [each for each in entries if each.origin == LOG_ORIGIN]
-    if not changes:
-        return list(entries)
-    requests = [each for each in entries if each.origin == CLIENT_ORIGIN]
+class CoveredRun(NamedTuple):
+    """A part of the log that files cover without a hole, with the times of its first and its last change."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+    def covers(self, request: HistoryEntry) -> bool:
+        """Whether a request cannot have been committed outside of it."""
+        if request.log_begin is not None and request.log_end is not None:
+            return self.begin <= request.log_begin and request.log_end <= self.end
+        earliest, latest = _times(request)
+        return self.first <= earliest and latest <= self.last
+
+
+class FollowedRecord(NamedTuple):
+    """The entries of a log and of client journals as one record, in which each change is once.
+
+    `contradicted` are requests that clients recorded as done and that the log does not have.
+    """
+
+    entries: list[HistoryEntry]
+    contradicted: list[HistoryEntry]
+
+
+def with_authors(entries: Sequence[HistoryEntry], segments: Sequence[LogSegment] = ()) -> FollowedRecord:
+    """`segments` are the files of the log, which say which offsets it is known for."""
+    changes = _in_order([each for each in entries if each.origin == LOG_ORIGIN])
+    gaps = [_bounded(each, changes, segments) for each in entries if each.origin == SNAPSHOT_ORIGIN]
+    if not changes and not gaps:
+        return FollowedRecord(list(entries), [])
+    requests = [_with_offset(each) for each in entries if each.origin not in _FOLLOWED]
     pairs = _candidates(changes, requests)
     in_log = {request for request, _ in pairs}
     authors = {change: requests[request] for request, change in _unique(pairs)}
-    found = [
-        each._replace(caller=authors[place].caller, os_user=authors[place].os_user) if place in authors else each
-        for place, each in enumerate(changes)
-    ]
-    kept = [each for place, each in enumerate(requests) if place not in in_log]
-    others = [each for each in entries if each.origin not in (LOG_ORIGIN, CLIENT_ORIGIN)]
-    return sorted([*found, *kept, *others], key=lambda each: (each.time, each.revision, each.line))
+    found = [_attributed(each, authors.get(place)) for place, each in enumerate(changes)]
+    runs = _runs(changes, segments)
+    others = [each for place, each in enumerate(requests) if place not in in_log]
+    contradicted = [each for each in others if _is_in_log(each) and any(run.covers(each) for run in runs)]
+    places = set(map(id, contradicted))
+    logged = sorted([*found, *gaps], key=lambda each: (each.revision, each.line))
+    kept = [_placed(each, logged) for each in others if id(each) not in places]
+    placed = [((each.time, each.revision, each.line), each) for each in logged]
+    whole = sorted([*placed, *kept], key=lambda each: each[0])
+    return FollowedRecord([each for _, each in whole], [each for each in contradicted if each.outcome == "done"])
+
+
+def _placed(request: HistoryEntry, logged: Sequence[HistoryEntry]) -> tuple[tuple[float, float, float], HistoryEntry]:
+    """A request with its place in the order. If its offset is known, the log bounds its time: a clock may be wrong."""
+    if request.log_begin is None:
+        return (request.time, request.revision, request.line), request
+    place = bisect_left(logged, request.log_begin, key=lambda each: each.revision)
+    earlier, later = logged[:place][-1:], logged[place : place + 1]
+    time = max([request.time, *(each.time for each in earlier)])
+    time = min([time, *(each.time for each in later)])
+    after = earlier[0].revision if earlier else -1
+    return (time, after + 0.5, request.line), request._replace(time=time)
+
+
+def _with_offset(request: HistoryEntry) -> HistoryEntry:
+    """The revision of a change that a gateway made is its offset."""
+    if request.origin != GATEWAY_ORIGIN:
+        return request
+    return request._replace(log_begin=request.revision, log_end=request.revision + 1)
+
+
+def _in_order(changes: Sequence[HistoryEntry]) -> list[HistoryEntry]:
+    """By offset, each no earlier than those before it: the clock of the next leader may be behind."""
+    ordered = sorted(changes, key=lambda each: (each.revision, each.line))
+    times = accumulate((each.time for each in ordered), max)
+    return [each._replace(time=time) for each, time in zip(ordered, times, strict=True)]
+
+
+def _attributed(change: HistoryEntry, author: HistoryEntry | None) -> HistoryEntry:
+    known = change._replace(is_from_log=True)
+    if author is None:
+        return known._replace(origin=OUTSIDE_ORIGIN)
+    return known._replace(origin=author.origin, caller=author.caller, os_user=author.os_user)
+
+
+def _bounded(gap: HistoryEntry, changes: Sequence[HistoryEntry], segments: Sequence[LogSegment]) -> HistoryEntry:
+    """What the difference between two snapshots shows: it was changed after the last change before the gap."""
+    begins = [each.begin for each in segments if each.is_gap and each.end == gap.revision + 1]
+    place = bisect_right(changes, min(begins, default=0) - 1, key=lambda each: each.revision)
+    not_before = changes[place - 1].time if place else None
+    return gap._replace(is_from_log=True, not_before=not_before, read_since=gap.time)
+
+
+def _runs(changes: Sequence[HistoryEntry], segments: Sequence[LogSegment]) -> list[CoveredRun]:
+    found: list[tuple[int, int]] = []
+    for each in sorted(segment for segment in segments if not segment.is_gap):
+        if found and each.begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], each.end)
+        else:
+            found.append((each.begin, each.end))
+    timed = [(run, [each.time for each in changes if run[0] <= each.revision < run[1]]) for run in found]
+    return [CoveredRun(*run, min(times), max(times)) for run, times in timed if times]
 
 
 def _candidates(changes: Sequence[HistoryEntry], requests: Sequence[HistoryEntry]) -> list[tuple[int, int]]:
-    """Pairs of a request and a change that it may have made, by their places."""
+    """Pairs of a request and a change that it may have made, by index."""
     by_subject: dict[_Subject, list[int]] = defaultdict(list)
     for place, each in enumerate(requests):
         by_subject[_subject(each.change)].append(place)
@@ -72,5 +161,19 @@ def _subject(change: Change) -> _Subject:
 
 
 def _fits(request: HistoryEntry, change: HistoryEntry) -> bool:
-    answered = request.answered if request.answered is not None else request.time + _LONGEST_CALL
-    return request.time - _CLOCK_SKEW <= change.time <= answered + _CLOCK_SKEW
+    begin, end = request.log_begin, request.log_end
+    if begin is not None and (change.revision < begin or (end is not None and change.revision >= end)):
+        return False
+    if begin is not None and end is not None:
+        return True
+    earliest, latest = _times(request)
+    return earliest <= change.time <= latest
+
+
+def _times(request: HistoryEntry) -> tuple[int, int]:
+    answered = request.answered if request.answered is not None else request.time + LONGEST_CALL
+    return request.time - CLOCK_SKEW, answered + CLOCK_SKEW
+
+
+def _is_in_log(entry: HistoryEntry) -> bool:
+    return entry.change.resource.type.word not in NOT_IN_LOG

@@ -1,7 +1,7 @@
-"""The record of a cluster that other tools change too: what it says of each key, and whether the live value fits.
+"""The recorded changes of a cluster that other tools change too: past values, and whether the live value matches.
 
-Such a record has gaps. So values of the past come from the record, forward, and never from the live state backward; a
-live value that is not the last recorded one has no known author; and what the record does not reach is unknown.
+Such a record has gaps. So past values are derived forward from recorded changes, never backward from the live state; a
+live value that differs from the last recorded one has no known author; and everything else is unknown.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ MAX_LAG: Final = 10_000
 
 
 class Fit(StrEnum):
-    """How a live value fits the record."""
+    """How a live value relates to the record."""
 
-    MATCHES = "matches"  # it is what the last recorded change set
-    SEEN = "seen"  # it is what a snapshot showed: nobody recorded who set it
-    CHANGED_OUTSIDE = "changed_outside"  # it is not what the last recorded change set
+    MATCHES = "matches"  # set by the last recorded change
+    SEEN = "seen"  # first shown by a snapshot: the author is not recorded
+    CHANGED_OUTSIDE = "changed_outside"  # not set by the last recorded change
     RECREATED_OUTSIDE = "recreated_outside"  # the topic is not the recorded one
     NOT_LISTED = "not_listed"  # the topic was deleted outside kconf, or the caller may not describe it
-    UNKNOWN_OUTCOME = "unknown_outcome"  # a change that was begun may have set it
+    UNKNOWN_OUTCOME = "unknown_outcome"  # a started change with unknown outcome may have set it
     NOT_YET_VISIBLE = "not_yet_visible"  # the broker may not have the last recorded change yet
     UNREADABLE = "unreadable"  # a secret: the last recorded change set it, unless it was changed outside since
-    UNRECORDED = "unrecorded"  # the record has nothing about it
+    UNRECORDED = "unrecorded"  # nothing is recorded about it
 
 
 class Attribution(NamedTuple):
@@ -63,7 +63,7 @@ class Moment(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """When a key was changed without a record: after a time, and up to a time (None: now)."""
+    """When a key was changed without being recorded: after a time, and up to a time (None: now)."""
 
     after: int | None
     until: int | None
@@ -118,7 +118,7 @@ class Record:
         return [(incarnation, each) for each in entries]
 
     def names(self) -> list[ConfigName]:
-        """Everything that the record or the cluster has."""
+        """Every key in the record or on the cluster."""
         return sorted({*self._entries, *self.live.values})
 
     def unlisted_topics(self) -> list[Resource]:
@@ -139,7 +139,7 @@ class Record:
         return [each for its, each in self._entries.get(name, ()) if its is incarnation]
 
     def is_recreated(self, resource: Resource) -> bool:
-        """Whether the live topic is not the last one that the record has."""
+        """Whether the live topic is not the last recorded one."""
         incarnation, live = self.incarnations(resource)[-1], self.live.topic_id(resource)
         if not self.live.is_listed(resource) or resource.type is not ResourceType.TOPIC:
             return False
@@ -150,7 +150,7 @@ class Record:
     # -- now ---------------------------------------------------------------------------------------------------------
 
     def attribute(self, name: ConfigName) -> Attribution:
-        """Who made the live value, or removed it."""
+        """Who set or removed the live value."""
         resource, _ = name
         incarnation = self.incarnations(resource)[-1]
         entries = self.entries(name, incarnation)
@@ -193,7 +193,7 @@ class Record:
         return Attribution(Fit.NOT_LISTED, incarnation.last)
 
     def _recreated(self, name: ConfigName, incarnation: Incarnation) -> Attribution:
-        """Another topic of that name: a recorded change may be about the one or the other, unless it is older."""
+        """A recreated topic: a recorded change may belong to either incarnation, unless it is older."""
         resource, key = name
         shown = incarnation.identified if incarnation.exists is not False else incarnation.begin
         begun = [each for each in self._begun.get((resource, ""), ()) if shown is None or each.time >= shown.time]
@@ -207,7 +207,7 @@ class Record:
         return Attribution(Fit.RECREATED_OUTSIDE, shown, None if unsure else bound)
 
     def _is_lagging(self, name: ConfigName, last: HistoryEntry, *, is_secret: bool) -> bool:
-        """Whether the live value may be that from before an entry. A new topic shows its configs."""
+        """Whether the live value may predate an entry. A new topic shows its configs immediately."""
         created = self.incarnations(name[0])[-1].created
         if (
             last.is_snapshot
@@ -221,7 +221,7 @@ class Record:
     # -- then --------------------------------------------------------------------------------------------------------
 
     def value_at(self, name: ConfigName, moment: Moment) -> PastValue | None:
-        """What the record says of a key at a moment; None: it does not reach it."""
+        """The recorded value of a key at a moment; None: nothing is recorded."""
         incarnation = self.incarnation_at(name[0], moment)
         entries = self.entries(name, incarnation)
         past = [each for each in entries if moment.includes(each)]
@@ -247,7 +247,7 @@ class Record:
         return PastValue("{}", past[-1]) if past else PastValue("{}", seen_at=entries[0].time)
 
     def _seen_later(self, first: HistoryEntry, moment: Moment) -> PastValue | None:
-        """The value that the first entry after a moment found. Only a followed log shows that it was so before."""
+        """The previous value in the first entry after a moment. Only a followed log proves that it was set before."""
         if not first.is_snapshot:
             followed = self._followed_since is not None and moment.is_after(self._followed_since)
             is_certain = followed and first.is_from_log
@@ -266,7 +266,7 @@ class Record:
         last: HistoryEntry | None,
         following: HistoryEntry | None,
     ) -> Gap | None:
-        """The change without a record between the last entry before a moment and what was seen next."""
+        """The unrecorded change between the last entry before a moment and the next observation."""
         since = last.known_at if last is not None else None
         if following is not None:
             return self._gap_before(following, name, moment, value, last)
@@ -292,4 +292,4 @@ class Record:
             return None
         if same_value(name, before, value):
             return None
-        return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be told apart
+        return Gap(since, following.time)  # also if a lagging broker may have shown it: that cannot be distinguished

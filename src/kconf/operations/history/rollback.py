@@ -138,7 +138,7 @@ class _RecordPlanner:
             return
         earlier = self._record.value_at(name, self._moment)
         if not self._live.is_readable(name):
-            self._note(f"{resource} cannot be read; it is left alone")
+            self._note(f"cannot read {resource}; it is not changed")
         elif earlier is None:
             self.unknown.append(name)
         elif self._is_secret(name, earlier):
@@ -161,7 +161,7 @@ class _RecordPlanner:
             if note is not None:
                 self._note(f"{resource} {note}")
             elif self._has_grown(resource):
-                self._note(f"{resource} has grown since; partitions cannot be taken away")
+                self._note(f"{resource} has more partitions since; partitions cannot be removed")
         return self._left_alone[resource]
 
     def _topic_note(self, resource: Resource) -> str | None:
@@ -169,16 +169,16 @@ class _RecordPlanner:
         incarnation = record.incarnation_at(resource, self._moment)
         if not self._live.is_listed(resource):
             if incarnation.exists is False:
-                return None if incarnation is record.incarnations(resource)[-1] else "was made and deleted since"
+                return None if incarnation is record.incarnations(resource)[-1] else "was created and deleted since"
             is_known = record.incarnations(resource)[-1].exists is False
-            return "was deleted since; it cannot be brought back" if is_known else "is not listed; it is left alone"
+            return "was deleted since; it cannot be restored" if is_known else "is not listed; it is not changed"
         if record.is_recreated(resource):
-            return "was made anew outside kconf; it is left alone"
+            return "was recreated outside kconf; it is not changed"
         if incarnation is record.incarnations(resource)[-1]:
             return None
         if incarnation.exists is False:
-            return "was made since; a rollback does not delete it"
-        return "was made anew since; it is left alone"
+            return "was created since; a rollback does not delete it"
+        return "was recreated since; it is not changed"
 
     def _has_grown(self, resource: Resource) -> bool:
         earlier = self._record.value_at((resource, ""), self._moment)
@@ -223,9 +223,9 @@ def _is_recreated(changed: HistoryRange) -> bool:
 def _topic_note(changed: HistoryRange) -> str:
     first, last = changed.first.change, changed.last.change
     if first.before is None:
-        return f"{first.resource} was made since; a rollback does not delete it"
+        return f"{first.resource} was created since; a rollback does not delete it"
     if last.after is None:
-        return f"{first.resource} was deleted since; it cannot be brought back"
+        return f"{first.resource} was deleted since; it cannot be restored"
     if "grow" in (first.op, last.op):
-        return f"{first.resource} has grown since; partitions cannot be taken away"
-    return f"{first.resource} was made anew since; it is left alone"
+        return f"{first.resource} has more partitions since; partitions cannot be removed"
+    return f"{first.resource} was recreated since; it is not changed"

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 FEED, JOURNAL, LAKE = SOURCES = ("feed", "journal", "lake")
 BOTH: Final = "journal+lake"
-METADATA_LOG: Final = "metadata-log"
 SNAPSHOT_ORIGIN: Final = "snapshot"
 LOG_ORIGIN: Final = "log"
+OUTSIDE_ORIGIN: Final = "outside"
 _NEVER: Final = 2**63
 _MAX_STEP: Final = 60_000  # milliseconds; smaller steps of a clock need no note
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +40,8 @@ class HistoryEntry(NamedTuple):
 
     If snapshots are the only evidence, `origin` is `snapshot` and `change.before` says nothing: the value was read
     between `read_since` and `time`, and the last snapshot without it was started at `not_before` (None: there is none).
+    `is_from_log`: it was read in a metadata log, which has every change whoever made it. Of a client's journal are
+    `answered`, when the response came, and the end of the metadata log before the request and after the response.
     """
 
     time: int
@@ -52,15 +54,14 @@ class HistoryEntry(NamedTuple):
     outcome: str = "done"
     not_before: int | None = None
     read_since: int | None = None
-    answered: int | None = None  # in a client's journal: when the response came
+    is_from_log: bool = False
+    answered: int | None = None
+    log_begin: int | None = None
+    log_end: int | None = None
 
     @property
     def is_snapshot(self) -> bool:
         return self.origin == SNAPSHOT_ORIGIN
-
-    @property
-    def is_from_log(self) -> bool:
-        return self.origin == LOG_ORIGIN
 
     @property
     def known_at(self) -> int | None:
@@ -88,7 +89,7 @@ class RecordedHistory(NamedTuple):
             return
         oldest, start = self.trimmed
         if (revision is not None and revision < oldest - 1) or (time is not None and time < start):
-            raise ConfigurationError(f"the journal begins at revision {oldest}; it does not reach back so far")
+            raise ConfigurationError(f"the journal begins at revision {oldest}; earlier changes are not available")
 
 
 class JournalStart(NamedTuple):
@@ -110,8 +111,8 @@ def read_history(
     if which is not None:
         raise ConfigurationError(f"{target.name} has no {which}")
     raise ConfigurationError(
-        f"{target.name} keeps no journal; give its context a `journal:` directory, where kconf records what it "
-        "changes, or a `lake:`"
+        f"{target.name} has no journal; add a `journal:` directory, in which kconf records its changes, or a `lake:` "
+        "to the context"
     )
 
 
@@ -133,13 +134,20 @@ def _first(target: Target, admin: SyncAdminClient, cluster: str, scopes: Sequenc
 def merged(journal: RecordedHistory, lake: RecordedHistory) -> RecordedHistory:
     """One record of both. The pipeline reads journals, so that most entries are in both of them."""
     places = {_place(each) for each in journal.entries}
-    entries = [*journal.entries, *(each for each in lake.entries if _place(each) not in places)]
+    requests = {_moment(each) for each in journal.entries if not each.is_from_log}
+    fresh = (each for each in lake.entries if _place(each) not in places and _moment(each) not in requests)
+    entries = [*journal.entries, *fresh]
     entries.sort(key=lambda each: (each.time, each.revision, each.line))
     return RecordedHistory(BOTH, journal.cluster, entries, [*journal.notes, *lake.notes])
 
 
 def _place(entry: HistoryEntry) -> tuple[object, ...]:
     return entry.revision, entry.line, entry.change.resource, entry.change.key
+
+
+def _moment(entry: HistoryEntry) -> tuple[object, ...]:
+    """What a lake keeps of a change that a client recorded on a cluster that is followed too."""
+    return entry.time, entry.change.resource, entry.change.key, entry.change.after
 
 
 def _read(
@@ -150,29 +158,6 @@ def _read(
     if source == JOURNAL:
         return None if target.context.journal is None else _from_directory(target.context.journal, cluster)
     return None if target.context.lake is None else _from_lake(target.context.lake, cluster)
-
-
-def read_metadata_log(directory: str, scopes: Sequence[Scope], since: int = 0) -> RecordedHistory:
-    """The changes in the metadata directory of a controller, read offline."""
-    from kconf.client.kraft.follower import LogChanges
-    from kconf.client.kraft.metadata_directory import MetadataDirectory
-    from kconf.client.kraft.revisions import gap_revision
-
-    log = MetadataDirectory(directory)
-    entries: list[HistoryEntry] = []
-    notes: list[str] = []
-    for event in log.events():
-        if isinstance(event, LogChanges):
-            entries += [each for revision in event.revisions for each in entries_of(revision)]
-        else:
-            notes.append(f"the log begins at offset {event.end}; what was set by then has no time and no author")
-            entries += entries_of(gap_revision(event))
-    notes.append(
-        f"the log ends at offset {log.end}; its last records may not have been committed: a single controller's files "
-        "do not tell"
-    )
-    entries = [each for each in entries if each.time >= since and is_covered(each, scopes)]
-    return RecordedHistory(METADATA_LOG, log.cluster or "", entries, notes)
 
 
 def is_covered(entry: HistoryEntry, scopes: Sequence[Scope]) -> bool:
@@ -239,17 +224,35 @@ def _from_directory(directory: str, cluster: str) -> RecordedHistory:
     from kconf.client.journal.files import read_journal
 
     recorded = read_journal(directory, cluster)
-    done = [_entry(each) for each in recorded.changes]
-    unknown = [_entry(each) for each in recorded.unknown]
+    found = [entry_of_line(each) for each in (*recorded.changes, *recorded.unknown)]
+    entries, contradicted = _one_record(directory, cluster, found)
     notes = []
+    unknown = sum(each.outcome != "done" for each in entries)
     if unknown:
-        what = "change was" if len(unknown) == 1 else "changes were"
-        notes.append(f"{len(unknown)} {what} begun, and nobody saw the end: they may have been made or not")
-    from kconf.operations.history.log_authors import with_authors
+        what = "change was" if unknown == 1 else "changes were"
+        notes.append(f"{unknown} {what} begun, and nobody saw the end: they may have been made or not")
+    if contradicted:
+        what = "change that kconf recorded is" if len(contradicted) == 1 else "changes that kconf recorded are"
+        notes.append(
+            f"{len(contradicted)} {what} not in the metadata log at that time: the clocks of the client and of the "
+            "controllers may differ by more than a second"
+        )
+    return RecordedHistory(JOURNAL, cluster, entries, [*notes, *_follower_notes(directory, cluster)])
 
-    notes += _follower_notes(directory, cluster)
-    entries = with_authors(sorted([*done, *unknown], key=lambda each: (each.time, each.revision, each.line)))
-    return RecordedHistory(JOURNAL, cluster, entries, notes)
+
+def _one_record(
+    directory: str, cluster: str, entries: Sequence[HistoryEntry]
+) -> tuple[list[HistoryEntry], list[HistoryEntry]]:
+    """The entries of a journal directory in order, each change once; and what the metadata log contradicts."""
+    from kconf.client.kraft.archive import log_segments
+    from kconf.operations.history.log_authors import with_authors
+    from kconf.util.atomic_files import cluster_directory
+
+    ordered = sorted(entries, key=lambda each: (each.time, each.revision, each.line))
+    if not any(each.origin in (LOG_ORIGIN, SNAPSHOT_ORIGIN) for each in ordered):
+        return ordered, []
+    found = with_authors(ordered, log_segments(cluster_directory(directory, cluster)))
+    return found.entries, found.contradicted
 
 
 def _follower_notes(directory: str, cluster: str) -> list[str]:
@@ -264,18 +267,21 @@ def _follower_notes(directory: str, cluster: str) -> list[str]:
         return []
     shown = datetime.fromtimestamp(until / 1000, UTC)
     return [
-        f"the metadata log was followed until {shown:%Y-%m-%d %H:%M:%S} UTC; later changes by others are not recorded"
+        (
+            f"the metadata log was followed until {shown:%Y-%m-%d %H:%M:%S} UTC; later changes by other tools are not "
+            "recorded"
+        )
     ]
 
 
-def _entry(line: dict[str, Any]) -> HistoryEntry:
+def entry_of_line(line: dict[str, Any]) -> HistoryEntry:
     from kconf.model.lines.journal import read_caller, read_change
 
     change = read_change(line)
     caller = read_caller(line)
     more = line.get("os_user"), line.get("outcome", "done")
     entry = HistoryEntry(line["time"], line["revision"], line["line"], change, caller, line["origin"], *more)
-    return entry._replace(answered=line.get("answered"))
+    return entry._replace(answered=line.get("answered"), log_begin=line.get("log_begin"), log_end=line.get("log_end"))
 
 
 def _from_lake(uri: str, cluster: str) -> RecordedHistory:
@@ -307,8 +313,7 @@ def _snapshot_starts(tables: LakeTables, cluster: str) -> dict[int, int]:
 def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     caller = RequestContext(*(row[name] for name in CALLER_NAMES))
     change = _interval(row, row["before"], _set_value(row), row["op"] or "set")
-    time, previous = _milliseconds(row["since"]), row["not_before"]
-    seen = row["seen_at"] and _milliseconds(row["seen_at"])
+    time, previous, is_from_log = _milliseconds(row["since"]), row["not_before"], bool(row["epoch"])
     return HistoryEntry(
         time,
         row["revision"] or 0,
@@ -316,8 +321,9 @@ def _began(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
         change,
         caller,
         row["origin"],
-        not_before=starts.get(_milliseconds(previous)) if previous is not None else None,
-        read_since=starts.get(seen) if seen is not None else None,
+        not_before=_started(previous, starts, is_from_log=is_from_log),
+        read_since=_started(row["seen_at"], starts, is_from_log=is_from_log),
+        is_from_log=is_from_log,
     )
 
 
@@ -326,7 +332,18 @@ def _ended(row: dict[str, Any], starts: Mapping[int, int]) -> HistoryEntry:
     change = _interval(row, _set_value(row), None, "delete")
     place = row["until_revision"] or 0, row["until_line"] or 0
     time = _milliseconds(row["until"])
-    return HistoryEntry(time, *place, change, caller, row["until_origin"], read_since=starts.get(time))
+    entry = HistoryEntry(time, *place, change, caller, row["until_origin"], is_from_log=bool(row["until_epoch"]))
+    if not entry.is_snapshot:
+        return entry
+    return entry._replace(read_since=_started(row["until"], starts, is_from_log=entry.is_from_log))
+
+
+def _started(time: datetime | None, starts: Mapping[int, int], *, is_from_log: bool) -> int | None:
+    """When the snapshot that was finished at a time was started. That of a metadata log is of one moment."""
+    if time is None:
+        return None
+    finished = _milliseconds(time)
+    return finished if is_from_log else starts.get(finished)
 
 
 def _set_value(row: dict[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""What is known and what is not, in sentences: who made a value, where a record has gaps, what it does not reach."""
+"""Sentences about what is known and unknown: authors, gaps in the record, values that are not recorded."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def author_text(attribution: Attribution) -> str:
         case Fit.CHANGED_OUTSIDE:
             return f"changed outside kconf{after}"
         case Fit.RECREATED_OUTSIDE:
-            return f"topic created anew outside kconf{after}"
+            return f"topic recreated outside kconf{after}"
         case Fit.NOT_LISTED:
             return "topic not listed: deleted outside kconf, or not visible to you"
         case Fit.UNKNOWN_OUTCOME:
-            return "unknown: a change was begun, and its outcome is not recorded"
+            return "unknown: a change was started, but its outcome was not recorded"
         case Fit.NOT_YET_VISIBLE:
             return "unknown: the broker may not show the last recorded change yet"
         case Fit.UNRECORDED:
@@ -63,16 +63,16 @@ def gap_note(name: ConfigName, value: PastValue, moment: Moment) -> str:
         assert value.seen_at is not None
         shown = "unset" if value.value is None else "what is shown"
         return (
-            f"{name_text(name)} has no record before {time_text(value.seen_at)}: {shown} is what it was then; whether "
-            f"it was so at {moment_text(moment)} is unknown"
+            f"{name_text(name)} has no recorded value before {time_text(value.seen_at)}: {shown} is the value then; "
+            f"the value at {moment_text(moment)} is unknown"
         )
     begin, end = value.gap
     after = "" if begin is None else f" after {time_text(begin)}"
     before = "" if end is None else f"{' and' if after else ''} before {time_text(end)}"
     shown = "unset" if value.value is None else "what is shown"
     return (
-        f"{name_text(name)} was changed outside the record{after}{before}: "
-        f"{shown} is its last recorded value before {moment_text(moment)}, not necessarily the one it had then"
+        f"{name_text(name)} was changed without being recorded{after}{before}: {shown} is its last recorded value "
+        f"before {moment_text(moment)}, which may differ from the actual value"
     )
 
 
@@ -80,16 +80,22 @@ def unknown_notes(names: Sequence[ConfigName], moment: Moment) -> list[str]:
     """One for each key, or one for all if there are many of them."""
     if len(names) <= _MAX_NOTES:
         return [
-            f"no record of {name_text(each)} before {moment_text(moment)}; unknown whether it changed" for each in names
+            f"{name_text(each)} has no recorded value before {moment_text(moment)}; whether it changed is unknown"
+            for each in names
         ]
     some = ", ".join(map(name_text, names[:_MAX_NOTES]))
     more = f"{some} and {len(names) - _MAX_NOTES} more (--output json lists them)"
-    return [f"no record of {len(names)} keys before {moment_text(moment)}; unknown whether they changed: {more}"]
+    return [
+        (
+            f"{len(names)} keys have no recorded value before {moment_text(moment)}; whether they changed is unknown: "
+            f"{more}"
+        )
+    ]
 
 
 def secret_notes(names: Sequence[ConfigName]) -> list[str]:
-    return [f"{name_text(each)} is a secret and cannot be compared; unknown whether it changed" for each in names]
+    return [f"{name_text(each)} is a secret and cannot be compared; whether it changed is unknown" for each in names]
 
 
 def unreadable_note(resource: object) -> str:
-    return f"{resource} cannot be read now, so nothing is said about it"
+    return f"{resource} cannot be read now and is not shown"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GHOST: Final = "ghost config"
 MISSING: Final = "not in effect"
-UNEVEN: Final = "uneven brokers"
+UNEVEN: Final = "differing brokers"
 UNKNOWN: Final = "unknown key"
 
 _COMPARED: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP)
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The findings, what was not looked for, and what could not be read."""
+    """The findings, what was not checked, and what could not be read."""
 
     findings: list[Finding]
     notes: list[str]
@@ -69,7 +69,7 @@ def check_cluster(target: Target) -> CheckResult:
     """Everything that can be checked with what the context has."""
     if not target.has_controllers:
         state = read_state(target, ())
-        note = "ghost configs were not looked for: that takes the metadata log (--controllers HOST:PORT,…)"
+        note = "ghost configs were not checked: that requires the metadata log (--controllers HOST:PORT,…)"
         return CheckResult([*_uneven(state), *_unknown(state)], [note], _missing(state))
     with target.open_controllers() as controllers, controllers.follow() as log:
         before = _configs(log.follower.image)
@@ -125,15 +125,15 @@ def _against_log(
             if logged is None:
                 yield _ghost(resource, entry.name, entry.value, bootstrap)
             elif logged != entry.value:
-                detail = f"the log says {logged}, the cluster shows {entry.value}"
+                detail = f"the metadata log has {logged}, the cluster shows {entry.value}"
                 yield Finding(
                     GHOST, resource, entry.name, detail, _command("kconf set", str(resource), f"{entry.name}={logged}")
                 )
     for resource, key in settled:
         readable = resource in state.configs
         if readable and (resource, key) not in shown and (resource, key) not in touched:
-            detail = f"the log says {settled[resource, key]}, the cluster does not show it"
-            yield Finding(MISSING, resource, key, detail, "restart the brokers one by one, and check again")
+            detail = f"the metadata log has {settled[resource, key]}, the cluster does not show it"
+            yield Finding(MISSING, resource, key, detail, "restart the brokers one by one and check again")
 
 
 def _command(tool: str, *words: str) -> str:
@@ -142,7 +142,9 @@ def _command(tool: str, *words: str) -> str:
 
 
 def _ghost(resource: Resource, key: str, value: str | None, bootstrap: str) -> Finding:
-    detail = f"the cluster shows {value}, the log has no such value: it is of a deleted {resource.type.word}"
+    detail = (
+        f"the cluster shows {value}, the metadata log has no such value: it belongs to a deleted {resource.type.word}"
+    )
     where = ("--bootstrap-server", bootstrap, "--alter", f"--{resource.type.word}", resource.name)
     tool = _command("kafka-configs", *where)
     # Both must be sent: kconf set would send nothing, since the cluster shows this value already.
@@ -166,7 +168,7 @@ def _uneven(state: ClusterState) -> Iterator[Finding]:
     for key, values in sorted(by_key.items()):
         if len(values) > 1 and len(set(values.values())) > 1:
             detail = ", ".join(f"broker {name}: {value}" for name, value in sorted(values.items()))
-            cure = f"the same {key} in every server.properties, or kconf set broker:default {key}=…"
+            cure = f"set the same {key} in every server.properties, or run kconf set broker:default {key}=…"
             yield Finding(UNEVEN, Resource.brokers(), key, detail, cure)
 
 
@@ -179,7 +181,7 @@ def _unknown(state: ClusterState) -> Iterator[Finding]:
         for entry in view.entries:
             is_unknown = entry.type is ValueType.UNKNOWN and known_key(resource.type, entry.name) is None
             if entry.source == own_source(resource) and is_unknown:
-                detail = "nobody knows this key; brokers accept any name"
+                detail = "unknown key; brokers accept any name"
                 yield Finding(UNKNOWN, resource, entry.name, detail, _command("kconf unset", str(resource), entry.name))
 
 

@@ -97,7 +97,9 @@ class LogArchiver:
                 self.changes += sum(len(each.changes) for each in event.revisions)
             elif isinstance(event, LogGap):
                 self.gaps += 1
-                log.warning("the log was gone before it was read from=%d to=%d", event.begin, event.end)
+                log.warning(
+                    "part of the metadata log was deleted before it was read from=%d to=%d", event.begin, event.end
+                )
         self._archive.add(events)
         if self._archive.waiting and self._waits_since is None:
             self._waits_since = time.monotonic()

@@ -13,7 +13,8 @@ from kconf.operations.policy.verdicts import PolicyFindings, verdict_of
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules, Subject
+    from kconf.engine.policy.conditions import Subject
+    from kconf.engine.policy.rules import Finding, Rules
     from kconf.model.alteration import NewTopic
     from kconf.model.cluster import CreatedTopic, TopicDescription
     from kconf.model.entry import View
@@ -32,8 +33,8 @@ def load_policy(path: str) -> Rules:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise ConfigurationError(f"the policy {path} cannot be read: {reason}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read the policy {path}: {reason}") from None
     return read_rules(text, kafka_43(), path)
 
 
@@ -99,7 +100,7 @@ def _checked_changes(rules: Rules, plan: ChangePlan) -> dict[Resource, list[Plan
 
 def subject_of(resource: Resource, view: View, shape: TopicCounts) -> Subject:
     """A resource as rules see it: its effective values, and which of them are set at the resource itself."""
-    from kconf.engine.policy.rules import Subject
+    from kconf.engine.policy.conditions import Subject
     from kconf.model.entry import own_source
 
     own = own_source(resource)
@@ -109,7 +110,7 @@ def subject_of(resource: Resource, view: View, shape: TopicCounts) -> Subject:
 
 def _changed(resource: Resource, view: View, changes: Sequence[PlannedChange], shape: TopicCounts) -> Subject:
     """A resource as rules would see it after the changes."""
-    from kconf.engine.policy.rules import Subject
+    from kconf.engine.policy.conditions import Subject
 
     now = subject_of(resource, view, shape)
     values, overrides = dict(now.values), set(now.overrides)
@@ -124,7 +125,7 @@ def _changed(resource: Resource, view: View, changes: Sequence[PlannedChange], s
 
 def _shapes(admin: SyncAdminClient, rules: Rules, resources: Sequence[Resource]) -> dict[str, TopicCounts | ApiError]:
     """Partitions and replication factors of topics if a rule needs them, or why they cannot be read."""
-    from kconf.engine.policy.rules import PARTITIONS, REPLICATION_FACTOR
+    from kconf.engine.policy.conditions import PARTITIONS, REPLICATION_FACTOR
 
     counted = {PARTITIONS.name, REPLICATION_FACTOR.name}
     if not any(counted & rule.keys for rule in rules.rules):
@@ -143,7 +144,7 @@ def _shape(topic: TopicDescription) -> TopicCounts:
 
 def check_creation(rules: Rules, topic: NewTopic, created: CreatedTopic) -> PolicyFindings:
     """Check a topic that would be created, with the values that the cluster would give it."""
-    from kconf.engine.policy.rules import Subject
+    from kconf.engine.policy.conditions import Subject
 
     configs = {key: value for key, value in topic.configs if value is not None}
     shape: TopicCounts = None, None
@@ -158,7 +159,7 @@ def check_growth(
     rules: Rules, admin: SyncAdminClient, grown: Mapping[Resource, tuple[int, int]]
 ) -> dict[Resource, PolicyFindings]:
     """Check topics that would have so many partitions; the second number is the replication factor."""
-    from kconf.engine.policy.rules import PARTITIONS
+    from kconf.engine.policy.conditions import PARTITIONS
 
     described = admin.describe_configs(grown)
     verdicts = {each: PolicyFindings(failure) for each, failure in described.failures.items()}

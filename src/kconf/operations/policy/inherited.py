@@ -14,12 +14,13 @@ from kconf.operations.risks.inheritance import Inheritance, InheritedValue, topi
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules, Subject
+    from kconf.engine.policy.conditions import Subject
+    from kconf.engine.policy.rules import Finding, Rules
     from kconf.operations.planned_change import ChangePlan, PlannedChange
 
 _UNKNOWN = ApiError(
     ErrorCode.POLICY_VIOLATION,
-    "the policy could not be evaluated: what topics inherit is unknown, as not all brokers and topics can be read",
+    "cannot evaluate the policy: inherited values are unknown, because not all brokers and topics can be read",
 )
 
 
@@ -93,7 +94,7 @@ class InheritedSubjects:
 
     def _topics(self, keys: Collection[str], inherited: Mapping[str, str]) -> Iterator[Subject]:
         """The topics with the values that they would have. Raises KafkaError if one cannot be read."""
-        from kconf.engine.policy.rules import Subject
+        from kconf.engine.policy.conditions import Subject
 
         listed = self._admin.list_topics(internal=True)
         names = sorted({name for rule in self._rules.about_inherited(keys) for name in rule.keys})

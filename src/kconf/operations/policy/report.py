@@ -13,7 +13,8 @@ from kconf.operations.policy.inherited import evaluate_defaults
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
-    from kconf.engine.policy.rules import Finding, Rules, Subject
+    from kconf.engine.policy.conditions import Subject
+    from kconf.engine.policy.rules import Finding, Rules
     from kconf.operations.policy.check import TopicCounts
 
 T = TypeVar("T")

@@ -47,7 +47,9 @@ def check_keys(entity: QuotaEntity, wanted: Sequence[str]) -> list[str]:
         raise ConfigurationError(str(error)) from None
     for each in wanted:
         if each not in keys:
-            raise ConfigurationError(f"{each!r} is no quota of {entity_text(dict(entity.parts))}: {', '.join(keys)}")
+            raise ConfigurationError(
+                f"{each!r} is not a quota of {entity_text(dict(entity.parts))}; use one of {', '.join(keys)}"
+            )
     return list(wanted) or list(keys)
 
 

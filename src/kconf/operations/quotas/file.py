@@ -53,10 +53,10 @@ def read_quotas(path: str, kind: str | None, stdin: ReadText | None = None) -> l
             row = _row(path, line, cells)
             first = found.setdefault(row.entity, row)
             if first is not row:
-                raise ConfigurationError(f"{path} lines {first.line} and {line} are about the same entity")
+                raise ConfigurationError(f"{path} lines {first.line} and {line} set quotas for the same entity")
     mistakes.raise_all()
     if not found:
-        raise ConfigurationError(f"there are no quotas in {path}")
+        raise ConfigurationError(f"no quotas in {path}")
     return list(found.values())
 
 
@@ -70,7 +70,7 @@ def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
     parts: dict[str, str | None] = {}
     try:
         if any(cells.get(name) is None for name in cells if name in WHO):
-            raise ConfigurationError("a name is missing; a default is said as `user-default: true`")
+            raise ConfigurationError("a name is missing; for a default, use `user-default: true`")
         for kind in KINDS:
             if cells.get(kind):
                 parts[kind] = cells[kind]
@@ -79,7 +79,7 @@ def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
                     raise ConfigurationError(f"{kind} and {kind}-default cannot be in one row")
                 parts[kind] = None
         if not parts:
-            raise ConfigurationError("a row needs a user, a client-id or an ip, or a default of them")
+            raise ConfigurationError("a row needs a user, a client-id, an ip, or one of their defaults")
         entity = QuotaEntity.of(parts)
         wanted = {key: NONE if text is None else text for key, text in cells.items() if key not in WHO and text != ""}
         if not wanted:
@@ -92,7 +92,7 @@ def _row(path: str, line: int, cells: Mapping[str, str | None]) -> QuotaFileRow:
 def _is_true(name: str, text: str | None) -> bool:
     text = text or ""
     if text.lower() not in ("", "true", "false"):
-        raise ConfigurationError(f"{name} is true or false, not {text!r}")
+        raise ConfigurationError(f"{name} must be true or false, not {text!r}")
     return text.lower() == "true"
 
 
@@ -106,7 +106,7 @@ def _text(path: str, stdin: ReadText | None) -> str:
         with open(path, encoding="utf-8-sig", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"{path} cannot be read: {reason}") from None
 
 
@@ -116,7 +116,7 @@ def read_pairs(path: str, stdin: ReadText | None = None) -> list[tuple[str, str]
     for line, row in _csv_rows(path, _text(path, stdin), ("user", "client-id"), mistakes):
         user, client_id = row.get("user", ""), row.get("client-id", "")
         if not user and not client_id:
-            mistakes.add(f"{path} line {line} names neither a user nor a client id")
+            mistakes.add(f"{path} line {line} has neither a user nor a client ID")
         found.append((user, client_id))
     mistakes.raise_all()
     return found
@@ -135,7 +135,7 @@ def _csv_rows(
         try:
             cells = next(lines, None)
         except csv.Error as error:
-            mistakes.add(f"{path} line {lines.line_num} is no CSV: {error}")
+            mistakes.add(f"{path} line {lines.line_num} is not CSV: {error}")
             continue
         if header is None:
             mistakes.raise_all()
@@ -144,7 +144,7 @@ def _csv_rows(
         elif cells is None:
             return
         elif cells and len(cells) != len(header):
-            counts = f"{len(cells)} cells, and the first line {len(header)}"
+            counts = f"{len(cells)} cells, but the first line has {len(header)}"
             mistakes.add(f"{path} line {lines.line_num} has {counts}")
         elif cells:
             yield lines.line_num, dict(zip(header, cells, strict=True))
@@ -153,11 +153,11 @@ def _csv_rows(
 def _check_header(path: str, header: Sequence[str], columns: Collection[str]) -> None:
     """Without its columns no line of a file can be read, so that their mistakes are the only ones."""
     if not header:
-        raise ConfigurationError(f"{path} is empty; its first line names the columns")
+        raise ConfigurationError(f"{path} is empty; the first line must name the columns")
     mistakes = Mistakes()
     for each in dict.fromkeys(header):
         if each not in columns:
-            mistakes.add(f"{path} line 1: there is no column {each!r}; columns are {', '.join(columns)}")
+            mistakes.add(f"{path} line 1: unknown column {each!r}; use {', '.join(columns)}")
         elif header.count(each) > 1:
             mistakes.add(f"{path} line 1 has the column {each!r} twice")
     mistakes.raise_all()
@@ -168,7 +168,7 @@ def _yaml_rows(path: str, text: str, mistakes: Mistakes) -> Iterator[tuple[int, 
     root = compose(text, path)
     top = _pairs(path, root) if root is not None else {}
     if set(top) != {"quotas"} or top["quotas"].id != "sequence":
-        raise ConfigurationError(f"{path} must hold a list under `quotas:`, and nothing else")
+        raise ConfigurationError(f"{path} must contain a list under `quotas:` and nothing else")
     for node in top["quotas"].value:
         with mistakes.collected():
             yield node.start_mark.line + 1, _yaml_cells(path, node)
@@ -187,7 +187,7 @@ def _yaml_cells(path: str, node: YamlNode) -> dict[str, str | None]:
 
 def _pairs(path: str, node: YamlNode) -> dict[str, YamlNode]:
     if node.id != "mapping":
-        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: names and values are expected here")
+        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: expected names and values here")
     found: dict[str, YamlNode] = {}
     for key, value in node.value:
         name = _scalar(path, key) or ""
@@ -199,7 +199,7 @@ def _pairs(path: str, node: YamlNode) -> dict[str, YamlNode]:
 
 def _scalar(path: str, node: YamlNode) -> str | None:
     if node.id != "scalar":
-        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: one value is expected here")
+        raise ConfigurationError(f"{path} line {node.start_mark.line + 1}: expected a single value here")
     return None if node.is_null else str(node.value)
 
 

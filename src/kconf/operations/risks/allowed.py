@@ -20,8 +20,8 @@ def parse_risks(names: Iterable[str], *, data_loss: bool = False) -> frozenset[R
         if name not in list(RiskName):
             from kconf.util.yaml.reader import suggestion
 
-            close = suggestion(name, list(RiskName)) or f"; risks are {', '.join(RiskName)}"
-            raise ConfigurationError(f"there is no risk {name!r}{close}")
+            close = suggestion(name, list(RiskName)) or f"; use one of {', '.join(RiskName)}"
+            raise ConfigurationError(f"unknown risk {name!r}{close}")
         found.add(RiskName(name))
     return frozenset(found)
 
@@ -36,7 +36,7 @@ def check_risks(changes: Sequence[PlannedChange], allowed: Collection[RiskName])
     more = f", and {count - 1} more" if count > 1 else ""
     what = f"{change.shown.get('resource', change.resource)} {change.key}".strip()
     options = _options(dict.fromkeys(risk.name for _, risk in risky))
-    raise Aborted(f"{what}: {risk_mark(first)} ({first.why}){more}; nothing was done: this needs {options}")
+    raise Aborted(f"{what}: {risk_mark(first)} ({first.why}){more}; nothing was changed: pass {options} to allow it")
 
 
 def is_allowed(risk: Risk, allowed: Collection[RiskName]) -> bool:

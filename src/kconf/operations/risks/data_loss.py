@@ -17,7 +17,7 @@ def flag_data_loss(change: PlannedChange) -> PlannedChange:
     if not reason or _is_unknown_key(change):
         return change
     if change.old_unknown:
-        reason = f"you may not describe {change.resource}, so its old value is unknown"
+        reason = f"not authorized to describe {change.resource}: its current value is unknown"
     return change._replace(risks=(*change.risks, Risk(RiskName.DATA_LOSS, reason)))
 
 

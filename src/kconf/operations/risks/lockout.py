@@ -45,14 +45,14 @@ class LockoutRisks:
         return []
 
     def _without_override(self, change: PlannedChange) -> list[Risk]:
-        """All addresses get no connection, but those that have a limit of their own."""
+        """No address can connect, except those with their own limit."""
         overrides = next((each.new for each in self._changes if each.key == CONNECTION_OVERRIDES), None)
         if overrides is None:
             overrides = self._present_overrides(change)
         own = {address for host, count in connection_limits(overrides).items() if count for address in _addresses(host)}
         if self._ours() and self._ours() <= own:
             return []
-        return [_risk("no address may connect that max.connections.per.ip.overrides does not list")]
+        return [_risk("only addresses in max.connections.per.ip.overrides can connect")]
 
     def _present_overrides(self, change: PlannedChange) -> str | None:
         from kconf.operations.risks.inheritance import Inheritance
@@ -70,11 +70,11 @@ class LockoutRisks:
         """Why it matters that a host gets no connection, or nothing."""
         addresses = _addresses(host)
         if not addresses:
-            return f"whether {host} is this machine is unknown, and it may not connect any more"
+            return f"{host} could no longer connect, and it may be this machine"
         if addresses & self._ours() or any(ip_address(each).is_loopback for each in addresses):
-            return f"{host} is this machine or a broker's own, and may not connect any more"
+            return f"{host} is this machine or a broker, and could no longer connect"
         if addresses & self._brokers():
-            return f"{host} is a broker, and may not connect to the others any more"
+            return f"{host} is a broker, and could no longer connect to the others"
         return ""
 
     def _ours(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""Quotas that would cut clients below what they use. `--usage` names the file of that, which the pipeline takes too."""
+"""Quotas that would limit clients below their actual usage, which comes from the --usage file."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class TopicRisks:
     def _of_topic(self, change: PlannedChange) -> list[Risk]:
         old = None if change.old_unknown else change.old
         if change.key == MIN_INSYNC and _is_above_one(change.new) and change.resource.name not in self._replicas:
-            return [Risk(RiskName.MIN_INSYNC_REPLICAS, "how many replicas the topic has is unknown")]
+            return [Risk(RiskName.MIN_INSYNC_REPLICAS, "the replication factor of the topic is unknown")]
         return topic_risks(change.key, old, change.new, self._replicas.get(change.resource.name))
 
     def _of_new_topic(self, change: PlannedChange) -> list[Risk]:

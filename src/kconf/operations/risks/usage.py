@@ -1,4 +1,4 @@
-"""What clients use of their quotas, from a file: `--usage`, the same file that the pipeline takes."""
+"""Actual quota usage of clients, from the --usage file; the pipeline reads the same format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _csv_rows(path: str, mistakes: Mistakes) -> Iterator[tuple[int, Mapping[str,
         with open(path, encoding="utf-8-sig", newline="") as file:
             lines = file.read()
     except OSError as error:
-        raise ConfigurationError(f"the usage file {path} cannot be read: {error.strerror}") from None
+        raise ConfigurationError(f"cannot read the usage file {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigurationError(f"the usage file {path} is not CSV in UTF-8") from None
     reader = csv.reader(io.StringIO(lines, newline=""), strict=True)
@@ -51,7 +51,7 @@ def _csv_rows(path: str, mistakes: Mistakes) -> Iterator[tuple[int, Mapping[str,
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            mistakes.add(f"{path} line {reader.line_num} is no CSV: {error}")
+            mistakes.add(f"{path} line {reader.line_num} is not CSV: {error}")
             continue
         if header is None:
             mistakes.raise_all()
@@ -60,7 +60,7 @@ def _csv_rows(path: str, mistakes: Mistakes) -> Iterator[tuple[int, Mapping[str,
         elif cells is None:
             return
         elif cells and len(cells) != len(header):
-            mistakes.add(f"{path} line {reader.line_num}: {len(cells)} cells, and the first line has {len(header)}")
+            mistakes.add(f"{path} line {reader.line_num}: {len(cells)} cells, but the first line has {len(header)}")
         elif cells:
             yield reader.line_num, dict(zip(header, cells, strict=True))
 
@@ -69,18 +69,18 @@ def _parquet_rows(path: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         from pyarrow.parquet import read_table
     except ImportError:
-        raise ConfigurationError(f"{path}: Parquet needs pyarrow; install kconf[spark], or give CSV") from None
+        raise ConfigurationError(f"{path}: Parquet needs pyarrow; install kconf[spark], or use CSV") from None
     try:
         table = read_table(path)
     except (OSError, ValueError):
-        raise ConfigurationError(f"the usage file {path} cannot be read as Parquet") from None
+        raise ConfigurationError(f"cannot read the usage file {path} as Parquet") from None
     _check_columns(path, table.column_names)
     yield from enumerate(table.to_pylist(), 1)
 
 
 def _check_columns(path: str, names: Sequence[str]) -> None:
     if set(_COLUMNS) - set(names):
-        raise ConfigurationError(f"{path}: the columns of usage are cluster (optional), user, client_id, key, rate")
+        raise ConfigurationError(f"{path}: expected the columns cluster (optional), user, client_id, key, rate")
 
 
 def _row(place: str, cells: Mapping[str, Any]) -> UsageRow:
@@ -90,9 +90,9 @@ def _row(place: str, cells: Mapping[str, Any]) -> UsageRow:
     except (TypeError, ValueError):
         rate = -1.0
     if not isfinite(rate) or rate < 0:
-        problems.append(f"rate is not a number from 0 on: {cells['rate']!r}")
+        problems.append(f"rate must be a number, 0 or more: {cells['rate']!r}")
     if cells["key"] not in QUOTA_KEYS:
-        problems.append(f"{cells['key']!r} is no quota; the keys are {', '.join(QUOTA_KEYS)}")
+        problems.append(f"{cells['key']!r} is not a quota; use one of {', '.join(QUOTA_KEYS)}")
     if problems:
         raise ConfigurationError(f"{place}: {'; '.join(problems)}")
     return UsageRow(cells["user"] or "", cells["client_id"] or "", cells["key"], rate, cells.get("cluster") or None)

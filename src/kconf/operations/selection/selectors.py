@@ -78,7 +78,7 @@ def parse_selector(argument: str, stdin: ReadText | None = None) -> Selector:
     if kind is None or not colon:
         raise ConfigurationError(_no_resource(argument))
     if not name:
-        raise ConfigurationError(f"{argument!r} has no name behind the colon")
+        raise ConfigurationError(f"{argument!r} has no name after the colon")
     if name.startswith("@"):
         return Selector(argument, kind, tuple(_checked(kind, each) for each in _names_in(name[1:], stdin)), None)
     if is_regex(name):
@@ -96,9 +96,9 @@ def _no_resource(argument: str) -> str:
     kind, colon, name = argument.partition(":")
     near = get_close_matches(kind, TYPES, 1) if colon else []
     if near:
-        return f"{kind!r} is no kind of resource; did you mean {near[0]}:{name}?"
+        return f"{kind!r} is not a resource type; did you mean {near[0]}:{name}?"
     first = "topic:NAME" if colon or argument in TYPES else f"topic:{argument}"
-    return f"{argument!r} names no resource; write {', '.join([first, *(f'{each}:NAME' for each in list(TYPES)[1:])])}"
+    return f"{argument!r} is not a resource; use {', '.join([first, *(f'{each}:NAME' for each in list(TYPES)[1:])])}"
 
 
 def parse_selectors(arguments: Iterable[str], stdin: ReadText | None = None) -> list[Selector]:
@@ -117,7 +117,7 @@ def _checked(kind: ResourceType, name: str) -> str:
         return ""
     if not (name.isascii() and name.isdigit() and len(name) < 11):
         words = "a number, default or *" if kind is ResourceType.BROKER else "a number or *"
-        raise ConfigurationError(f"a broker is named by {words}, not {name!r}")
+        raise ConfigurationError(f"a broker must be {words}, not {name!r}")
     return str(int(name))
 
 
@@ -127,7 +127,7 @@ def _check_regex(argument: str, pattern: str) -> None:
     try:
         re.compile(pattern[1:-1])
     except re.error as error:
-        raise ConfigurationError(f"{argument!r} holds no regular expression: {error}") from None
+        raise ConfigurationError(f"{argument!r} is not a regular expression: {error}") from None
 
 
 def _names_in(path: str, stdin: ReadText | None) -> list[str]:
@@ -139,11 +139,11 @@ def _names_in(path: str, stdin: ReadText | None) -> list[str]:
             with open(path, encoding="utf-8") as file:
                 lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise ConfigurationError(f"the names in {path} cannot be read: {reason}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read the names in {path}: {reason}") from None
     names = dict.fromkeys(each.strip() for each in lines if each.strip() and not each.startswith("#"))
     if not names:
-        raise ConfigurationError(f"there are no names in {path}")
+        raise ConfigurationError(f"no names in {path}")
     return list(names)
 
 

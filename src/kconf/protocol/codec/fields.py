@@ -37,7 +37,7 @@ UUID16: Final = Primitive("uuid", "16s", 16)
 
 
 class Text:
-    """A string: UTF-8 behind its length."""
+    """A string: UTF-8 after its length."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class LongText(Text):
 
 
 class Blob:
-    """Bytes behind their length."""
+    """Bytes after their length."""
 
     __slots__ = ()
 

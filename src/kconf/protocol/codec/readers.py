@@ -157,7 +157,7 @@ class _Reader:
         with code.block(f"if {n} > 0:"):
             code.line(f"left -= {n}")
             with code.block(f"if {n} * {_least(kind.of, self.version, self.flexible)} > e - p or left < 0:"):
-                code.line(f"raise Malformed({f'has more {what} than it may'!r})")
+                code.line(f"raise Malformed({f'has more {what} than allowed'!r})")
             self._elements(kind.of, n, made, what)
         with code.block(f"elif {n}:"):
             self._null(made, what, nullable)
@@ -203,7 +203,7 @@ class _Reader:
                         got = self._value(field.type, field.name, nullable=field.may_be_null(self.version))
                         code.line(f"{values[field.name]} = {got}")
                         with code.block(f"if p != {q}:"):
-                            code.line(f"raise Malformed({f'has another {field.name} than its size says'!r})")
+                            code.line(f"raise Malformed({f'has a {field.name} that does not match its size'!r})")
                 code.line(f"p = {q}")
 
 

@@ -14,7 +14,7 @@ ONE_BYTE: Final = tuple(bytes([n]) for n in range(128))
 
 
 class Malformed(Exception):
-    """The bytes do not say what they should."""
+    """Bytes that do not follow the protocol."""
 
 
 def uvarint(n: int) -> bytes:

@@ -1,6 +1,7 @@
-"""ApiVersions (key 18), versions 0 to 4.
+"""ApiVersions (key 18), versions 0 to 5.
 
-v1 throttle time · v3 flexible, the client's software · v4 allows features whose minimum is 0.
+v1 throttle time · v3 flexible, the client's software · v4 allows features whose minimum is 0 ·
+v5 the cluster and node that the client means to reach (KIP-1242).
 Its response header never has tags, so that a client can read the answer before it knows what we speak.
 """
 
@@ -15,6 +16,8 @@ from kconf.protocol.codec.fields import BOOL, I16, I32, I64, STRING, Array, f, s
 class ApiVersionsRequest:
     client_software_name: str = f(STRING, since=3, default="")
     client_software_version: str = f(STRING, since=3, default="")
+    cluster_id: str | None = f(STRING, since=5, nullable=5, default=None)
+    node_id: int = f(I32, since=5, default=-1)
 
 
 @struct

@@ -149,7 +149,7 @@ def _error(failure: ApiError) -> tuple[int, str | None]:
 def _problem(wanted: AclFilter) -> ApiError | None:
     for value, kind in zip(
         (wanted.resource_type, wanted.pattern, wanted.operation, wanted.permission),
-        ("type of a resource", "type of a pattern", "operation", "permission"),
+        ("resource type", "pattern type", "operation", "permission"),
         strict=True,
     ):
         if not value:
@@ -190,7 +190,9 @@ def _filter(each: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
 def _known(kind: type[E], number: int) -> E:
     """A number beyond the known ones reads as UNKNOWN; UNKNOWN itself may not be sent."""
     if number == 0:
-        raise RemoteProtocolError("an ACL request names an unknown type, pattern, operation or permission")
+        raise RemoteProtocolError(
+            "an ACL request contains an unknown resource type, pattern type, operation or permission"
+        )
     try:
         return kind(number)
     except ValueError:

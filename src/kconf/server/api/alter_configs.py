@@ -21,19 +21,20 @@ from kconf.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
 from kconf.server.context import ApiRequest, ServerContext, store_error
 from kconf.service import State
 from kconf.util.slices import in_slices
 
 _TYPES = {int(kind): kind for kind in ResourceType}
 MAX_REASON = 4096  # characters; it stays in the journal
-REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason has at most {MAX_REASON} characters")
+REASON_TOO_LONG = ApiError(ErrorCode.INVALID_REQUEST, f"a reason must not exceed {MAX_REASON} characters")
 
 _FIRST_FLEXIBLE = 2
 _SURPLUS = ApiError(
     ErrorCode.INVALID_REQUEST,
-    "there are bytes after the body. KIP-248's incremental_update never was a field of this version, and without it "
-    "everything else that is set would be removed: use IncrementalAlterConfigs",
+    "unexpected bytes after the request body. KIP-248's incremental_update was never part of this version; without "
+    "it, all other configs of the resource would be removed. Use IncrementalAlterConfigs",
 )
 
 
@@ -74,9 +75,9 @@ async def alter(
 ) -> Outcomes:
     """Submit alterations of anything but loggers, and record refusals and dry runs in the audit log."""
 
-    brokers = [each for each in in_slices(requested) if each.resource.type == ResourceType.BROKER]
-
-    def planned(state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks) -> Plan[Outcomes]:
+    def planned(
+        state: State, wanted: Sequence[ResourceAlterations], hooks: PolicyHooks, check: StartCheck | None
+    ) -> Plan[Outcomes]:
         return plan_alter(
             state.snapshot,
             wanted,
@@ -87,27 +88,40 @@ async def alter(
             gate=hooks,
         )
 
+    async def submit(check: StartCheck | None) -> Outcomes:
+        return await context.service.submit(
+            lambda state, hooks: planned(state, requested, hooks, check),
+            call.caller,
+            context.policies,
+            validate_only=validate_only,
+        )
+
+    brokers = [each for each in in_slices(requested) if each.resource.type == ResourceType.BROKER]
     outcomes: Outcomes
-    with context.security.start_check() as check:
-        try:
-            if brokers and context.security.tls:
-                await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY))
-            outcomes = await context.service.submit(
-                lambda state, hooks: planned(state, requested, hooks),
-                call.caller,
-                context.policies,
-                validate_only=validate_only,
-            )
-        except StoreError as error:
-            outcomes = [store_error(error)] * len(requested)
-        if not validate_only:
-            # As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again.
-            for each, outcome in zip(in_slices(requested), outcomes, strict=True):
-                if outcome is None and each.resource.type == ResourceType.BROKER:
-                    context.security.reread(check, {op.key for op in each.alterations})
+    try:
+        if not brokers:
+            outcomes = await submit(None)
+        else:
+            with context.security.start_check() as check:
+                if context.security.tls:
+                    await check.read_stores(lambda: planned(context.service.state, brokers, NO_POLICY, check))
+                outcomes = await submit(check)
+                if not validate_only:
+                    _reread_key_stores(context.security, check, requested, outcomes)
+    except StoreError as error:
+        outcomes = [store_error(error)] * len(requested)
     if validate_only or any(outcomes):
         audit(context, call, requested, outcomes, dry_run=validate_only)
     return outcomes
+
+
+def _reread_key_stores(
+    security: ListenerSecurity, check: StartCheck, requested: Sequence[ResourceAlterations], outcomes: Outcomes
+) -> None:
+    """As in Kafka: to set the location of a key store again, unchanged, makes the broker read it again."""
+    for each, outcome in zip(in_slices(requested), outcomes, strict=True):
+        if outcome is None and each.resource.type == ResourceType.BROKER:
+            security.reread(check, {op.key for op in each.alterations})
 
 
 def audit(

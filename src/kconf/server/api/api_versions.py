@@ -1,4 +1,9 @@
-"""ApiVersions (18): the APIs and versions of this server. Any version is answered, so all clients find a common one."""
+"""ApiVersions (18): the APIs and versions of this server. Any version is answered, so all clients find a common one.
+
+From version 5 on a client may name the cluster and the node that it means to reach (KIP-1242). As in Kafka 4.4: one
+without the other is an invalid request, and another cluster or node is answered with REBOOTSTRAP_REQUIRED, so that the
+client goes back to its bootstrap servers.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,33 @@ from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kconf.server.context import ApiRequest, ServerContext
 
+NO_NODE = -1
 _SOFTWARE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 SERVED: list[ApiVersion] = []
 """Filled by router.py: an API is advertised when it has a handler."""
 
 
-def handle(_context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
-    if call.version >= 3:
-        names = (request.client_software_name, request.client_software_version)
-        if not all(_SOFTWARE.fullmatch(name) for name in names):
-            return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
+def handle(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
+    if not _is_valid(request, call.version):
+        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
+    if request.cluster_id is not None and not _is_here(context, request.cluster_id, request.node_id):
+        return ApiVersionsResponse(ErrorCode.REBOOTSTRAP_REQUIRED, ())
     return ApiVersionsResponse(0, SERVED)
+
+
+def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
+    if (request.cluster_id is None) != (request.node_id == NO_NODE):
+        return False
+    names = (request.client_software_name, request.client_software_version)
+    return version < 3 or all(_SOFTWARE.fullmatch(name) for name in names)
+
+
+def _is_here(context: ServerContext, cluster_id: str, node_id: int) -> bool:
+    """Whether this server is that node. Beside real brokers it answers for all of them."""
+    if cluster_id != context.cluster_id:
+        return False
+    members = context.service.store.members
+    return node_id == context.node_id or (bool(members.brokers) and node_id in members.ids)
 
 
 def unsupported() -> ApiVersionsResponse:

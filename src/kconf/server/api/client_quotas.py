@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from kconf.engine.policy.hooks import PolicyHooks
 from kconf.engine.quotas.alter import QuotaOutcomes, is_address, plan_alter_quotas
@@ -79,6 +79,24 @@ def _bytes(row: QuotaRow, flexible: bool) -> bytes:
     return data
 
 
+_BUCKETS: Final = 8
+
+
+def _in_kafkas_order(entity: QuotaEntity) -> Sequence[tuple[str, str | None]]:
+    """The parts in the order of Kafka's hash map, by their types: a client-id, a user, an ip."""
+    if len(entity.parts) > _BUCKETS:
+        return entity.parts
+    return sorted(entity.parts, key=lambda part: _bucket(part[0]))
+
+
+def _bucket(kind: str) -> int:
+    """Where Java's hash map has a short text."""
+    value = 0
+    for each in kind[:32]:
+        value = (31 * value + ord(each)) & 0xFFFFFFFF
+    return (value ^ value >> 16) % _BUCKETS
+
+
 async def handle_alter(
     context: ServerContext, request: AlterClientQuotasRequest, call: ApiRequest
 ) -> AlterClientQuotasResponse:
@@ -95,7 +113,7 @@ async def handle_alter(
             AlteredQuotaResult(
                 failure.code if failure else ErrorCode.NONE,
                 failure.message if failure else None,
-                [QuotaEntityPart(*part) for part in in_slices(entity.parts)],
+                [QuotaEntityPart(*part) for part in in_slices(_in_kafkas_order(entity))],
             )
             for entity, failure in in_slices(outcomes.items())
         ]

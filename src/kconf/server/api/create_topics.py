@@ -69,16 +69,16 @@ async def handle(context: ServerContext, request: CreateTopicsRequest, call: Api
     results = [
         CreatableTopicResult(name, _NO_ID.bytes, outcome.code, outcome.message)
         if isinstance(outcome, ApiError)
-        else _created(outcome, resolver, call, dry_run=request.validate_only)
+        else _created(outcome, resolver, call)
         for name, outcome in in_slices(outcomes.items())
     ]
     return CreateTopicsResponse(throttle_time_ms(context, call, quota), results)
 
 
-def _created(outcome: Created, resolver: ConfigResolver, call: ApiRequest, *, dry_run: bool) -> CreatableTopicResult:
+def _created(outcome: Created, resolver: ConfigResolver, call: ApiRequest) -> CreatableTopicResult:
     """KIP-525: a caller that may describe the topic's configs gets them, with partitions and replication factor."""
     topic = outcome.topic
-    result = CreatableTopicResult(topic.name, _NO_ID.bytes if dry_run else topic.id.bytes)
+    result = CreatableTopicResult(topic.name, topic.id.bytes)  # in a dry run too, as in Kafka
     if call.version >= 5:
         if call.authorize(Operation.DESCRIBE_CONFIGS, AclType.TOPIC, topic.name):
             result.num_partitions = topic.partitions

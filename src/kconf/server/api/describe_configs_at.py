@@ -81,10 +81,12 @@ async def _revision(context: ServerContext, request: DescribeConfigsAtRequest) -
     current = context.feed.current
     if request.revision >= 0:
         if request.revision > current:
-            raise InvalidRequest(f"there is no revision {request.revision} yet; the last is {current}")
+            raise InvalidRequest(f"revision {request.revision} does not exist yet; the last is {current}")
         return request.revision
     if request.time_ms < 0:
-        raise InvalidRequest("give a revision or a time")
+        raise InvalidRequest("pass a revision or a time")
+    if request.time_ms >= context.service.now():
+        return current  # also if the clock was ahead when it was committed, and has been set back since
     found = await context.feed.read(lambda reader: reader.revision_at(request.time_ms))
     return min(found, current)  # a commit that is not visible yet does not count
 

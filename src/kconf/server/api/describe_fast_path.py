@@ -56,6 +56,7 @@ def _layout(version: int) -> _Layout:
     return _Layout(b"\x00\x00\x00\x01\x02", 2, _LONG, forms, bytes(4) + b"\x00\x00\x00\x01" + b"\x00\x00\x00\x00\x02")
 
 
+_FLEXIBLE_FORM: Final = Form(_FLEXIBLE, False, False)
 _LAYOUTS: Final = {
     _DESCRIBE_CONFIGS.to_bytes(2, "big") + version.to_bytes(2, "big"): _layout(version) for version in _VERSIONS
 }
@@ -67,9 +68,9 @@ class DescribeFastPath:
 
     def __init__(self, service: Service, counters: Counters, otherwise: Handle) -> None:
         self._service, self._counters, self._otherwise = service, counters, otherwise
-        self._resolver = service.state.resolver
         self._views: dict[bytes, View] = {}  # of existing topics, by name
         self._can_be_stale = service.can_be_stale
+        self._use(service.state)
         service.subscribe(self.on_commit, first=True)  # no stale View, even if another subscriber fails
 
     def on_commit(self, revisions: Iterable[Revision]) -> None:
@@ -78,6 +79,11 @@ class DescribeFastPath:
             for change in revision.changes:
                 if change.resource.type == ResourceType.TOPIC:
                     self._views.pop(change.resource.name.encode(), None)
+
+    def _use(self, state: State) -> None:
+        """Answer from this state from now on."""
+        self._state, self._resolver = state, state.resolver
+        self._end = response_end(_FLEXIBLE_FORM, state.snapshot.revision)
 
     def handle(
         self, connection: ConnectionContext, data: bytes, start: int, stop: int
@@ -96,25 +102,25 @@ class DescribeFastPath:
             name_end = name_at + size
             form = forms.get(data[name_end:stop])
             if form is not None and 0 < size < longest:
-                name = data[name_at:name_end]
                 state = self._service.state
-                view = self._views.get(name)
-                if view is None or state.resolver is not self._resolver or connection.authorize is not allow_all:
-                    view = self._view(state, name, connection.authorize)
+                if state is not self._state:
+                    if state.resolver is not self._resolver:
+                        self._views.clear()
+                    self._use(state)
+                view = self._views.get(data[name_at:name_end])
+                if view is None or connection.authorize is not allow_all:
+                    view = self._view(state, data[name_at:name_end], connection.authorize)
                 if view is not None:
                     tail = view.memo.get(form) or tail_of(view, form)
-                    end = response_end(form, state.snapshot.revision)
+                    end = self._end if wide == 1 else b""
                     length = 4 + len(head) + wide + size + len(tail) + len(end)
-                    correlation, name = data[start + 4 : start + 8], data[begin:name_end]
                     self._counters.fast_path += 1
+                    correlation, name = data[start + 4 : start + 8], data[begin:name_end]
                     return length, (LENGTH.pack(length), correlation, head, name, tail, end)
         return self._otherwise(connection, data, start, stop)
 
     def _view(self, state: State, raw: bytes, authorize: Authorize) -> View | None:
         """The View of a topic; None if there is no such topic, or the caller may not describe it."""
-        if state.resolver is not self._resolver:
-            self._resolver = state.resolver
-            self._views.clear()
         view = self._views.get(raw)
         if view is None:
             if not raw.isascii() or (name := raw.decode("ascii")) not in state.snapshot.topics:

@@ -61,7 +61,7 @@ def _wanted(state: State, request: DescribeTopicPartitionsRequest, call: ApiRequ
     if cursor is None:
         return names, 0
     if cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names):
-        raise InvalidRequest("the cursor does not fit the request")
+        raise InvalidRequest("the cursor does not match the request")
     rest = [name for name in in_slices(names) if name >= cursor.topic_name]
     return rest, cursor.partition_index if rest and rest[0] == cursor.topic_name else 0
 

@@ -71,7 +71,7 @@ class FreshnessGate:
 
 
 def _refusal(api: Api, header: Header, request: Any) -> Any:
-    """An answer without any code would say that there is nothing: the connection is closed instead."""
+    """A response without an error code would mean that there is nothing: the connection is closed instead."""
     is_metadata = header.api_key == _METADATA and header.version < _WITH_ERROR_CODE
     if is_metadata or (api.name == "DescribeTopicPartitions" and not request.topics):
         raise RemoteProtocolError(f"{api.name} cannot be answered now: changes of other servers may be missing")

@@ -41,29 +41,33 @@ async def handle(
     else:
         if request.reason is not None:
             call = call.with_reason(request.reason)
-        levels = await _alter_loggers(context, requested, call, validate_only=validate_only)
-        others = [each for index, each in enumerate(in_slices(requested)) if index not in levels]
-        outcomes = await alter(context, others, call, replace=False, validate_only=validate_only)
-        if levels:
-            rest = iter(outcomes)
+        loggers = {
+            index: each
+            for index, each in enumerate(in_slices(requested))
+            if each.resource.type == ResourceType.BROKER_LOGGER
+        }
+        if not loggers:
+            outcomes = await alter(context, requested, call, replace=False, validate_only=validate_only)
+        else:
+            levels = await _alter_loggers(context, requested, loggers, call, validate_only=validate_only)
+            others = [each for index, each in enumerate(in_slices(requested)) if index not in levels]
+            rest = iter(await alter(context, others, call, replace=False, validate_only=validate_only))
             outcomes = [levels[index] if index in levels else next(rest) for index in in_slices(range(len(requested)))]
     return IncrementalAlterConfigsResponse(0, responses(requested, outcomes))
 
 
 async def _alter_loggers(
-    context: ServerContext, requested: Sequence[ResourceAlterations], call: ApiRequest, *, validate_only: bool
+    context: ServerContext,
+    requested: Sequence[ResourceAlterations],
+    loggers: Mapping[int, ResourceAlterations],
+    call: ApiRequest,
+    *,
+    validate_only: bool,
 ) -> Mapping[int, ApiError | None]:
     """The outcome of each logger resource, by its index in the request."""
-    loggers = {
-        index: each
-        for index, each in enumerate(in_slices(requested))
-        if each.resource.type == ResourceType.BROKER_LOGGER
-    }
-    if not loggers:
-        return {}
     repeated = repeated_resources(requested)
     outcomes = {
-        index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} stands in the request more than once")
+        index: ApiError(ErrorCode.INVALID_REQUEST, f"{each.resource} occurs more than once in the request")
         if each.resource in repeated
         else await _alter_logger(context, each, call, validate_only=validate_only)
         for index, each in in_slices(loggers.items())
@@ -80,7 +84,7 @@ async def _alter_logger(
         if not call.authorize(Operation.ALTER_CONFIGS, AclType.CLUSTER, CLUSTER_NAME):
             raise NotAuthorized
         if requested.expected > -1:
-            raise InvalidRequest("the levels of loggers have no revision to compare with")
+            raise InvalidRequest("logger levels have no revision to compare with")
         broker = context.brokers.find(name)
         if broker is not None:
             await context.brokers.alter_loggers(broker, requested.alterations, validate_only=validate_only)

@@ -106,7 +106,7 @@ def _parts(resources: Sequence[QuotaResource]) -> dict[str, Name]:
 
 def _checked_type(kind: int) -> int:
     if not 0 <= kind < len(QUOTA_TYPES):
-        raise InvalidRequest(f"there is no quota type {kind}")
+        raise InvalidRequest(f"unknown quota type {kind}")
     return kind
 
 

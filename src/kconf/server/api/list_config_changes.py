@@ -17,8 +17,8 @@ MAX_FILTERS = 10_000
 MAX_CHARACTERS = 1 << 20  # of the names in the filters of a reader, which are held while it waits
 REFUSED = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, NotAuthorized.stock)
 _TOO_MANY = (
-    f"a reader may name up to {MAX_FILTERS} resources, in {MAX_CHARACTERS} characters; "
-    "ask for whole types, or for everything"
+    f"a filter may contain up to {MAX_FILTERS} resources and {MAX_CHARACTERS} characters; request whole types, or "
+    "everything"
 )
 
 
@@ -33,7 +33,7 @@ async def handle(
     after = request.after if request.after >= 0 else feed.current
     if after > feed.current:
         # A store that was restored to an older state: to wait would skip the changes that it makes from now on.
-        message = f"there is no revision {after} yet; the last is {feed.current}"
+        message = f"revision {after} does not exist yet; the last is {feed.current}"
         return _out_of_range(context, request, message, context.service.store.oldest())
     wanted = frozenset((each.resource_type, each.resource_name) for each in in_slices(request.filters))
     wait = max(request.max_wait_ms, 0) / 1000

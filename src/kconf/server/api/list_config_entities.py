@@ -31,7 +31,7 @@ def handle(context: ServerContext, request: ListConfigEntitiesRequest, call: Api
             raise NotAuthorized(NotAuthorized.stock)
         wanted = {each.type: None if each.name == _EVERY else each.name for each in in_slices(request.entities)}
         if not wanted or len(wanted) < len(request.entities) or not wanted.keys() <= {_USER, _CLIENT}:
-            raise InvalidRequest("ask for users (5), clients (6), or both, each type once")
+            raise InvalidRequest("request users (5), clients (6), or both, each type once")
     except KafkaError as error:
         failure = error.failure()
         return ListConfigEntitiesResponse(error_code=failure.code, error_message=failure.message)

@@ -103,7 +103,7 @@ def _topics(
         visible = (name for name in in_slices(known) if call.authorize(Operation.DESCRIBE, AclType.TOPIC, name))
         return [_topic(context, known[name], call, asked) for name in visible]
     if any(each.topic_id != NO_UUID for each in in_slices(request.topics)):
-        # As in Kafka: beside an id, elements with a name alone are left out.
+        # As in Kafka: if an element has an ID, elements with only a name are ignored.
         wanted = in_slices(request.topics)
         return [_by_id(context, state, each, call, asked) for each in wanted if each.topic_id != NO_UUID]
     names = dict.fromkeys(each.name for each in in_slices(request.topics) if each.name is not None)
@@ -148,7 +148,7 @@ def _may_create(name: str, call: ApiRequest) -> bool:
 
 
 def _create_in_background(context: ServerContext, name: str, call: ApiRequest) -> None:
-    """As in Kafka: this response says that the topic is unknown, the next one has it."""
+    """As in Kafka: this response reports the topic as unknown, the next one has it."""
 
     def plan(state: State, hooks: PolicyHooks) -> Plan[dict[str, Created | ApiError]]:
         return plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state), gate=hooks)
@@ -181,14 +181,15 @@ def _topic(context: ServerContext, topic: Topic, call: ApiRequest, asked: bool) 
 
 
 def topic_operations(name: str, call: ApiRequest) -> int:
-    return _bits(op for op in _TOPIC_OPERATIONS if call.authorize(Operation(op), AclType.TOPIC, name))
+    return operations(call, _TOPIC_OPERATIONS, AclType.TOPIC, name)
 
 
 def cluster_operations(call: ApiRequest) -> int:
     if not call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME):
         return 0
-    return _bits(op for op in _CLUSTER_OPERATIONS if call.authorize(Operation(op), AclType.CLUSTER, CLUSTER_NAME))
+    return operations(call, _CLUSTER_OPERATIONS, AclType.CLUSTER, CLUSTER_NAME)
 
 
-def _bits(operations: Iterable[int]) -> int:
-    return sum(1 << operation for operation in operations)
+def operations(call: ApiRequest, among: Iterable[int], kind: AclType, name: str) -> int:
+    """The operations that the caller is authorized for, as bits."""
+    return sum(1 << each for each in among if call.authorize(Operation(each), kind, name))

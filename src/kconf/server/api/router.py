@@ -7,10 +7,9 @@ fails unexpectedly is logged and answered with UNKNOWN_SERVER_ERROR, without det
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
-from functools import partial
 from logging import getLogger
+from types import CoroutineType
 from typing import Any, Final, cast
 
 from kconf.errors import RemoteProtocolError
@@ -40,11 +39,23 @@ from kconf.server.api import (
     list_config_changes,
     list_config_entities,
     list_config_resources,
-    list_groups,
     metadata,
     scram_credentials,
     unexpected_sasl,
 )
+from kconf.server.api.data_plane import (
+    coordinators,
+    delegation_tokens,
+    elections,
+    group_offsets,
+    groups,
+    log_dirs,
+    messages,
+    offsets,
+    reassignments,
+    transactions,
+)
+from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
@@ -58,9 +69,32 @@ log = getLogger(__name__)
 Result = Any
 """What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
 
-HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] = {
+DATA_PLANE: Final[dict[int, Handler]] = {
+    0: messages.handle_produce,
+    1: messages.handle_fetch,
+    2: offsets.handle_list,
+    9: group_offsets.handle_fetch,
+    10: coordinators.handle,
+    15: groups.handle_describe,
+    21: offsets.handle_delete,
+    35: log_dirs.handle,
+    41: delegation_tokens.handle,
+    42: groups.handle_delete,
+    43: elections.handle,
+    45: reassignments.handle_alter,
+    46: reassignments.handle_list,
+    47: group_offsets.handle_delete,
+    61: transactions.handle_producers,
+    65: transactions.handle_describe,
+    66: transactions.handle_list,
+    69: groups.handle_consumer_groups,
+}
+"""About messages, groups and replicas: what a cluster without messages answers."""
+
+HANDLERS: Final[dict[int, Handler]] = {
+    **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: list_groups.handle,
+    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
     17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: create_topics.handle,
@@ -92,7 +126,7 @@ HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Result]]] =
 
 LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
 MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
-LISTS: Final = frozenset({3, 29, 48, 50, 74, 75, 24802})
+LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
 """APIs whose smallest request may ask for everything there is."""
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
@@ -142,27 +176,35 @@ class Router:
 
     def _answer(self, connection: ConnectionContext, frame: bytes) -> Response | Awaitable[Response]:
         key, version, correlation = HEAD.unpack_from(frame, 0)
-        if not is_served(key, version):
-            raise RemoteProtocolError(f"API {key} version {version} is not served")
-        api = APIS[key]
-        if not api.serves(version):
-            return _whole(response(api, 0, correlation, encode(api_versions.unsupported(), 0, False)))
+        api = APIS.get(key)
+        if api is None or not api.serves(version) or key not in HANDLERS:
+            return _not_served(key, version, correlation)
+        context = self._context
         flexible = api.is_flexible(version)
         header = read_header(frame, flexible)
         request, end = decode_part(api.request, version, flexible, frame, header.body)
-        self._context.counters.count_request(frame)
-        self._context.quotas.record_client(connection.principal, header.client_id)
-        dispatch = _Dispatch(api, header, request, self._context)
-        handler = partial(
-            self._handlers[key], self._context, request, _api_request(connection, api, header, len(frame) - end)
-        )
-        with dispatch:
-            is_open = self._gate.is_open(header)
-            result = handler() if is_open else self._gate.answer(api, header, request, handler)
-            if inspect.iscoroutine(result):
+        context.counters.count_request(frame)
+        context.quotas.record_client(connection.principal, header.client_id)
+        call = _api_request(connection, api, header, len(frame) - end)
+        dispatch = _Dispatch(api, header, request, context)
+        handler = self._handlers[key]
+        try:
+            if self._gate.is_open(header):
+                result = handler(context, request, call)
+            else:
+                result = self._gate.answer(api, header, request, lambda: handler(context, request, call))
+            if type(result) is CoroutineType:
                 return dispatch.later(result)
-            dispatch.respond(result)
-        return dispatch.response
+            return dispatch.respond(result)
+        except Exception as error:
+            return dispatch.failed(error)
+
+
+def _not_served(key: int, version: int, correlation: int) -> Response:
+    """A client that asks for a version of ApiVersions that we do not have gets ours; any other request is refused."""
+    if key != API_VERSIONS:
+        raise RemoteProtocolError(f"API {key} version {version} is not supported")
+    return _whole(response(APIS[key], 0, correlation, encode(api_versions.unsupported(), 0, False)))
 
 
 def _api_request(connection: ConnectionContext, api: Api, header: Header, surplus: int) -> ApiRequest:
@@ -179,56 +221,46 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header, surplu
 
 
 class _Dispatch:
-    """One call of a handler. `with` it: an exception of the handler becomes the response.
+    """One call of a handler: its result, or the exception that it raises, becomes the response."""
 
-    A context manager, so that handlers that wait and handlers that do not share the one place that catches everything.
-    """
-
-    __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale", "response")
-
-    response: Response
+    __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale")
 
     def __init__(self, api: Api, header: Header, request: Any, context: ServerContext) -> None:
         self._api, self._header, self._request = api, header, request
         self._counters, self._service = context.counters, context.service
         self._was_stale = header.required_revision >= 0 and self._service.is_stale
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if error is None or not isinstance(error, Exception) or isinstance(error, RemoteProtocolError):
-            return False
-        log.error("a request failed inside api=%s version=%d", self._api.name, self._header.version, exc_info=error)
-        self._counters.failed_requests += 1
-        self.respond(error_response(self._api, self._request))
-        return True
-
     async def later(self, result: Awaitable[Result]) -> Response:
-        with self:
-            self.respond(await result)
-        return self.response
+        try:
+            return self.respond(await result)
+        except Exception as error:
+            return self.failed(error)
 
-    def respond(self, result: Result) -> None:
+    def failed(self, error: Exception) -> Response:
+        """The response to a request whose handler failed; raises RemoteProtocolError again."""
+        if isinstance(error, RemoteProtocolError):
+            raise error
+        log.error("internal error in a request api=%s version=%d", self._api.name, self._header.version, exc_info=error)
+        self._counters.failed_requests += 1
+        return self.respond(error_response(self._api, self._request))
+
+    def respond(self, result: Result) -> Response:
         api, version, correlation = self._api, self._header.version, self._header.correlation
-        flexible, tags = api.is_flexible(version), self._tags()
-        if isinstance(result, list):
-            self.response = _in_parts(result, correlation, tags if flexible else b"")
-        elif is_sliced():
-            body = encode_in_parts(result, version, flexible)
-            _discard(self._request)
-            _discard(result)
-            if len(body) > 1:
-                self.response = _in_parts(body, correlation, tags if flexible else b"")
-            else:
-                self.response = _whole(response(api, version, correlation, b"".join(body), tags))
-        else:
-            self.response = _whole(response(api, version, correlation, encode(result, version, flexible), tags))
+        flexible = api.is_flexible(version)
+        tags = b"\x00" if self._header.required_revision < 0 else self._tags()
+        if type(result) is list:
+            return _in_parts(result, correlation, tags if flexible else b"")
+        if not is_sliced():
+            return _whole(response(api, version, correlation, encode(result, version, flexible), tags))
+        body = encode_in_parts(result, version, flexible)
+        _discard(self._request)
+        _discard(result)
+        if len(body) > 1:
+            return _in_parts(body, correlation, tags if flexible else b"")
+        return _whole(response(api, version, correlation, b"".join(body), tags))
 
     def _tags(self) -> bytes:
-        """Of the response's header: our own only for clients that sent one."""
-        if self._header.required_revision < 0:
-            return b"\x00"
+        """Our own, in the header of the response to a client that sent one."""
         service = self._service
         return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
 

@@ -22,4 +22,4 @@ def handle_handshake(
 def handle_authenticate(
     _context: ServerContext, _request: SaslAuthenticateRequest, _call: ApiRequest
 ) -> SaslAuthenticateResponse:
-    return SaslAuthenticateResponse(_CODE, "SaslAuthenticate comes after SaslHandshake, and once", b"")
+    return SaslAuthenticateResponse(_CODE, "SaslAuthenticate must follow SaslHandshake, once", b"")

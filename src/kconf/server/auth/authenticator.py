@@ -16,7 +16,7 @@ from kconf.service import Service
 
 
 class ClientRejected(RemoteProtocolError):
-    """A client that is not let in, whatever it sends."""
+    """A client that is rejected, whatever it sends."""
 
 
 class Authenticator:
@@ -50,7 +50,7 @@ class Authenticator:
                 except ValueError as error:  # not DER
                     raise ClientRejected(str(error)) from None
                 if mapped is None:
-                    raise ClientRejected("no rule of ssl.principal.mapping.rules fits the client's certificate")
+                    raise ClientRejected("no rule of ssl.principal.mapping.rules matches the client's certificate")
                 principal = mapped
         self._identify(connection, principal)
         return None

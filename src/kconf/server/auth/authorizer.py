@@ -39,7 +39,7 @@ def check_authorizer(static: Mapping[str, str]) -> None:
     """Refuse an authorizer that is not ours."""
     name = static.get(AUTHORIZER, "").strip()
     if name and name not in OURS:
-        raise ConfigurationError(f"{AUTHORIZER} names {name}, which kconf does not have; use one of {', '.join(OURS)}")
+        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
 
 
 def authorizer_of(service: Service) -> Authorizer | None:
@@ -75,7 +75,7 @@ def authorize_function(authorizer: Authorizer | None, principal: str, host: str)
 
 
 def alters_authentication(authorizer: Authorizer | None, principal: str, static: Mapping[str, str]) -> bool:
-    """Whether the right to alter the cluster's configs includes those that decide who somebody is."""
+    """Whether the right to alter the cluster's configs includes those that control authentication."""
     if authorizer is None or principal in authorizer.super_users:
         return True
     return not flag_setting(static, AUTHENTICATION_RIGHT)

@@ -1,9 +1,9 @@
-"""What a user that does not exist is shown by SCRAM: a salt and iterations that could be anyone's.
+"""The salt and iterations that SCRAM returns for users that do not exist, so that they look like any other user.
 
-They are the same each time, and on every server of a store, since they follow from its key and the name. Their kind is
-drawn from those of the credentials that are there, as often as these have it: were the kind always the same, whoever
-has another would be known to exist. A name keeps its kind while others come and go, as far as the shares allow; when it
-changes, the salt is another one too, as after a change of password.
+They are the same each time and on every server of a store, because they are derived from its key and the name. Their
+kind is chosen with the same frequency as among the existing credentials: if it were always the same, users with another
+kind would be known to exist. A name keeps its kind while other users are added and removed, as far as the frequencies
+allow; if it changes, the salt changes too, as after a password change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _DIGITS: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class CredentialShape(NamedTuple):
-    """What a challenge shows of a credential. `size` 0: a salt as Java's clients make it, a number in base 36."""
+    """What a challenge reveals about a credential. `size` 0: a salt in the format of Java's clients, a number in base
+    36."""
 
     size: int
     iterations: int
@@ -93,7 +94,7 @@ class DummyCredentials:
         return min(there, key=lambda each: -log(self._chance(user, word, each[0])) / each[1])[0]
 
     def _chance(self, user: str, word: str, shape: CredentialShape) -> float:
-        """A number above 0 and up to 1 that nobody else can predict."""
+        """A number above 0 and up to 1 that cannot be predicted."""
         return (int.from_bytes(self._seed(user, word, shape, "draw")[:7], "big") + 1) / 2**56
 
     def _seed(self, *parts: object) -> bytes:

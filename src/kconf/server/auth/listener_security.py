@@ -1,8 +1,8 @@
-"""What a server reads from its broker configs at a start: the logins and the TLS of its listeners.
+"""Loads the authentication and TLS settings of the listeners from the broker configs.
 
-`problems` is the one place that says whether a start could read them. A change that a start could not read is refused
-before it is committed (`StartCheck`). New certificates of a running listener hold for new connections; a value that is
-set again makes the listener read its stores again. Open connections keep what they have.
+`problems` is the only place that decides whether a restart could load them. A change that would make a restart fail is
+refused before it is committed (`StartCheck`). New certificates apply to new connections; setting a value again reloads
+the stores. Open connections keep their settings.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ListenerTls:
 
     def install(self, settings: TlsSettings, context: AlertingSslContext) -> None:
         self.settings, self.context = settings, context
-        log.info("listener %s has new certificates", self.endpoint)
+        log.info("listener %s loaded new certificates", self.endpoint)
 
     def check_identity(self, settings: TlsSettings, context: AlertingSslContext) -> None:
         from kconf.server.auth.tls_context import check_same_identity
@@ -218,7 +218,7 @@ class StartCheck:
         name = (tls.endpoint.name, settings)
         if name not in self.contexts:
             self.missing.add(name)
-            raise RequestTimedOut("the configs of the broker were changed at the same time; try again")
+            raise RequestTimedOut("the broker's configs were changed concurrently; try again")
         return self.contexts[name]
 
 

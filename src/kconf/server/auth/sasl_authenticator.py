@@ -77,7 +77,7 @@ class SaslServerAuthenticator:
         (size,) = LENGTH.unpack_from(data, position)
         least = 0 if self._exchange is not None and self._bare else HEAD.size
         if not least <= size <= self._config.max_receive_size:
-            raise RemoteProtocolError(f"a frame of {size} bytes before a login")
+            raise RemoteProtocolError(f"a frame of {size} bytes before authentication")
         return data[start : start + size] if len(data) >= start + size else None
 
     def process(self, frame: bytes) -> AuthenticationStep:
@@ -93,7 +93,7 @@ class SaslServerAuthenticator:
             return self._handshake(frame, version)
         if key == API_VERSIONS:
             return _FOR_ROUTER
-        raise RemoteProtocolError(f"API {key} before a login")
+        raise RemoteProtocolError(f"API {key} before authentication")
 
     def _handshake(self, frame: bytes, version: int) -> AuthenticationStep:
         header, request = _read(frame)
@@ -120,11 +120,11 @@ class SaslServerAuthenticator:
     def _token(self, exchange: SaslExchange, frame: bytes, key: int, version: int) -> AuthenticationStep:
         api = APIS.get(key)
         if api is None or not api.serves(version):
-            raise RemoteProtocolError(f"API {key} version {version} during a login")
+            raise RemoteProtocolError(f"API {key} version {version} during authentication")
         header, request = _read(frame)
         if key != SASL_AUTHENTICATE:
             return AuthenticationStep(
-                _encoded(header, error_response(api, request, ErrorCode.ILLEGAL_SASL_STATE)), "a request out of place"
+                _encoded(header, error_response(api, request, ErrorCode.ILLEGAL_SASL_STATE)), "an unexpected request"
             )
         try:
             answer = exchange.step(request.auth_bytes)

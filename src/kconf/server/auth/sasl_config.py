@@ -51,7 +51,7 @@ def read_sasl_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> Sasl
     for mechanism in mechanisms:
         name = f"{mechanism.lower()}.sasl.server.callback.handler.class"
         if endpoint.setting(effective, name):
-            raise ConfigurationError(f"listener {endpoint.name}: {name} asks for a Java class, which kconf cannot call")
+            raise ConfigurationError(f"listener {endpoint.name}: {name} is a Java class, which kconf cannot run")
     return SaslSettings(
         mechanisms,
         _plain_users(endpoint, effective) if PLAIN in mechanisms else {},
@@ -108,8 +108,8 @@ def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, 
     unknown = [each for each in mechanisms if each not in MECHANISMS]
     if unknown or not mechanisms:
         raise ConfigurationError(
-            f"listener {endpoint.name}: sasl.enabled.mechanisms has {', '.join(unknown) or 'nothing'}; "
-            f"kconf has {', '.join(MECHANISMS)}"
+            f"listener {endpoint.name}: sasl.enabled.mechanisms has {', '.join(unknown) or 'nothing'}; kconf supports "
+            f"{', '.join(MECHANISMS)}"
         )
     return mechanisms
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kconf.server.auth.tls_alerts import AlertingSslContext
 
 _CLIENT_AUTH: Final = "ssl.client.auth"
-# Names and OpenSSL's operators, but no @SECLEVEL: level 0 has suites in which nobody shows a certificate.
+# Names and OpenSSL's operators, but no @SECLEVEL: level 0 includes suites without certificates.
 _CIPHER_NAME: Final = re.compile(r"[A-Za-z0-9_:!+-]{1,500}")
 
 
@@ -44,7 +44,7 @@ def tls_settings(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, 
     """All `ssl.*` settings that hold for a listener."""
     given = endpoint.settings(effective, "ssl.")
     if endpoint.protocol is SecurityProtocol.SASL_SSL:
-        # As in Kafka: a SASL client is asked for a certificate only if the listener's own setting says so.
+        # As in Kafka: a SASL client is asked for a certificate only if the listener has its own setting.
         given[_CLIENT_AUTH] = effective.get(endpoint.prefixed(_CLIENT_AUTH), "none")
     return given
 
@@ -106,20 +106,20 @@ def check_same_identity(old: Identity | None, new: Identity | None, listener: st
 
     if new.subject != old.subject and not allowed("dn"):
         raise ConfigurationError(
-            f"listener {listener}: the new certificate is for {new.subject}, the old one for {old.subject}; "
-            "ssl.allow.dn.changes allows it"
+            f"listener {listener}: the new certificate is for {new.subject}, the old one for {old.subject}; set "
+            "ssl.allow.dn.changes to allow this"
         )
     if not new.alternatives >= old.alternatives and not allowed("san"):
         raise ConfigurationError(
-            f"listener {listener}: the new certificate lacks alternative names of the old one; "
-            "ssl.allow.san.changes allows it"
+            f"listener {listener}: the new certificate lacks alternative names of the old one; set "
+            "ssl.allow.san.changes to allow this"
         )
 
 
 def _client_auth(given: Mapping[str, str]) -> str:
     wanted = given.get(_CLIENT_AUTH, "none").strip().lower()
     if wanted not in ("required", "requested", "none"):
-        raise ConfigurationError("ssl.client.auth is required, requested or none")
+        raise ConfigurationError("ssl.client.auth must be required, requested or none")
     return wanted
 
 
@@ -143,7 +143,7 @@ def _limit_ciphers(context: SSLContext, text: str) -> None:
     old = [_openssl_name(each) for each in names if not re.fullmatch(r"TLS_(AES|CHACHA20)_\w+", each)]
     if not old:
         return
-    refused = ConfigurationError("ssl.cipher.suites names no cipher suite that TLS here has")
+    refused = ConfigurationError("ssl.cipher.suites contains no supported cipher suite")
     if not all(_CIPHER_NAME.fullmatch(each) for each in old):
         raise refused
     try:
@@ -182,7 +182,7 @@ class _Rule(NamedTuple):
 
 
 class PrincipalRules:
-    """`ssl.principal.mapping.rules`: the first rule that fits gives the name; where none does, nobody gets in."""
+    """`ssl.principal.mapping.rules`: the first matching rule sets the name; without a match, the client is rejected."""
 
     def __init__(self, rules: list[_Rule]) -> None:
         self._rules = rules
@@ -195,7 +195,7 @@ class PrincipalRules:
         while position < len(text):
             match = _RULE.match(text, position)
             if match is None:
-                raise ConfigurationError("ssl.principal.mapping.rules: a rule reads RULE:pattern/replacement/[LU]")
+                raise ConfigurationError("ssl.principal.mapping.rules: a rule must be RULE:pattern/replacement/[LU]")
             if match["default"]:
                 rules.append(_Rule(None))
             else:
@@ -214,5 +214,5 @@ def _compiled(pattern: str, replacement: str) -> re.Pattern[str]:
         raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from None
     wanted = [int(each) for each in re.findall(r"(?<!\\)\$(\d)", replacement)]
     if any(each > made.groups for each in wanted):
-        raise ConfigurationError("ssl.principal.mapping.rules: a replacement names a group that its pattern lacks")
+        raise ConfigurationError("ssl.principal.mapping.rules: a replacement refers to a group that its pattern lacks")
     return made

@@ -88,12 +88,12 @@ class Archive:
         revision, time = line["revision"], line["time"]
         if revision > current:
             raise StoreError(
-                f"{self.directory} reaches to revision {revision}, the store to {current} only:"
-                " a store put back from a copy needs a new directory"
+                f"{self.directory} contains revisions up to {revision}, but the store only up to {current}: a "
+                "restored store needs a new archive directory"
             )
         stored = self._page(revision - 1, LAST)[:1]
         if stored and stored[0].number == revision and stored[0].time != time:
-            raise StoreError(f"{done.path} tells of another past than the store: its revision {revision} is another")
+            raise StoreError(f"{done.path} does not match the store: revision {revision} differs")
         self.archived = revision
 
     def _latest(self, kind: str) -> Segment | None:
@@ -185,7 +185,7 @@ def last_line(path: Path) -> dict[str, Any]:
             return dict(line)
     except (ValueError, KeyError, TypeError):
         pass
-    raise StoreError(f"{path} is damaged: its last line is not whole")
+    raise StoreError(f"{path} is damaged: its last line is incomplete")
 
 
 def _tail(descriptor: int, size: int, is_enough: Callable[[bytes], bool]) -> bytes:

@@ -160,7 +160,7 @@ class Archiver:
             return False
         self.waiting, self._waiting_bytes = self.waiting - waiting, self._waiting_bytes - waiting_bytes
         if self.alarm is not None:
-            log.info("the archive is written again archived=%d", self.archived)
+            log.info("the archive can be written again archived=%d", self.archived)
             self.alarm = None
         return True
 
@@ -176,7 +176,7 @@ class Archiver:
                 alarm = f"an unexpected {type(error).__name__}"
         if alarm != self.alarm:
             is_expected = isinstance(error, (StoreError, OSError))
-            log.error("nothing is archived: %s", alarm, exc_info=None if is_expected else error)
+            log.error("archiving failed: %s", alarm, exc_info=None if is_expected else error)
         self.alarm = alarm
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

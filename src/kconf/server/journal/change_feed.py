@@ -31,10 +31,10 @@ from kconf.store.base import MAX_RESOURCES_PER_QUERY, JournalReader
 MAX_CACHED = 16_384  # revisions in memory
 MAX_CACHED_BYTES = 8 << 20  # of memory, about; their encoded form takes as much again
 MAX_PAGE_LINES = 10_000
-MAX_PAGE_BYTES = 256 << 10  # a slow reader holds one page
+MAX_PAGE_BYTES = 256 << 10  # a slow reader occupies one page
 MAX_SHARED = 16  # pages, until the next commit
 MAX_READ = 1000  # revisions read from the store at a time
-MAX_SEARCH = 1.0  # seconds of searching for a reader far behind, before it gets an empty page and goes on from there
+MAX_SEARCH = 1.0  # seconds of searching for a lagging reader, before it gets an empty page and continues from there
 
 ResourceFilter = tuple[int, str | None]
 """A resource type and a name; None: all of that type."""
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class _CachedRevision:
-    """A revision, with its bytes once somebody filters all of it."""
+    """A revision, with its bytes once a reader needs all of it."""
 
     __slots__ = ("_encoded", "number", "revision", "size")
 

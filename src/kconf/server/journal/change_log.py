@@ -1,7 +1,7 @@
-"""Logs committed changes at INFO: who changed which keys of what, never a value.
+"""Logs committed changes at INFO: who changed which keys of which resource, never a value.
 
-The journal has everything; these lines are for whoever reads the server's log. One line per resource of a revision,
-bounded in rate and length: lines beyond are counted.
+The journal has everything; these messages are for readers of the server's log. One message per resource of a revision,
+bounded in rate and length: suppressed messages are counted.
 """
 
 from __future__ import annotations
@@ -34,20 +34,24 @@ class ChangeLog:
     def on_commit(self, revisions: Sequence[Revision]) -> None:
         if not log.isEnabledFor(logging.INFO):
             return
+        is_full = False  # then the rest of the batch is left out too
         for revision in revisions:
+            if is_full:
+                self._lines.suppress(len({change.resource for change in revision.changes}))
+                continue
             by_resource: dict[Resource, list[Change]] = {}
             for change in revision.changes:
                 by_resource.setdefault(change.resource, []).append(change)
             for resource, changes in by_resource.items():
-                self._log(revision, resource, changes)
+                is_full = not self._log(revision, resource, changes)
 
-    def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> None:
+    def _log(self, revision: Revision, resource: Resource, changes: Sequence[Change]) -> bool:
         def line() -> tuple[object, ...]:
             caller = revision.caller
             facts = revision.number, _short(str(resource)), _described(changes), _short(caller.principal), caller.host
             return ("changed revision=%d resource=%s %s principal=%s host=%s api=%s", *facts, caller.api)
 
-        self._lines.log_lazily(line)
+        return self._lines.log_lazily(line)
 
 
 def _described(changes: Sequence[Change]) -> str:

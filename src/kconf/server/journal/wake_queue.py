@@ -1,8 +1,8 @@
-"""Wakes the readers of the change feed, a few at a time: to wake a thousand at once would stop everybody else.
+"""Wakes the readers of the change feed, a few at a time: waking a thousand at once would block all other requests.
 
-The first few are woken at once. While one commit follows another, the next ones wait eight times as long as the last
-ones took to answer (their next requests take as long again), so that writers keep most of the event loop; a reader that
-is woken later gets all that came meanwhile.
+The first few are woken immediately. While commits follow each other, the next ones wait eight times as long as the last
+ones took (their next requests take as long again), so that writers keep most of the event loop; a reader that is woken
+later gets everything committed in the meantime.
 """
 
 from __future__ import annotations

@@ -127,4 +127,4 @@ class Acceptor:
             self._registry.handshake_failed(connection.host, (error.reason or "failed").replace("_", " ").lower())
             await handshake.close()
         except ConnectionAbortedError:
-            self._registry.handshake_failed(connection.host, f"it took longer than {_HANDSHAKE:.0f} s")
+            self._registry.handshake_failed(connection.host, f"not completed within {_HANDSHAKE:.0f} s")

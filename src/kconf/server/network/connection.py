@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
         if len(head) == 4:
             key, version = (int.from_bytes(each, "big", signed=True) for each in (head[:2], head[2:]))
             if not self._handler.is_served(key, version):
-                raise RemoteProtocolError(f"API {key} version {version} is not served")
+                raise RemoteProtocolError(f"API {key} version {version} is not supported")
 
     def _authenticate(self, sasl: SaslServerAuthenticator, data: bytes, out: list[bytes]) -> int:
         """As `_answer_frames`, on a SASL listener: the client has to authenticate first, and perhaps again."""
@@ -237,7 +237,7 @@ class Connection(asyncio.Protocol):
         return position
 
     def _authentication_step(self, sasl: SaslServerAuthenticator, frame: bytes, out: list[bytes]) -> bool:
-        """Whether the connection goes on."""
+        """Whether the connection stays open."""
         step = sasl.process(frame)
         if step.failure is not None:
             self._registry.login_failed(self.host, step.failure)
@@ -337,7 +337,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _continue(self) -> None:
-        """Something that was in the way may be gone: send, then answer, then read."""
+        """An obstacle may be gone: send, then answer, then read."""
         if self.closing:
             return
         self._send_rest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -22,11 +23,12 @@ _BACKLOG: Final = 1024
 
 
 class Listener:
-    """One open listener. `tls` is None where connections are not encrypted."""
+    """One listener on bound sockets. `tls` is None where connections are not encrypted."""
 
     def __init__(
         self,
         endpoint: EndPoint,
+        sockets: Sequence[socket.socket],
         authenticator: Authenticator,
         handler: RequestHandler,
         registry: ConnectionRegistry,
@@ -35,16 +37,16 @@ class Listener:
         self.endpoint = endpoint
         self._authenticator, self._handler, self._registry = authenticator, handler, registry
         self._tls = tls
-        self._sockets: list[socket.socket] = []
+        self._sockets = sockets
         self._acceptor: Acceptor | None = None
 
     @property
     def port(self) -> int:
-        return int(self._sockets[0].getsockname()[1])
+        return self.address.port
 
     @property
     def address(self) -> SocketAddress:
-        return SocketAddress(self.endpoint.address.host, self.port)
+        return bound_address(self.endpoint, self._sockets)
 
     @property
     def advertised(self) -> tuple[str, int]:
@@ -54,18 +56,18 @@ class Listener:
         host = self.endpoint.address.host
         return (socket.gethostname() if host in ("", "0.0.0.0", "::") else host), self.port
 
-    async def open(self) -> None:
-        """Bind, and start to accept connections. Raises ConfigurationError where that is not possible."""
-        host, port = self.endpoint.address
-        with explain_bind_error(host or "*", port):
-            self._sockets = await _bind(host, port)
+    def open(self) -> None:
+        """Start to accept connections. Raises ConfigurationError where another process was faster."""
+        with explain_bind_error(self.endpoint.address.host or "*", self.port):
+            for each in self._sockets:
+                each.listen(_BACKLOG)
         self._acceptor = Acceptor(self.endpoint, self._tls, self._registry, self.new_connection)
         for each in self._sockets:
             self._acceptor.start(each)
         if self.endpoint.is_exposed and self.endpoint.is_clear:
             log.warning(
-                "listener %s can be reached from other machines and does not encrypt: "
-                "anyone on the network path can read%s and change the traffic",
+                "listener %s accepts connections from other machines without encryption: anyone on the network path "
+                "can read%s and change the traffic",
                 self.endpoint,
                 " passwords" if self.endpoint.protocol.sasl else "",
             )
@@ -76,6 +78,18 @@ class Listener:
     def close(self) -> None:
         if self._acceptor is not None:
             self._acceptor.close()
+
+
+def bound_address(endpoint: EndPoint, sockets: Sequence[socket.socket]) -> SocketAddress:
+    """The address of a listener with its real port."""
+    return SocketAddress(endpoint.address.host, int(sockets[0].getsockname()[1]))
+
+
+async def bind(endpoint: EndPoint) -> list[socket.socket]:
+    """The sockets of a listener, which refuse connections yet. Raises ConfigurationError where they cannot be had."""
+    host, port = endpoint.address
+    with explain_bind_error(host or "*", port):
+        return await _bind(host, port)
 
 
 async def _bind(host: str, port: int) -> list[socket.socket]:
@@ -97,7 +111,6 @@ async def _bind(host: str, port: int) -> list[socket.socket]:
                     made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             taken = port or (sockets[0].getsockname()[1] if len(sockets) > 1 else 0)
             made.bind((address[0], taken, *address[2:]))
-            made.listen(_BACKLOG)
         if not sockets:
             raise OSError(f"no address for {host}")
     except BaseException:

@@ -31,7 +31,7 @@ def load_policies(static: Mapping[str, str], catalog: Catalog) -> PolicyManager:
         raise ConfigurationError(f"{POLICY_FILE} is set, but neither {ALTER_POLICY} nor {CREATE_POLICY} is {RULES}")
     if not path and RULES in named.values():
         setting = next(each for each in named if named[each] == RULES)
-        raise ConfigurationError(f"{setting}: {RULES} needs {POLICY_FILE}, the path of the rules")
+        raise ConfigurationError(f"{setting}: {RULES} requires {POLICY_FILE}, the path of the policy file")
     rules = RulesFile(path, catalog) if path else None
     loaded: dict[str, Any] = {}
     for setting, method in ((ALTER_POLICY, "check_alter"), (CREATE_POLICY, "check_create")):
@@ -51,8 +51,8 @@ def find_class(setting: str, name: str) -> Any:
     module_name, colon, class_name = name.rpartition(":")
     if not colon:
         raise ConfigurationError(
-            f"{setting}: {name} looks like a Java class, which kconf cannot run; "
-            "name a Python class as package.module:Class, or kconf:rules with policy.file"
+            f"{setting}: {name} looks like a Java class, which kconf cannot run; use a Python class "
+            "(package.module:Class), or kconf:rules with policy.file"
         )
     try:
         module = call_user_code(lambda: _import(module_name))
@@ -72,7 +72,7 @@ def _from_file(path: Path) -> ModuleType:
     name = f"kconf_policy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look up their module there
     spec.loader.exec_module(module)
@@ -94,4 +94,4 @@ def _new_instance(setting: str, name: str, static: Mapping[str, str], catalog: C
     try:
         return call_user_code(make, secrets=secrets)
     except UserCodeFailed as failed:
-        raise ConfigurationError(f"{setting}: {name} could not be made: {failed}") from None
+        raise ConfigurationError(f"{setting}: cannot create {name}: {failed}") from None

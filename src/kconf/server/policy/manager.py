@@ -76,7 +76,7 @@ class PolicyManager:
             return await worker.run(lambda: _call(check, proposal))
         except WorkTimedOut:
             if not was_stuck:
-                log.error("policy %s did not answer in %.1f s about %s", name, worker.timeout, proposal.resource)
+                log.error("policy %s did not return within %.1f s for %s", name, worker.timeout, proposal.resource)
         except UserCodeFailed as failed:
             log.error("policy %s failed: %s at %s: %s", name, failed.kind, failed.place, failed.text)
         return Verdict(NOT_EVALUATED)
@@ -101,7 +101,7 @@ def _call(check: Callable[[Proposal], Warnings], proposal: Proposal) -> Verdict:
     try:
         warnings = call_user_code(lambda: _warnings(check(proposal)), secrets=secrets, expected=(PolicyViolation,))
     except PolicyViolation as refusal:
-        message: object = refusal.message or "the policy refuses this"
+        message: object = refusal.message or "refused by the policy"
         return Verdict(clean(redact(call_user_code(partial(str, message), secrets=secrets), secrets)))
     return Verdict(None, tuple(clean(redact(each, secrets)) for each in warnings))
 
@@ -111,10 +111,10 @@ def _warnings(returned: object) -> list[str]:
     if returned is None or isinstance(returned, str):
         return [returned] if returned else []
     if not isinstance(returned, Iterable):
-        raise TypeError(f"a policy returns nothing or warnings, not {type(returned).__name__}")
+        raise TypeError(f"a policy must return None or warnings, not {type(returned).__name__}")
     warnings = list(islice(returned, _MAX_WARNINGS))
     if not all(isinstance(each, str) for each in warnings):
-        raise TypeError("a policy's warnings are texts")
+        raise TypeError("a policy's warnings must be strings")
     return warnings
 
 

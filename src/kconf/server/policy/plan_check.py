@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kconf.engine.policy.hooks import (
     AlterPolicy,
@@ -22,12 +22,14 @@ from kconf.engine.policy.hooks import (
     TopicProposal,
     Warnings,
 )
-from kconf.engine.policy.rules import Rules
 from kconf.errors import PolicyViolation
 from kconf.model.journal import RequestContext
 from kconf.server.policy.resource_locks import ResourceLock
 from kconf.server.policy.rules_file import RulesFile
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code, clean
+
+if TYPE_CHECKING:
+    from kconf.engine.policy.rules import Rules
 
 log = getLogger(__name__)
 

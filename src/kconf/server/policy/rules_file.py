@@ -11,13 +11,15 @@ import os
 from collections.abc import Callable
 from logging import getLogger
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from kconf.configdef.catalog import Catalog
-from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Rules
 from kconf.errors import ConfigurationError
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code
 from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+
+if TYPE_CHECKING:
+    from kconf.engine.policy.rules import Rules
 
 log = getLogger(__name__)
 
@@ -52,11 +54,11 @@ class RulesFile:
                 found = await self._worker.run(self._reload)
             except WorkTimedOut:
                 if not late:
-                    log.error("policy file %s cannot be read now; the rules stay as they are", self.path)
+                    log.error("cannot read policy file %s; the current rules stay in effect", self.path)
                 return
             if found is not None:
                 self.rules = found
-                log.info("policy file %s read again: %d rules", self.path, len(found.rules))
+                log.info("reloaded policy file %s: %d rules", self.path, len(found.rules))
 
     def close(self) -> None:
         self._worker.close()
@@ -83,7 +85,7 @@ class RulesFile:
         return None
 
     def _log_error(self, reason: str) -> None:
-        log.error("policy file refused, the rules stay as they were: %s", reason)
+        log.error("invalid policy file; the current rules stay in effect: %s", reason)
 
 
 _MISSING: Signature = (0, 0, 0)
@@ -108,12 +110,14 @@ def _read(path: str) -> tuple[Signature, bytes]:
 
 def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
     """The rules of a file's bytes. ConfigurationError has every error as `path:line:column: sentence`."""
+    from kconf.engine.policy.parser import read_rules  # a server without rules starts sooner
+
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise ConfigurationError(f"{path}:{line}:{column}: this is no UTF-8") from None
+        raise ConfigurationError(f"{path}:{line}:{column}: not UTF-8") from None
     return read_rules(text, catalog, path)
 
 

@@ -245,7 +245,7 @@ class QuotaManager:
 
 
 def _short(name: Name) -> Name:
-    """A name that is bounded, and still differs from others: a client may call itself anything."""
+    """A name of bounded length that still differs from others: clients choose their names freely."""
     if name is None or len(name) <= MAX_NAME:
         return name
     return f"{name[:MAX_NAME]}…{sha256(name.encode('utf-8', 'replace')).hexdigest()}"

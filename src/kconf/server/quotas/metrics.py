@@ -21,14 +21,16 @@ _LABELS: Final = ["quota", "user", "client_id", "ip"]
 
 
 def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
-    throttles = CounterMetricFamily("kconf_quota_throttles", "Requests and connections made to wait.", labels=_LABELS)
+    throttles = CounterMetricFamily("kconf_quota_throttles", "Throttled requests and connections.", labels=_LABELS)
     waited = CounterMetricFamily(
-        "kconf_quota_throttle_seconds", "Time that requests and connections were made to wait.", labels=_LABELS
+        "kconf_quota_throttle_seconds", "Total throttle time of requests and connections.", labels=_LABELS
     )
     usage = GaugeMetricFamily(
-        "kconf_quota_usage", "Use now: percent of a thread, connections a second, or tokens owed.", labels=_LABELS
+        "kconf_quota_usage",
+        "Current usage: percent of a thread, connections per second, or tokens owed.",
+        labels=_LABELS,
     )
-    limits = GaugeMetricFamily("kconf_quota_limit", "The quota that holds.", labels=_LABELS)
+    limits = GaugeMetricFamily("kconf_quota_limit", "The quota that applies.", labels=_LABELS)
     for name, sensors in quotas.sensors.items():
         labeled = _labeled(sensors)
         for key, sensor in labeled.items():
@@ -45,7 +47,7 @@ def quota_families(quotas: QuotaManager) -> Iterator[Metric]:
     yield waited
     yield usage
     yield limits
-    yield GaugeMetricFamily("kconf_quota_entities", "Entities that have a quota.", len(quotas.index))
+    yield GaugeMetricFamily("kconf_quota_entities", "Entities with a quota.", len(quotas.index))
 
 
 def _labeled(sensors: Sensors[Any]) -> dict[SensorKey, Sensor[Any]]:

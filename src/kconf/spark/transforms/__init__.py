@@ -1,5 +1,5 @@
-"""How tables follow from each other: functions from DataFrames to a DataFrame.
+"""Transformations between tables: functions from DataFrames to a DataFrame.
 
-They know nothing of sessions, paths or versions, so each can be tried on ten rows. All is said in Spark's own
-expressions: no row ever passes through Python.
+They know nothing about sessions, paths or versions, so each can be tested on ten rows. Everything is written as Spark
+expressions: no row passes through Python.
 """

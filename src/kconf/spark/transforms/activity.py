@@ -31,7 +31,7 @@ def _attempts(attempts: DataFrame) -> DataFrame:
 
 
 def _flapping(history: DataFrame) -> DataFrame:
-    """Keys that came back to the value before the last one."""
+    """Keys that returned to the value before the previous one."""
     last = F.struct("since", "epoch", "revision", "line")
     return (
         history.where("returned")

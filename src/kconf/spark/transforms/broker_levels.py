@@ -1,10 +1,10 @@
-"""What topics, groups and brokers inherited, over all of the past: the levels of the ladder that brokers carry.
+"""What topics, groups and brokers inherited at any time: the config sources at broker level, over the whole past.
 
-What is set at brokers has a history; what stands in a broker's file is seen by snapshots of the cluster alone. A file
-is taken to have been before the first snapshot what it was then, and `seen` says when that was. Each change of a level
-that rules care for makes another version of what is inherited; version 0 is what was before all of them.
+Dynamic broker configs have a history; server.properties is visible only in snapshots. Before the first snapshot, a file
+is assumed to be the same as in it, and `seen` records the time of that snapshot. Each relevant change of a source
+creates a new version of the inherited values; version 0 is the state before all of them.
 
-A place in the order is epoch, revision and `step`: 1 for what a snapshot showed after that revision.
+A position in the order is epoch, revision and `step`: 1 for what a snapshot showed after that revision.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ WHO: Final = ("principal", "reason", "origin")
 
 
 def place(prefix: str = "") -> Column:
-    """The place of a change in the order."""
+    """The position of a change in the order."""
     return F.struct(
         F.col(f"{prefix}epoch").alias("epoch"), F.col(f"{prefix}revision").alias("revision"), F.lit(0).alias("step")
     )
 
 
 def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Every broker that was ever known: whether it is there `now`, when its file was first `seen`, and the `first`.
+    """Every broker ever known: whether it exists `now`, when its file was first `seen`, and which is the `first`.
 
-    Topics are looked at from the first: of those that are there, the one with the lowest number.
+    Topics inherit from the first broker: the existing one with the lowest ID.
     """
     named = "resource_type = 'broker' AND resource_name <> ''"
     told = history.where(named).select("cluster", "resource_name", "open", F.lit(None).cast("timestamp").alias("taken"))
@@ -48,9 +48,9 @@ def brokers(history: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 
 def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataFrame:
-    """The intervals in which something was set at a broker, at all brokers, or in a file.
+    """The intervals in which a value was set for a broker, for all brokers, or in a file.
 
-    `begun` and `done` are null for ever; each is (place, time, who).
+    `begun` and `done` are null for unbounded intervals; each is (place, time, who).
     """
     here = F.col("resource_name") != ""
     done = F.struct(
@@ -70,7 +70,8 @@ def levels(history: DataFrame, snapshot: DataFrame, brokers: DataFrame) -> DataF
 
 
 def _in_files(snapshot: DataFrame, brokers: DataFrame, history: DataFrame) -> DataFrame:
-    """What stood in files. That something is set above it does not tell that it is there no more."""
+    """Values in server.properties. A dynamic value that overrides one does not mean that it was removed from
+    the file."""
     facts = snapshot.where("kind = 'config' AND resource_type = 'broker' AND resource_name <> ''")
     facts = facts.where(F.col("gone") | F.col("source").isin(STATIC, BUILT_IN))
     following = F.lead("taken").over(Window.partitionBy("cluster", "resource_name", "key").orderBy("taken"))
@@ -95,7 +96,7 @@ def _observed() -> Column:
 
 
 def placed(times: DataFrame, history: DataFrame) -> DataFrame:
-    """Where snapshots (`cluster`, `time`) stand in the order: after the last change that was made by then."""
+    """The position of snapshots (`cluster`, `time`) in the order: after the last change made by then."""
     changes = history.select("cluster", "since", "until", place().alias("began"), place("until_").alias("ended"))
     before = [F.when(F.col(at) <= F.col("time"), F.col(what)) for at, what in (("since", "began"), ("until", "ended"))]
     last = F.greatest(*(F.max(each) for each in before)).alias("last")
@@ -110,7 +111,7 @@ def placed(times: DataFrame, history: DataFrame) -> DataFrame:
 
 
 def versions(levels: DataFrame) -> DataFrame:
-    """The moments at which what is inherited changed, numbered from 1 in each cluster, with who did it."""
+    """The times at which inherited values changed, numbered from 1 per cluster, with the author."""
     points = levels.select("cluster", F.explode(F.array("begun", "done")).alias("point")).where("point IS NOT NULL")
     moments = points.groupBy("cluster", "point.place").agg(F.max("point").alias("point"))
     number = F.row_number().over(Window.partitionBy("cluster").orderBy("place"))
@@ -125,9 +126,9 @@ def by_version(
     keys: DataFrame,
     names: Sequence[str],
 ) -> DataFrame:
-    """What is inherited in each version: (cluster, version, resource_type, seat, seen, inherited_0, …).
+    """The inherited values of each version: (cluster, version, resource_type, seat, seen, inherited_0, …).
 
-    `seat` is the broker where the resource is one, else empty; of each key by its number the value and the level.
+    `seat` is the broker for broker resources, otherwise empty; each key has its value and source by its number.
     """
     first = clusters.select("cluster", F.lit(0).alias("version"), F.lit(None).alias("place"))
     moments = first.unionByName(versions.select("cluster", "version", "place"))
@@ -153,5 +154,5 @@ def by_version(
 
 
 def _named() -> Column:
-    """A cluster at one version, as if it were a cluster of its own."""
+    """A cluster at one version, treated as a separate cluster."""
     return F.concat("cluster", F.lit("\n"), F.col("version").cast("string"))

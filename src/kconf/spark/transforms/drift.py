@@ -1,4 +1,4 @@
-"""Declared and actual, compared by meaning: texts under their type, and what is inherited anyway need not be set."""
+"""Compares declared with actual values by meaning: values are parsed by type, and inherited values need not be set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPLICATION: Final = "replication_factor"
 
 
 def declared_rows(declared: Declared, cluster: str | None) -> Iterable[dict[str, Any]]:
-    """The rows of the table `declared`. A secret is not among them, only that there is one; so is an unknown key."""
+    """The rows of table `declared`. Secrets are marked but not included; unknown keys likewise."""
 
     def row(
         resource: Resource, key: str, value: str | None, place: object, *, sensitive: bool = False
@@ -52,12 +52,12 @@ def declared_rows(declared: Declared, cluster: str | None) -> Iterable[dict[str,
 
 
 def _is_known(kind: ResourceType, name: str) -> bool:
-    """A broker takes keys that nobody knows, and shows none of their values."""
+    """Brokers accept unknown keys, and do not show their values."""
     return kind is not ResourceType.BROKER or base_name(name) in BROKER
 
 
 def actual(effective: DataFrame, current: DataFrame, topics: DataFrame) -> DataFrame:
-    """What there is to compare with: (cluster, resource, key, value, source, sensitive, below)."""
+    """The actual values to compare with: (cluster, resource, key, value, source, sensitive, below)."""
     below = F.get("ladder", F.lit(1))["value"].alias("below")
     configs = effective.select("cluster", *_KEY, "value", "source", "sensitive", below)
     others = current.where("kind = 'config' AND resource_type IN ('quota', 'scram', 'acl')")
@@ -79,7 +79,7 @@ def actual(effective: DataFrame, current: DataFrame, topics: DataFrame) -> DataF
 def drift(
     declared: DataFrame, actual: DataFrame, current: DataFrame, clusters: DataFrame, keys: DataFrame, owned: Column
 ) -> DataFrame:
-    """The differences, with the change that made each. `owned` says of what is set whether the files claim it."""
+    """The differences, with the change that caused each. `owned` tells whether the files manage a value that is set."""
     types = keys.select("resource_type", "key", "type", "distinct", F.col("default"))
     wanted = declared.alias("d").join(clusters.alias("c"), F.coalesce("d.cluster", "c.cluster") == F.col("c.cluster"))
     wanted = wanted.select("c.cluster", *(f"d.{name}" for name in (*_KEY, "value", "sensitive", "place")))
@@ -114,9 +114,9 @@ def drift(
 
 
 def owned(declared: Declared) -> Column:
-    """Whether the files claim a row: inside a selector, or of a resource that they name (the column `named`).
+    """Whether the files manage a row: it matches a selector, or a declared resource (the column `named`).
 
-    What is ignored or unmanaged is not claimed, and no throttle of a move of partitions.
+    Ignored and unmanaged keys are excluded, and so are replication throttles.
     """
     ignored_keys = [each for scope in declared.ignored if scope.word == "key" for each in scope.names.patterns]
     key_ignored = _any([matches_pattern(F.col("key"), each) for each in ignored_keys])
@@ -133,7 +133,7 @@ def owned(declared: Declared) -> Column:
 
 
 def _unmanaged(declared: Declared) -> Column:
-    """Keys of single topics that others manage; topics with the same patterns are one condition."""
+    """Unmanaged keys of single topics; topics with the same patterns share one condition."""
     topics: dict[Names, list[str]] = {}
     for resource, patterns in declared.unmanaged.items():
         topics.setdefault(patterns, []).append(resource.name)
@@ -148,7 +148,7 @@ def _unmanaged(declared: Declared) -> Column:
 
 
 def _own_level(side: str) -> Column:
-    """The source of a value that is set at the resource itself."""
+    """The source of a value set on the resource itself."""
     kind, name = F.col(f"{side}.resource_type"), F.col(f"{side}.resource_name")
     broker = F.when(name == "", "DYNAMIC_DEFAULT_BROKER_CONFIG").otherwise("DYNAMIC_BROKER_CONFIG")
     levels = [F.when(kind == word, F.lit(level)) for word, level in OWN.items()]

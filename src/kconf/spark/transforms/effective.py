@@ -1,8 +1,8 @@
-"""The ladder, for every resource at once: its own override → this broker → all brokers → the file → the default.
+"""Resolves config values for all resources at once: override → this broker → all brokers → file → default.
 
-As engine/configs/resolver.py has it, but that `source` is always where the value comes from (a describe of Kafka says
-DEFAULT where only an alias is set). Topics and groups are looked at from the broker with the lowest number; where
-brokers differ, `uneven` tells.
+The same as engine/configs/resolver.py, except that `source` is always the actual source (Kafka's describe returns
+DEFAULT if only a synonym is set). Topics and groups inherit from the broker with the lowest ID; table `uneven` lists
+differences between brokers.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _RUNG: Final = "array<struct<name:string,value:string,source:string>>"
 
 
 def levels(current: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """What is set at brokers: (cluster, broker, rank, source, name, value). The broker '' stands for all of them.
+    """Values set on brokers: (cluster, broker, rank, source, name, value). The broker '' is the cluster-wide default.
 
-    `current` is the state of now, `snapshot` what snapshots of each cluster showed: the file of a broker is only seen
-    there. That something is set above a value does not tell that it is in the file no more.
+    `current` is the current state, `snapshot` the snapshots: only they show server.properties. A dynamic value that
+    overrides one does not mean that it was removed from the file.
     """
     set_here = current.where("kind = 'config' AND resource_type = 'broker'").select(
         "cluster",
@@ -52,7 +52,7 @@ def levels(current: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 
 def brokers(current: DataFrame, observed: DataFrame) -> DataFrame:
-    """Every broker that is known, and whether it is the one to look from."""
+    """Every known broker, and whether topics inherit from it."""
     named = "resource_type = 'broker' AND resource_name <> ''"
     every = (
         observed.where(named)
@@ -65,7 +65,7 @@ def brokers(current: DataFrame, observed: DataFrame) -> DataFrame:
 
 
 def inherited(clusters: DataFrame, levels: DataFrame, brokers: DataFrame, keys: DataFrame) -> DataFrame:
-    """What each key is where nothing is set at the resource itself: per cluster, and of brokers per broker."""
+    """The value of each key if it is not set on the resource itself: per cluster, and for brokers per broker."""
     seats = clusters.select("cluster").join(brokers.select("cluster", "first").distinct(), "cluster", "left")
     from_first = seats.withColumn("broker", F.col("first")).crossJoin(
         F.broadcast(keys.where("resource_type <> 'broker'"))
@@ -110,7 +110,7 @@ def inherited(clusters: DataFrame, levels: DataFrame, brokers: DataFrame, keys: 
 
 
 def effective(current: DataFrame, inherited: DataFrame) -> DataFrame:
-    """Every key of every resource, with the resource's own override on top."""
+    """Every key of every resource, including its override."""
     values = F.map_from_entries(F.collect_list(F.struct("key", F.struct("value", "sensitive").alias("set"))))
     configs = current.where((F.col("kind") == "config") & F.col("resource_type").isin(*OWN))
     own = configs.groupBy("cluster", "resource_type", "resource_name").agg(values.alias("overrides"))
@@ -143,7 +143,7 @@ def _of_brokers(inherited: DataFrame) -> DataFrame:
 
 
 def _of_all_brokers(current: DataFrame) -> DataFrame:
-    """The cluster default: only what is set there, as it was set."""
+    """The cluster-wide default: only values set there, as stored."""
     value = F.when(~F.col("sensitive"), F.col("value"))
     rung = F.array(F.struct(F.col("key").alias("name"), value.alias("value"), F.lit(_DEFAULT).alias("source")))
     return current.where("kind = 'config' AND resource_type = 'broker' AND resource_name = ''").select(
@@ -153,7 +153,8 @@ def _of_all_brokers(current: DataFrame) -> DataFrame:
 
 
 def uneven(inherited: DataFrame) -> DataFrame:
-    """Broker keys that differ among the brokers of a cluster. What must differ, or is kept from us, is left out."""
+    """Broker keys that differ among the brokers of a cluster. Keys that must differ, and hidden values, are
+    excluded."""
     of_brokers = inherited.where("resource_type = 'broker' AND NOT sensitive").where(~F.col("key").isin(*PER_BROKER))
     by_value = of_brokers.groupBy("cluster", "key", "value").agg(
         F.sort_array(F.collect_list("broker")).alias("brokers")
@@ -185,4 +186,4 @@ PER_BROKER: Final = (
     *("metadata.log.dir", "cordoned.log.dirs", "controller.listener.names", "control.plane.listener.name"),
     *("ssl.keystore.location", "ssl.truststore.location", "ssl.keystore.type", "ssl.truststore.type"),
 )
-"""What each broker has for itself."""
+"""The values of each broker."""

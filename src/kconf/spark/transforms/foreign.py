@@ -1,8 +1,8 @@
-"""Changes that no client recorded, in clusters whose changes clients record: each change and each snapshot is compared
-with what was known before it.
+"""Finds changes that no client recorded, in clusters whose clients record changes: each change and each snapshot is
+compared with the state known before it.
 
-Only what is known can be contradicted: a key is known once something was recorded of it, a snapshot could have shown
-it, or the beginning of its topic is known. What was there before anything was recorded is nobody's change.
+Only known values can be contradicted: a key is known once a change of it was recorded, a snapshot could have shown it,
+or the creation of its topic is known. Values set before recording began are not attributed to anyone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _WAS: Final = ("is_set", "value", "sensitive", "incarnation")
 
 
 def foreign(events: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """What changes found (`slipped`) and snapshots showed (`differs`) other than it was known to be.
+    """Values that differ from the known state, found by changes (`slipped`) and by snapshots (`differs`).
 
-    `events` are those of clusters whose changes no server numbers, snapshots among them.
+    `events` are those of clusters whose changes no server numbers, including snapshots.
     """
     recorded = F.broadcast(_recorded(events))
     placed = with_incarnations(events, topic_incarnations(events)).join(recorded, "cluster")
-    # A snapshot is one moment: what it shows first, it does not compare with what it shows then.
+    # A snapshot is one point in time: its rows are not compared with each other.
     observed = F.col("origin") == "snapshot"
     before = F.struct("epoch", "revision", F.when(observed, -1).otherwise(F.col("line") - 1).alias("line"))
     placed = placed.withColumn("moment", before.cast(placed.schema["own"].dataType.simpleString()))
@@ -63,7 +63,7 @@ def _recorded(events: DataFrame) -> DataFrame:
 
 
 def _seen(snapshot: DataFrame) -> DataFrame:
-    """Per cluster what snapshots could not see, and the first snapshot of which that is true."""
+    """Per cluster, what snapshots could not read, and the first snapshot for which that is true."""
     snapshots = snapshot.where("kind = 'snapshot' AND missing IS NOT NULL")
     by_missing = snapshots.groupBy("cluster", F.array_sort("missing").alias("unseen")).agg(
         F.unix_micros(F.min("taken")).alias("taken")

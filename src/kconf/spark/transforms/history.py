@@ -1,9 +1,9 @@
-"""The history: events become intervals, each with what began it and what ended it.
+"""The history: converts events to intervals, each with the changes that started and ended it.
 
-An event says that a key has a value from now on, or none. Events come from the journal, from snapshots of clusters that
-have no journal, and from open intervals of the table itself, which are the events that began them: so a batch is folded
-into what is there by the same function that builds everything anew. The order is (epoch, revision, line), never the
-clock; where a clock went back, an interval begins when the one before it did.
+An event says that a key has a new value, or none. Events come from the journal, from snapshots of clusters without a
+journal, and from the open intervals of the table itself, which are the events that started them. So the function that
+builds the whole history also merges a batch. The order is (epoch, revision, line), never the clock; if a clock went
+back, an interval starts when the previous one did.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ _OWN_LEVEL: Final = {
 }
 
 
+_IN_LOG: Final = "log:[0-9]+$"  # stands for a secret: the offset at which it was set
+
+
 def journal_events(journal: DataFrame) -> DataFrame:
-    """Lines of the journal as events."""
+    """Lines of the journal as events. Those of a followed cluster may have `not_before`."""
+    not_before = F.col("not_before") if "not_before" in journal.columns else F.lit(None)
     return journal.select(
         *(*KEY, *ORDER, *CALLER_NAMES, "kind", "entity"),
         F.lit(None).cast("string").alias("topic_id"),
@@ -48,19 +52,19 @@ def journal_events(journal: DataFrame) -> DataFrame:
         "sensitive",
         F.col("time").alias("since"),
         "origin",
-        F.lit(None).cast("timestamp").alias("not_before"),
-        F.lit(None).cast("timestamp").alias("seen_at"),
+        not_before.cast("timestamp").alias("not_before"),
+        F.when(F.col("origin") == "snapshot", F.col("time")).alias("seen_at"),
         F.lit(None).cast("boolean").alias("returned"),
     )
 
 
 def snapshot_events(snapshot: DataFrame) -> DataFrame:
-    """What successive snapshots of a cluster showed, as events at the time of the snapshot; who did it is not known."""
+    """Successive snapshots of a cluster as events at the time of the snapshot; the author is unknown."""
     own = F.coalesce(*(F.when(F.col("resource_type") == kind, F.lit(level)) for kind, level in _OWN_LEVEL.items()))
     default = (F.col("resource_type") == "broker") & (F.col("resource_name") == "")
     own = F.when(default, "DYNAMIC_DEFAULT_BROKER_CONFIG").otherwise(own)
     is_set = ~F.col("gone") & ((F.col("kind") != "config") | (F.col("source") == own))
-    # At one snapshot: what is gone comes before what is new, and a topic before its configuration.
+    # Within a snapshot: deletions come before additions, and a topic before its configuration.
     topic = F.col("kind") == "topic"
     place = F.when(F.col("gone"), F.when(topic, 1).otherwise(0)).otherwise(F.when(topic, 2).otherwise(3))
     return snapshot.where(F.col("kind") != "snapshot").select(
@@ -86,26 +90,26 @@ def snapshot_events(snapshot: DataFrame) -> DataFrame:
 
 
 def open_events(history: DataFrame) -> DataFrame:
-    """The open intervals as the events that began them."""
+    """The open intervals as the events that started them."""
     return history.where("open").withColumn("is_set", F.lit(True)).select(*EVENT)
 
 
 def order(*prefix: str) -> Column:
-    """The place of a row in the order, to compare by."""
+    """The position of a row in the order, for comparison."""
     return F.struct(*(F.col(".".join((*prefix, name))).alias(name) for name in ORDER))
 
 
 def folded(events: DataFrame) -> DataFrame:
-    """The rows of the history that events make, of which some are what snapshots of a cluster showed."""
+    """The history rows of events, some of which come from snapshots."""
     incarnations = topic_incarnations(events)
     return intervals(seen_changes(events, incarnations), incarnations)
 
 
 def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataFrame:
-    """The rows of the history that events make; `incarnations` are the topics' own, where events were left out.
+    """The history rows of events; `incarnations` are those of the topics, if some events were left out.
 
-    All lines about one name come to one place: for the windows, and for the topics' incarnations, which are looked up
-    there. The windows' sort begins with a hash, since Spark compares by the first eight bytes where these differ.
+    All lines of one name are in one partition: for the windows, and for looking up the topics' incarnations. The
+    windows sort by a hash first, because Spark compares the first eight bytes quickly.
     """
     placed = events.withColumn("spot", F.xxhash64(*_SORTED)).repartition(*_NAME)
     ordered = Window.partitionBy("spot", *_SORTED).orderBy(*ORDER)
@@ -132,26 +136,30 @@ def intervals(events: DataFrame, incarnations: DataFrame | None = None) -> DataF
         slipped.alias("slipped"),
         F.when(slipped, F.col("next_before")).alias("found"),
         # An open interval knows it: what was before it is not among the events any more.
-        F.coalesce("returned", F.col("last_before") == F.col("value"), F.lit(False)).alias("returned"),
+        F.coalesce(
+            "returned", (F.col("last_before") == F.col("value")) & (F.col("op") != "rewrite"), F.lit(False)
+        ).alias("returned"),
         (~ended).alias("open"),
     )
 
 
 def _is_found() -> Column:
-    """Whether the change that ends an interval found the value that it had.
+    """Whether the change that ends an interval found the expected value.
 
-    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well.
+    Nobody reads a secret: a client can only tell that there was one, and a snapshot as well. What stands for a secret
+    in the journal of a client and in a followed log cannot be compared.
     """
     value, found = F.col("value"), F.col("next_before")
-    secret = F.col("sensitive") & found.isNotNull() & ((F.col("end_origin") == "client") | value.isNull())
+    unreadable = (F.col("end_origin") == "client") | value.isNull() | (value.rlike(_IN_LOG) != found.rlike(_IN_LOG))
+    secret = F.col("sensitive") & found.isNotNull() & unreadable
     same = F.when(F.col("kind") == "topic", same_shape(value, found)).otherwise(meaning(value) == meaning(found))
     return found.eqNullSafe(value) | F.coalesce(secret | same, F.lit(False))
 
 
 def seen_changes(events: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """Without what a snapshot of the cluster showed and was known already: the event before it says the same.
+    """Drop snapshot events that repeat the known value.
 
-    Of another topic of that name nothing is known: its keys are new, also those with the same value.
+    For a recreated topic nothing is known: all its keys are new, even those with the same value.
     """
     number = incarnation_of("incarnations", "own")
     placed = with_incarnations(events, incarnations).withColumn("incarnation", number).drop("incarnations", "own")
@@ -168,7 +176,7 @@ def seen_changes(events: DataFrame, incarnations: DataFrame) -> DataFrame:
 
 
 def _filled() -> Column:
-    """A topic of which a client recorded less than its shape has the rest from the snapshot that shows it next."""
+    """A topic recorded by a client with incomplete partitions gets the rest from the next snapshot that shows it."""
     value, shown = F.col("value"), F.col("shown.value")
     short = partitions_of(value).isNull() | replication_of(value).isNull()
     is_shown = (
@@ -184,14 +192,14 @@ def _filled() -> Column:
 
 
 def topic_incarnations(events: DataFrame) -> DataFrame:
-    """Per topic (`cluster`, `resource_name`), what happened to the topic itself, as `incarnations`."""
+    """Per topic (`cluster`, `resource_name`) the events of the topic itself, as `incarnations`."""
     return incarnations_of(events.where("kind = 'topic'"), _NAME, ORDER, _ENDING)
 
 
 def with_incarnations(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """Rows with their topic's `incarnations`, null where they are not a topic's, and their `own` place in the order.
+    """Rows with the `incarnations` of their topic (null for other resources), and their `own` position in the order.
 
-    The incarnations are looked up in a hash table: a merge would want the rows sorted by name, and copied once more.
+    Incarnations are joined by hash: a merge join would sort and copy all rows again.
     """
     named = [F.col(f"l.{name}") == F.col(f"e.{name}") for name in _NAME]
     looked_up = incarnations.hint("shuffle_hash").alias("l")
@@ -200,9 +208,9 @@ def with_incarnations(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
 
 
 def _within_topics(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """A topic's keys end with it, whether or not the journal says so; a topic made anew inherits nothing.
+    """A topic's keys end with it, whether or not the journal contains that; a recreated topic inherits nothing.
 
-    In steps, since Spark's optimiser writes out an expression wherever its column is used.
+    In steps, because Spark's optimizer inlines an expression wherever its column is used.
     """
     found = with_incarnations(rows, incarnations)
     once = (F.size("incarnations") == 1) & (

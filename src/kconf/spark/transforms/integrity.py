@@ -1,4 +1,4 @@
-"""What does not add up: holes in the journal, and changes made behind kconf's back."""
+"""Inconsistencies: gaps in the journal, and changes made outside kconf."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from kconf.spark.transforms.followed import FOLLOWED, runs
 from kconf.spark.transforms.values import normalised
 
 _KEY: Final = ("cluster", "resource_type", "resource_name", "key")
@@ -17,14 +18,14 @@ _OWN: Final = (
 
 
 _COUNTED: Final = ("kconf", "outside")
-"""Origins of revisions that a server numbers one by one; those of a metadata log have its offsets."""
+"""Origins whose revisions a server numbers consecutively; those of a metadata log have its offsets."""
 
 
 def holes(journal: DataFrame) -> DataFrame:
-    """Sequences that are missing, and revisions without all their lines. Changes that no server numbers have neither.
+    """Missing sequence numbers, and incomplete revisions. Changes without server numbering have neither.
 
-    Every epoch begins with 1, so that its first revisions are missed as well. First each epoch is counted, which is
-    quick; only those that do not add up are looked at line by line.
+    Every epoch starts with 1, so missing first revisions are found too. Each epoch is counted first, which is fast;
+    only those with a wrong count are examined line by line.
     """
     numbered = journal.where("epoch > 0").where(F.col("origin").isin(*_COUNTED))
     head = F.col("line") == 0
@@ -55,8 +56,40 @@ def holes(journal: DataFrame) -> DataFrame:
     return gaps.unionByName(incomplete, allowMissingColumns=True)
 
 
+def log_gaps(ranges: DataFrame, lines: DataFrame) -> DataFrame:
+    """The offsets of followed logs that no file covers, from the first one on.
+
+    Where the log was gone before it was read, a file has at least what differs after the gap (`difference`).
+    """
+    ends = ranges.where("gap").groupBy("cluster").agg(F.max("end_offset").alias("begin"))
+    parts = runs(ranges).unionByName(ends.withColumn("end", F.col("begin")))  # up to the end of the last marked gap
+    ordered = Window.partitionBy("cluster").orderBy("begin", F.desc("end"))
+    before = F.coalesce(F.max("end").over(ordered.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0))
+    holes = parts.withColumn("last", before).where("begin > last").select("cluster", "last", "begin").alias("h")
+    marked = ranges.where("gap").select("cluster", "first_offset", "end_offset").alias("m")
+    inside = [F.col("m.cluster") == F.col("h.cluster"), F.col("m.first_offset") <= F.col("h.last")]
+    inside.append(F.col("m.end_offset") >= F.col("h.begin"))
+    known = holes.join(F.broadcast(marked), inside, "left")
+    known = known.groupBy("h.cluster", "h.last", "h.begin").agg(F.max("m.end_offset").isNotNull().alias("is_known"))
+    followed = lines.where(F.col("origin").isin(*FOLLOWED)).select("cluster", "revision", "epoch", "time").alias("l")
+    after = [F.col("l.cluster") == F.col("k.cluster"), F.col("l.revision") >= F.col("k.begin") - 1]
+    rows = known.alias("k").join(followed, after, "left").groupBy("k.cluster", "k.last", "k.begin", "is_known")
+    first = F.min(F.struct("l.revision", "l.epoch", "l.time")).alias("first")
+    return rows.agg(first).select(
+        *("cluster", F.lit("gap").alias("kind"), F.col("first.epoch").alias("epoch")),
+        *(F.col("last").alias("first_sequence"), (F.col("begin") - 1).alias("last_sequence")),
+        *(F.when(F.col("is_known"), "difference").alias("found"), F.col("first.time").alias("time")),
+    )
+
+
+def contradicted(requests: DataFrame) -> DataFrame:
+    """Changes that a client recorded as done, and that the log does not have at that time."""
+    after = F.when(F.col("sensitive") & F.col("after").isNotNull(), "[hidden]").otherwise(F.col("after"))
+    return requests.select(F.lit("contradicted").alias("kind"), *_KEY, after.alias("expected"), "time")
+
+
 def slipped(history: DataFrame) -> DataFrame:
-    """Changes that found another value than the one before them had left."""
+    """Changes that found a value other than the one left by the previous change."""
     return history.where("slipped").select(
         *(F.lit("slipped").alias("kind"), *_KEY, F.col("until_epoch").alias("epoch")),
         *(F.col("value").alias("expected"), "found", F.col("until").alias("time")),
@@ -64,10 +97,10 @@ def slipped(history: DataFrame) -> DataFrame:
 
 
 def differences(history: DataFrame, observed: DataFrame, snapshots: DataFrame, keys: DataFrame) -> DataFrame:
-    """Where the journal, folded up to the last snapshot of a cluster, and that snapshot do not agree.
+    """Differences between a snapshot and the journal at that time.
 
-    `snapshots` are the clusters to compare: (cluster, began, taken). What changed during the snapshot is left out:
-    nobody can say whether it was seen.
+    `snapshots` are the clusters to compare: (cluster, began, taken). Changes made during the snapshot are excluded:
+    whether it shows them is unknown.
     """
     at = history.where("kind = 'config' AND resource_type NOT IN ('broker-logger', 'acl')").join(
         F.broadcast(snapshots), "cluster"

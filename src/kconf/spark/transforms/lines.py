@@ -1,8 +1,8 @@
-"""Lines of the archive, read and judged: changes, attempts, and what cannot be taken.
+"""Parses and checks lines of the archive: changes, attempts, and rejected lines.
 
-A line is taken whole or not at all. What is wrong with it becomes its `fault`; a line with a secret that is not sealed
-is refused, and `hidden`, since nothing in the lake may hold one. So is one that cannot be read, and may have one; of
-the others that are refused, the values are.
+A line is accepted completely or not at all. The reason for rejecting it is its `fault`. A line with a secret that is
+not hashed is rejected and `hidden`, because the lake must not contain secrets. So is a line that cannot be parsed,
+because it may contain one. Other rejected lines are stored without values.
 """
 
 from __future__ import annotations
@@ -19,37 +19,38 @@ from kconf.model.lines.journal import FORMAT
 
 _KINDS: Final = ("config", "topic")
 _SECRETS: Final = tuple(sorted(name for name, key in BROKER.items() if key.sensitive))
-"""Keys that are secrets wherever they stand, behind a listener's name too."""
+"""Keys that are secrets everywhere, also with a listener prefix."""
 _MAY_HAVE_ONE: Final = "|".join([*map(re.escape, _SECRETS), r'"sensitive"\s*:\s*true'])
 _VALUE: Final = r'"(before|after)"(\s*:\s*)"(?!hmac:)[^"\\]*+(?:\\.[^"\\]*+)*+"?'  # or what is left of one
 
 
 def _fields() -> str:
-    """What a line may hold, of either form."""
+    """The fields of both kinds of lines."""
     types = {each.name: each.type for each in (*CHANGE_LINE, *ATTEMPT_LINE)} | {"_corrupt": "string"}
     return ", ".join(f"`{name}` {kind}" for name, kind in types.items())
 
 
 def read(lines: DataFrame) -> DataFrame:
-    """Lines (`value`, `file`) with their fields; `fault` is null where one can be taken."""
+    """Lines (`value`, `file`) with their fields; `fault` is null for valid lines."""
     line = F.from_json("value", _fields(), {"columnNameOfCorruptRecord": "_corrupt"})
     fields = lines.where(F.trim("value") != "").select("value", "file", line.alias("line"))
     read = fields.select("value", "file", "line.*").withColumn("attempt", F.col("number").isNotNull())
-    fault = F.when(F.col("_corrupt").isNotNull(), "this is no whole JSON object of the fields that a line has")
-    fault = fault.when(F.coalesce("format", F.lit(0)) > FORMAT, "a newer kconf wrote it, in a format unknown here")
+    fault = F.when(F.col("_corrupt").isNotNull(), "not a complete JSON object with the fields of a line")
+    fault = fault.when(
+        F.coalesce("format", F.lit(0)) > FORMAT, "written by a newer version of kconf, in an unknown format"
+    )
     for attempt, defined in ((True, ATTEMPT_LINE), (False, CHANGE_LINE)):
         for name in (each.name for each in defined if each.is_required):
             missing = (F.col("attempt") == attempt) & F.col(name).isNull()
             fault = fault.when(missing, f"the field {name} is missing")
     fault = fault.when(~F.col("attempt") & ~F.col("kind").isin(*_KINDS), "its kind is unknown")
-    fault = fault.when(_unsealed(), "it holds a secret that is not sealed")
+    fault = fault.when(_unsealed(), "it contains a secret that is not hashed")
     suspect = F.col("_corrupt").isNotNull() & F.col("value").rlike(_MAY_HAVE_ONE)
     read = read.withColumn("fault", fault).withColumn("hidden", F.coalesce(_unsealed(), F.lit(False)) | suspect)
     hands = F.coalesce(F.concat("os_user", F.lit("@"), "host"), "host")  # a client's own journal knows whose they were
     read = read.withColumn("host", hands)
-    return read.withColumn("time", F.timestamp_millis("time")).drop(
-        "_corrupt", "format", "os_user", "outcome", "answered"
-    )
+    read = read.withColumns({name: F.timestamp_millis(name) for name in ("time", "answered")})
+    return read.drop("_corrupt", "format", "os_user", "outcome")
 
 
 _SEALED = r"^(iterations=[0-9]+ )?(hmac:[0-9a-f]{64}|log:[0-9]+)$"
@@ -57,7 +58,7 @@ _SEALED = r"^(iterations=[0-9]+ )?(hmac:[0-9a-f]{64}|log:[0-9]+)$"
 
 
 def _unsealed() -> Column:
-    """A value that must be a keyed hash and is none."""
+    """A value that should be a keyed hash but is not."""
     key = F.col("key")
     behind_listener = key.startswith("listener.name.") & F.coalesce(
         *(F.nullif(key.endswith(each), F.lit(False)) for each in _SECRETS), F.lit(False)
@@ -76,7 +77,7 @@ def attempts(read: DataFrame) -> DataFrame:
 
 
 def quarantine(read: DataFrame) -> DataFrame:
-    """The lines that cannot be taken, without values: of a key that nobody knows, any may be a secret."""
+    """Rejected lines, without values: values of unknown keys may be secrets."""
     line = F.regexp_replace(F.make_valid_utf8("value"), _VALUE, '"$1"$2"[hidden]"')
     return read.where(F.col("fault").isNotNull()).select(
         F.when(F.col("hidden"), "[hidden]").otherwise(line).alias("line"),

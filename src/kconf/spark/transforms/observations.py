@@ -1,12 +1,12 @@
-"""Snapshots at clusters whose changes clients record: two records of one cluster, neither of which knows all.
+"""Combines snapshots with changes recorded by clients, for clusters that have both; neither is complete.
 
-A snapshot keeps only what differs from the snapshot before it. Where a change was recorded in between, that is not
-enough: a key that someone set back looks unchanged, and one that someone removed before any snapshot was never shown.
-So a snapshot is repeated for the keys that were recorded since the one before it.
+A snapshot stores only differences from the previous one. If a change was recorded in between, that is not enough: a key
+that someone set back looks unchanged, and a key that was removed before any snapshot was never shown. So a snapshot is
+repeated for the keys that were recorded since the previous one.
 
-A snapshot may also be older than a change that was recorded before it: the record has the time at which a call began,
-and the metadata of brokers lags. A snapshot that began within `SETTLED` of a change and shows what that change replaced
-says nothing of that key; the first snapshot after that does.
+A snapshot may also be older than a change recorded before it: the record has the time at which the call started, and
+brokers' metadata lags. If a snapshot started within `SETTLED` of a change and shows the value that the change replaced,
+it is ignored for that key; the next snapshot counts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from kconf.spark.transforms.topics.shapes import meaning, same_shape
 SETTLED: Final = 60_000_000
 """Microseconds after which every broker shows a change."""
 _SHOWN: Final = ("topic", "broker", "group", "client-metrics", "quota", "scram", "acl")
-"""What snapshots show; the levels of loggers they do not."""
+"""Resource types that snapshots contain; logger levels are not included."""
 _TOLD: Final = ("kind", "entity", "value", "source", "sensitive", "gone")
 
 
 def observation_events(snapshot: DataFrame, journal: DataFrame) -> DataFrame:
-    """What snapshots showed, as events, beside the lines that clients recorded (those of epoch 0)."""
+    """Snapshots as events, combined with the lines recorded by clients (epoch 0)."""
     lines = journal.where((F.col("epoch") == 0) & F.col("resource_type").isin(*_SHOWN))
     snapshots = _snapshots(snapshot)
     events = snapshot_events(snapshot.unionByName(_repeated(snapshot, lines, snapshots), allowMissingColumns=True))
@@ -36,7 +36,8 @@ def observation_events(snapshot: DataFrame, journal: DataFrame) -> DataFrame:
 
 
 def _once(events: DataFrame) -> DataFrame:
-    """A snapshot shows a key once: that the topic of another id is gone says nothing of the one that bears its name."""
+    """One event per key and snapshot: the deletion of an older topic ID says nothing about the current topic of that
+    name."""
     following = F.lead("line").over(Window.partitionBy(*KEY, "revision").orderBy("line"))
     return events.withColumn("following", following).where("following IS NULL").drop("following")
 
@@ -49,7 +50,7 @@ def _snapshots(snapshot: DataFrame) -> DataFrame:
 
 
 def _repeated(snapshot: DataFrame, lines: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """What the first snapshot after each recorded change, and the first that settles it, showed of its key."""
+    """The state of each recorded key in the first snapshot after the change, and in the first one that settles it."""
     asked = _asked(lines, snapshots).join(snapshots, ["cluster", "taken"]).where("unseen IS NOT NULL")
     asked = asked.where(~is_unseen()).select(*KEY, "taken", "previous", F.col("kind").alias("recorded"))
     facts = snapshot.where("kind <> 'snapshot'").select(*KEY, F.col("taken").alias("shown"), *_TOLD)
@@ -69,10 +70,9 @@ def _repeated(snapshot: DataFrame, lines: DataFrame, snapshots: DataFrame) -> Da
 
 
 def _asked(lines: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The keys of recorded changes with the snapshots (`taken`) that are asked about them; some could not see them.
+    """The keys of recorded changes with the snapshots (`taken`) to check for them; some could not read them.
 
-    From the last to the first in one window, for each kind of snapshots by what they could not see: the next snapshot
-    is the last one that was passed.
+    One window in descending order, for each set of unreadable resources: the next snapshot is the last one passed.
     """
     nothing = F.lit(None).cast("timestamp")
     kinds = snapshots.select("cluster", "unseen").where("unseen IS NOT NULL").distinct()
@@ -93,7 +93,7 @@ def _asked(lines: DataFrame, snapshots: DataFrame) -> DataFrame:
 
 
 def _without_stale(events: DataFrame, lines: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Without what a snapshot may have seen before a change that was recorded shortly before, or during, it."""
+    """Drop snapshot values that may predate a change recorded shortly before or during the snapshot."""
     times = snapshots.select("cluster", F.col("taken").alias("seen_at"), "began")
     observed = events.join(times, ["cluster", "seen_at"]).alias("snapshot")
     recorded = lines.select(*KEY, F.col("revision").alias("changed"), "before", "sensitive").alias("line")
@@ -106,7 +106,7 @@ def _without_stale(events: DataFrame, lines: DataFrame, snapshots: DataFrame) ->
 
 
 def _shows_what_was() -> Column:
-    """Whether a snapshot shows what a change replaced."""
+    """Whether a snapshot shows the value that a change replaced."""
     value, before, is_set = F.col("snapshot.value"), F.col("line.before"), F.col("snapshot.is_set")
     same = F.when(F.col("snapshot.kind") == "topic", same_shape(value, before)).otherwise(
         meaning(value) == meaning(before)

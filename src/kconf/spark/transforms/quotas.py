@@ -1,4 +1,4 @@
-"""Who gets which quota: the eight levels, for every user and client id at once."""
+"""The effective quotas: the eight levels, for every user and client ID at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE, _DEFAULT, _NAMED = "none", "default", "named"
 
 
 def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: DataFrame) -> DataFrame:
-    """Every user with a client id that asked for something, used something, or is named by a quota."""
+    """Every user with a client ID that sent requests, used resources, or has a quota."""
     callers = journal.select("cluster", "principal", "client_id").union(
         attempts.select("cluster", "principal", "client_id")
     )
@@ -34,7 +34,7 @@ def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: Dat
 
 
 def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFrame:
-    """The quotas that hold for each of them, and what they use of it."""
+    """The quotas that apply to each of them, and their usage."""
     stored = current.where((F.col("resource_type") == "quota") & ~F.map_contains_key("entity", "ip")).select(
         "cluster", *_place(), F.col("key"), F.col("value").cast("double").alias("value")
     )
@@ -58,7 +58,7 @@ def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFram
 
 
 def _place() -> list[Column]:
-    """Where a stored quota stands: is the user named, the default, or not there at all; and the client id."""
+    """The level of a stored quota: named, default or absent, for the user and for the client ID."""
     return [column for kind, short in ((USER, "u"), (CLIENT_ID, "c")) for column in _part(kind, short)]
 
 

@@ -1,4 +1,4 @@
-"""Lines of snapshot files, read and judged: a file is taken whole or not at all."""
+"""Parses and checks lines of snapshot files: a file is accepted completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_THE_HEAD: Final = ("cluster", "started", "taken")
 
 
 def read(lines: DataFrame) -> DataFrame:
-    """Lines (`value`, `file`) with their fields, and per file the `reason` why it cannot be taken."""
+    """Lines (`value`, `file`) with their fields, and per file the `reason` for rejecting it."""
     line = F.from_json("value", f"{ddl(SNAPSHOT_LINE)}, {_HEAD}", {"columnNameOfCorruptRecord": "_corrupt"})
     read = lines.where(F.trim("value") != "").select(F.col("value").alias("text"), "file", line.alias("line"))
     read = read.select("text", "file", "line.*")
@@ -30,17 +30,17 @@ def read(lines: DataFrame) -> DataFrame:
         F.max(F.col("_corrupt").isNotNull()).alias("corrupt"),
     )
     reason = (
-        F.when(F.col("corrupt"), "a line of it is no whole JSON object of the fields that a snapshot has")
-        .when(F.col("format") > FORMAT, "a newer kconf wrote it, in a format unknown here")
-        .when(F.col("cluster").isNull() | F.col("taken").isNull(), "it does not begin with a line about the snapshot")
-        .when(F.coalesce("whole", F.lit(-1)) != F.col("count") - 1, "the snapshot is not whole: its end is missing")
+        F.when(F.col("corrupt"), "a line is not a complete JSON object with the fields of a snapshot")
+        .when(F.col("format") > FORMAT, "written by a newer version of kconf, in an unknown format")
+        .when(F.col("cluster").isNull() | F.col("taken").isNull(), "it does not start with a header line")
+        .when(F.coalesce("whole", F.lit(-1)) != F.col("count") - 1, "the snapshot is incomplete: its end is missing")
     )
     judged = files.select("file", *_OF_THE_HEAD, reason.alias("reason"))
     return read.drop(*_OF_THE_HEAD).join(F.broadcast(judged), "file")
 
 
 def taken(read: DataFrame) -> DataFrame:
-    """The lines of whole files as the source of live clusters gives them."""
+    """The lines of complete files, in the format of the source for live clusters."""
     good = read.where(F.col("reason").isNull())
     names = [each.name for each in SNAPSHOT_LINE]
     unseen = good.where("kind = 'snapshot'").withColumn("each", F.explode("missing"))
@@ -49,6 +49,6 @@ def taken(read: DataFrame) -> DataFrame:
 
 
 def quarantine(read: DataFrame) -> DataFrame:
-    """One row per file that cannot be taken.."""
+    """One row per rejected file."""
     bad = read.where(F.col("reason").isNotNull()).groupBy("file", "reason")
     return bad.agg(F.lit("[a whole snapshot]").alias("line")).withColumn("time", F.current_timestamp())

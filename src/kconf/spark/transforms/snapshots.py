@@ -1,7 +1,7 @@
-"""Snapshots at clusters: what snapshots show, and what is new in each.
+"""The facts in snapshots, and the differences between successive snapshots.
 
-A fact has a name (cluster, kind, resource, topic id, key) and a value. Only what differs from the snapshot before is
-kept, since a cluster that nobody touches would fill the lake otherwise. What a snapshot could not see is not gone.
+A fact has a name (cluster, kind, resource, topic ID, key) and a value. Only differences from the previous snapshot are
+stored; otherwise an unchanging cluster would fill the lake. What a snapshot could not read is not treated as deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORDS: Final = {"quota": "quotas", "scram": "users", "acl": "acls", "group": "g
 
 
 def facts(lines: DataFrame) -> DataFrame:
-    """The lines of a snapshot as facts, named as the journal names them."""
+    """The lines of a snapshot as facts, with the names used by the journal."""
     kind = F.col("kind")
     shape = F.to_json(F.struct("id", "partitions", "replication", "internal"))
     acl = F.concat_ws(":", _number("resource_type", AclType), _number("pattern", PatternType), F.col("name"))
@@ -62,7 +62,7 @@ def facts(lines: DataFrame) -> DataFrame:
 
 
 def _with_topic_ids(facts: DataFrame) -> DataFrame:
-    """The keys of a topic are those of its id: under a new one they are new."""
+    """The keys of a topic belong to its ID: with a new ID they are new."""
     ids = facts.where("kind = 'topic'").select("cluster", "taken", "resource_name", F.col("topic_id").alias("its_id"))
     keys = F.col("kind").isin("config") & (F.col("resource_type") == "topic")
     same = [F.col(f"f.{name}") == F.col(f"t.{name}") for name in ("cluster", "taken", "resource_name")]
@@ -71,16 +71,15 @@ def _with_topic_ids(facts: DataFrame) -> DataFrame:
 
 
 def latest(snapshot: DataFrame) -> DataFrame:
-    """What the last snapshot of each cluster showed: the last row of each fact, unless it is gone."""
+    """The last snapshot of each cluster: the last row of each fact, except deleted ones."""
     last = F.max_by(F.struct("taken", "entity", *_TOLD, "gone"), "taken").alias("last")
     return snapshot.groupBy(*FACT).agg(last).where(~F.col("last.gone")).select(*FACT, "last.*").drop("gone")
 
 
 def states(snapshot: DataFrame, asked: DataFrame) -> DataFrame:
-    """What snapshots (`cluster`, `part`, `step`, `at`, `unseen`) showed that are known by what each adds to the one
-    before.
+    """The facts of stored snapshots (`cluster`, `part`, `step`, `at`, `unseen`), reconstructed from the differences.
 
-    What such a snapshot could not see is not said to be as it was.
+    Facts that a snapshot could not read are not included.
     """
     then = F.unix_millis("taken") <= F.col("at")
     rows = snapshot.join(asked, "cluster").where(then)
@@ -91,10 +90,10 @@ def states(snapshot: DataFrame, asked: DataFrame) -> DataFrame:
 
 
 def news(shown: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The rows that snapshots add: what is new, or other than at the snapshot before, and what is gone.
+    """The rows that snapshots add: new, changed and deleted facts.
 
-    `shown` has the facts of each snapshot by its `part` and `step`, those of step 0 to compare with only; `snapshots`
-    has all (`cluster`, `part`, `step`, `at`, `unseen`). What a snapshot could not see holds on.
+    `shown` has the facts of each snapshot by `part` and `step` (step 0 only for comparison); `snapshots` has all of
+    them (`cluster`, `part`, `step`, `at`, `unseen`). Facts that a snapshot could not read stay unchanged.
     """
     every = snapshots.groupBy("cluster", "part").agg(
         F.array_sort(F.collect_list(F.struct("step", "at", F.coalesce("unseen", F.array()).alias("unseen")))).alias(
@@ -128,12 +127,12 @@ def news(shown: DataFrame, snapshots: DataFrame) -> DataFrame:
 
 
 def is_unseen() -> Column:
-    """Whether the snapshot, which did not see what is in `unseen`, could not have shown it."""
+    """Whether a snapshot with these `unseen` resources could not have shown the fact."""
     return F.arrays_overlap("unseen", unseen_words())
 
 
 def unseen_words() -> Column:
-    """The words by which a snapshot says that it could not see a resource."""
+    """The names under which a snapshot lists resources it could not read."""
     kind, name = F.col("resource_type"), F.col("resource_name")
     part = F.coalesce(*(F.when(kind == word, F.lit(part)) for word, part in _WORDS.items()), kind)
     one = F.when((kind == "broker") & (name == ""), "brokers").otherwise(F.concat_ws(":", kind, name))
@@ -141,20 +140,20 @@ def unseen_words() -> Column:
 
 
 def plain_number(text: Column) -> Column:
-    """A number as the journal writes a quota: a whole one without a point."""
+    """A number in the journal's quota format: integers without a decimal point."""
     value = text.cast("double")
     whole = value.cast("decimal(30,0)").cast("string")
     return F.when((value == F.floor(value)) & (F.abs(value) < 1e18), whole).otherwise(value.cast("string"))
 
 
 def _entity_name() -> Column:
-    """A quota's entity as its resource is named: types in ascending order."""
+    """A quota entity as its resource name: types in ascending order."""
     ordered = F.map_from_entries(F.array_sort(F.map_entries("entity")))
     return F.to_json(ordered, {"ignoreNullFields": "false"})
 
 
 def _number(name: str, words: type[IntEnum]) -> Column:
-    """A word of ACLs as its number on the wire."""
+    """An ACL enum name as its number in the protocol."""
     return F.coalesce(*(F.when(F.upper(name) == each.name, str(each.value)) for each in words), F.lit("0"))
 
 

@@ -1,7 +1,7 @@
-"""Values and patterns on whole columns: texts under their key's type, as configdef/java/parsing.py parses them.
+"""Parses values and matches patterns on columns, by the type of the key, as configdef/java/parsing.py does.
 
-A glob runs in the JVM. A regular expression runs in RE2, which pyarrow contains, as it does on the server: Java's own
-engine backtracks, so a name that some client chose could stop a run. Both take about the same time per row.
+Globs run in the JVM. Regular expressions run in RE2, which pyarrow contains, as on the server: Java's engine
+backtracks, so a name chosen by a client could stop a run. Both take about the same time per row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEYS: Final = (
     "resource_type string, key string, type string, distinct boolean, sensitive boolean, default string, "
     "rungs array<struct<name:string,factor:bigint,place:int>>"
 )
-"""The catalog as a table: what a key is, and the broker keys below it, in order."""
+"""The catalog as a table: the properties of a key, and its broker-level synonyms in order."""
 
 _WHOLE: Final = ("INT", "SHORT", "LONG")
 _TYPES: Final = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
@@ -65,14 +65,14 @@ def items(text: Column) -> Column:
 
 
 def whole(text: Column) -> Column:
-    """A whole number, or null. Most are written as Spark itself writes them, and need no regular expression."""
+    """An integer, or null. Most are in Spark's own format and need no regular expression."""
     number, digits = text.cast("bigint"), trimmed(text)
     plain = F.when(number.cast("string") == text, number)
     return F.coalesce(plain, F.when(digits.rlike(r"^[+-]?[0-9]{1,19}$"), digits.cast("bigint")))
 
 
 def normalised(text: Column, kind: Column, distinct: Column) -> Column:
-    """What a describe prints for a stored text; what cannot be read is printed as it is."""
+    """A stored value in the format of describe; invalid values are unchanged."""
     plain = trimmed(text)
     many = items(text)
     joined = F.array_join(F.when(distinct, F.array_distinct(many)).otherwise(many), ",")
@@ -89,18 +89,18 @@ def normalised(text: Column, kind: Column, distinct: Column) -> Column:
 
 
 def matches_pattern(name: Column, pattern: NamePattern) -> Column:
-    """Whether a pattern is found in a name."""
+    """Whether a pattern matches a name."""
     if pattern.is_regex:
         return matches_regex(name, pattern.regex)
     return name.rlike(pattern.regex.removesuffix(r"\Z") + r"\z")  # Java's \Z also stands before a last line break
 
 
 def matches_regex(text: Column, regex: str) -> Column:
-    """Whether a regular expression is found anywhere in a text; null where the text is."""
+    """Whether a regular expression matches anywhere in a string; null if the string is null."""
 
     def matched(texts: pa.Array) -> pa.Array:
         return pc.match_substring_regex(texts, regex)
 
-    typed: Any = arrow_udf  # its stubs do not know a plain function
+    typed: Any = arrow_udf  # its stubs do not accept a plain function
     column: Column = typed(matched, "boolean")(text)
     return column

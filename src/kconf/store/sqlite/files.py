@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_bytes
 from urllib.parse import quote
@@ -33,7 +33,7 @@ def path_of(url: str) -> Path:
     """The file that a URL names: three slashes for a relative path, four for an absolute one."""
     name = url.removeprefix(SCHEME)
     if name in {"", url}:
-        raise ConfigurationError(f"{url!r} names no file: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
+        raise ConfigurationError(f"{url!r} contains no file name: use sqlite:///FILE or sqlite:////DIRECTORY/FILE")
     return Path(name)
 
 
@@ -86,8 +86,8 @@ def _refuse_key(path: Path, fact: str) -> None:
     file = beside(path, KEY)
     if file.exists():
         raise StoreMismatch(
-            f"{path} {fact}, but its key {file.name} exists: restore the store from a backup,"
-            " or remove the key to begin with an empty store"
+            f"{path} {fact}, but its key {file.name} exists: restore the store from a backup, or remove the key to "
+            "start with an empty store"
         )
 
 
@@ -100,30 +100,42 @@ def read_store_key(path: Path) -> bytes:
         key = file.read_bytes()
     except FileNotFoundError:
         raise StoreMismatch(
-            f"{file} is missing: restore it, or put {KEY_BYTES} random bytes there"
-            " and lose the passwords that it encrypts, and the comparison of sensitive values with older ones"
+            f"{file} is missing: restore it. If you replace it with {KEY_BYTES} random bytes, encrypted passwords are "
+            "lost, and sensitive values can no longer be compared with older ones"
         ) from None
     if len(key) != KEY_BYTES:
         raise StoreMismatch(f"{file} is not a key: it has {len(key)} bytes, not {KEY_BYTES}")
     return key
 
 
-@contextmanager
-def store_errors(path: Path, on_damage: Callable[[StoreDamaged], None] = lambda _: None) -> Iterator[None]:
-    """Convert errors of SQLite and the file system to StoreError; the message names the file."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        converted = _converted(path, error)
+class store_errors:
+    """Converts errors of SQLite and the file system to StoreError; the message names the file.
+
+    A class, since a commit enters it, and one can be used again and again.
+    """
+
+    __slots__ = ("_on_damage", "_path")
+
+    def __init__(self, path: Path, on_damage: Callable[[StoreDamaged], None] = lambda _: None) -> None:
+        self._path, self._on_damage = path, on_damage
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, sqlite3.Error):
+            converted = _converted(self._path, error)
+        elif isinstance(error, DamagedRecord):
+            converted = StoreDamaged(f"{self._path} is damaged: {error}")
+        elif isinstance(error, OSError):
+            converted = StoreUnavailable(f"cannot use {error.filename or self._path}: {error.strerror or error}")
+        else:
+            return
         if isinstance(converted, StoreDamaged):
-            on_damage(converted)
+            self._on_damage(converted)
         raise converted from error
-    except DamagedRecord as error:
-        damaged = StoreDamaged(f"{path} is damaged: {error}")
-        on_damage(damaged)
-        raise damaged from error
-    except OSError as error:
-        raise StoreUnavailable(f"cannot use {error.filename or path}: {error.strerror or error}") from error
 
 
 def _converted(path: Path, error: sqlite3.Error) -> StoreError:

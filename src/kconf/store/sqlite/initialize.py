@@ -23,7 +23,7 @@ def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterato
         check_location(path)
         for each in (path, beside(path, KEY)):
             if each.exists():
-                raise StoreMismatch(f"{each} already exists: a copy goes into an empty place")
+                raise StoreMismatch(f"{each} already exists; the target of a copy must be empty")
         part = path.with_name(f".{path.name}.{token_hex(4)}.part")
         try:
             store = SqliteStore.open(f"{SCHEME}{part}", secrets, identity)

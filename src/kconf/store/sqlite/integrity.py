@@ -46,8 +46,8 @@ def check_at_start(db: sqlite3.Connection, path: Path) -> None:
     if not problems:
         return
     found = inspect(db)
-    parts = "; ".join(f"{each.name}: {each.problems[0] if each.problems else 'whole'}" for each in found.parts)
-    help_ = "restore a backup" + ("" if found.is_state_damaged else ", or take the state with `kconf store copy`")
+    parts = "; ".join(f"{each.name}: {each.problems[0] if each.problems else 'intact'}" for each in found.parts)
+    help_ = "restore a backup" + ("" if found.is_state_damaged else ", or copy the state with `kconf store copy`")
     raise StoreDamaged(f"{path} is damaged ({parts if found.is_damaged else problems[0]}): {help_}")
 
 
@@ -55,14 +55,14 @@ def check_copy(db: sqlite3.Connection, path: Path) -> None:
     """Raise StoreDamaged if a copy of the store `path` is damaged: all its contents can be read."""
     problems = [*_problems(lambda: _quick(db)), *_state(db).problems, *_problems(lambda: _records(db))]
     if problems:
-        raise StoreDamaged(f"{path} is damaged, so there is no backup of it: {problems[0]}; see `kconf store verify`")
+        raise StoreDamaged(f"{path} is damaged, so it was not backed up: {problems[0]}; see `kconf store verify`")
 
 
 def check_state(db: sqlite3.Connection, path: Path) -> None:
     """Raise StoreDamaged if the state is not whole. The journal before it may be damaged."""
     problems = _state(db).problems
     if problems:
-        raise StoreDamaged(f"{path} is damaged, its state too: {problems[0]}")
+        raise StoreDamaged(f"{path} is damaged, including its state: {problems[0]}")
 
 
 def inspect(db: sqlite3.Connection) -> Verification:
@@ -85,7 +85,7 @@ def _quick(db: sqlite3.Connection, limit: int | None = None) -> Iterator[str]:
         yield from _pages(db, f"PRAGMA quick_check({table})")
     if first > oldest:
         log.info(
-            "store: revisions %d to %d were checked; `kconf store verify` checks those from %d", first, last, oldest
+            "store: checked revisions %d to %d; `kconf store verify` also checks those from %d", first, last, oldest
         )
     count, valid = db.execute(
         f"SELECT count(*), coalesce(sum({_IS_RECORD}), 0) FROM journal WHERE number >= ?", (first,)
@@ -167,7 +167,7 @@ def _index(db: sqlite3.Connection) -> Iterator[str]:
     """`touched` has exactly the folded revisions of each resource."""
     wanted = f"{TOUCHED} WHERE number <= ({FOLDED})"
     kept = "SELECT resource, number FROM touched WHERE number >= (SELECT coalesce(min(number), 0) FROM journal)"
-    for first, second, fact in ((wanted, kept, "is missing from"), (kept, wanted, "is too much in")):
+    for first, second, fact in ((wanted, kept, "is missing from"), (kept, wanted, "should not be in")):
         for resource, number in db.execute(f"{first} EXCEPT {second} LIMIT ?", (_MAX_SHOWN,)):
             yield f"revision {number} of {resource} {fact} the index"
 

@@ -175,9 +175,7 @@ def _decrypted(resource: Resource, overrides: Mapping[str, Any], cipher: ValueCi
         value = stored if isinstance(stored, str) else cipher.decrypt(_context(resource, key), stored)
         if value is None:
             cipher.undecryptable.add(f"{key} of {resource}")
-            log.error(
-                "%s of %s cannot be decrypted: is password.encoder.secret the one it was set with?", key, resource
-            )
+            log.error("%s of %s cannot be decrypted; check password.encoder.secret", key, resource)
         else:
             decrypted[key] = value
     return decrypted

@@ -120,8 +120,8 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         raise StoreMismatch(f"{path} is a SQLite database, but not a kconf store")
     if int(facts["schema"]) > VERSION:
         raise StoreMismatch(
-            f"{path} was written by a newer kconf, {facts.get('written_by', 'unknown')}:"
-            f" its schema is {facts['schema']}, ours is {VERSION}"
+            f"{path} was written by a newer version of kconf ({facts.get('written_by', 'unknown')}): its schema "
+            f"version is {facts['schema']}, supported is {VERSION}"
         )
 
 

@@ -8,8 +8,9 @@ the revision of each resource's last change in memory, to check guards; everythi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from logging import getLogger
 from pathlib import Path
 
 from immutables import Map
@@ -47,6 +48,8 @@ from kconf.store.sqlite.rows import (
 )
 from kconf.store.sqlite.schema import FIRST, LAST, TOUCHED, is_empty, prepare, read_meta, transaction
 
+log = getLogger(__name__)
+
 MAX_TRIMMED = 10_000
 INSERT_COMMIT = "INSERT INTO intake VALUES (?, ?, ?, ?, ?, ?)"
 NO_LIMIT = -1
@@ -72,6 +75,8 @@ class SqliteStore(SingleServerMixin):
         self._db = db
         self._store_key = store_key
         self._opened = opened
+        self._errors = store_errors(file.path, file.note_damage)
+        self._is_wal_saved = False
         self._cipher = cipher
         self._revision: int = db.execute(LAST).fetchone()[0] or 0
         self._oldest = self._first()
@@ -125,12 +130,12 @@ class SqliteStore(SingleServerMixin):
     @property
     def problem(self) -> StoreFailed | None:
         with suppress(StoreLost, OSError):
-            self._file.check_all()
+            self._file.check()
         return self._file.problem
 
     def housekeep(self, *, notification_retention: float) -> bool:
-        with self._errors():
-            self._file.check_all()
+        with self._errors:
+            self._check_file()
         return False
 
     @property
@@ -148,7 +153,7 @@ class SqliteStore(SingleServerMixin):
 
     def load(self) -> Snapshot:
         if self._loaded is None:
-            with self._errors():
+            with self._errors:
                 self._loaded = self._read()
         return self._loaded
 
@@ -171,7 +176,8 @@ class SqliteStore(SingleServerMixin):
                 writes.add(pending)
             results.append(Revision(writes.number, pending.time, pending.caller, pending.changes))
         if writes:
-            with self._writing():
+            with self._errors:
+                self._check_file()
                 self._write(writes)
         return results
 
@@ -208,7 +214,7 @@ class SqliteStore(SingleServerMixin):
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         if after + 1 < self._oldest and self._oldest > 1:
             raise JournalTrimmed(self._oldest)
-        with self._errors():
+        with self._errors:
             return self._journal(after, limit)
 
     def _journal(self, after: int, limit: int) -> list[Revision]:
@@ -224,7 +230,12 @@ class SqliteStore(SingleServerMixin):
         return SqliteJournalReader(self._file.path, self._file.note_damage)
 
     def append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
-        with self._writing(), transaction(self._db):
+        with self._errors:
+            self._check_file()
+            self._append_attempts(attempts)
+
+    def _append_attempts(self, attempts: Sequence[AuditEntry]) -> None:
+        with transaction(self._db):
             rows = [(attempt_record(each),) for each in attempts]
             self._db.executemany("INSERT INTO attempts (record) VALUES (?)", rows)
             self._db.execute(
@@ -238,7 +249,7 @@ class SqliteStore(SingleServerMixin):
         first = self._oldest
         if keep_last is not None:
             first = max(first, self._revision + 1 - keep_last)
-        with self._errors():
+        with self._errors:
             if before_time is not None:
                 first = max(first, last_at(self._db, before_time - 1) + 1)
             if up_to is not None:
@@ -246,7 +257,7 @@ class SqliteStore(SingleServerMixin):
             # The last revision stays: it determines the next number.
             first = max(self._oldest, min(first, self._revision, self._oldest + MAX_TRIMMED))
             if first > self._oldest:
-                self._file.check()
+                self._check_file()
                 self._fold()  # what is deleted must be in the state
                 with transaction(self._db):
                     self._db.execute(
@@ -262,19 +273,23 @@ class SqliteStore(SingleServerMixin):
 
     def close(self) -> None:
         """Release the file. Its tables are updated for people who read them; `load` does not need it."""
-        with self._errors(), self._opened, suppress(sqlite3.Error, StoreLost):
+        with self._errors, self._opened, suppress(sqlite3.Error, StoreLost):
             self._file.check()
             self._fold()
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return store_errors(self._file.path, self._file.note_damage)
+    def _check_file(self) -> None:
+        """Nothing is written to a file that has lost its name; raises StoreLost.
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Nothing is written to a file that has lost its name."""
-        with self._errors():
+        If only the write-ahead log has, what it holds can be saved: SQLite has it open, and copies it to the file.
+        """
+        try:
             self._file.check()
-            yield
+        except StoreLost:
+            if self._file.is_wal_lost and not self._is_wal_saved:
+                self._is_wal_saved = True
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                log.warning("all changes up to revision %d are in %s itself now", self._revision, self._file.path)
+            raise
 
 
 def _re_encrypt(db: sqlite3.Connection, cipher: ValueCipher) -> None:

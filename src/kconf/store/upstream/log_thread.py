@@ -130,7 +130,7 @@ class LogThread:
             number = self._sent
         (reply,) = self._pool.send_batch([step], time.monotonic() + STEP_TIMEOUT)
         with self._changed:
-            found = len(self._revisions)
+            found, was_current = len(self._revisions), self.is_current
             for event in self.follower.receive(reply):
                 if isinstance(event, LogChanges):
                     self._revisions += event.revisions
@@ -143,7 +143,7 @@ class LogThread:
                     self.problem = StoreLost("the cluster was formatted anew: give the gateway a new store")
             if isinstance(reply, CallResult):
                 self._answered, self._answered_at, self._error = number, time.monotonic(), None
-            is_new = len(self._revisions) > found
+            is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
         if is_new or self.problem is not None:
             self.on_change()

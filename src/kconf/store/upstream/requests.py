@@ -19,7 +19,7 @@ from kconf.client.calls.scram import AlterUserScramCredentials
 from kconf.client.calls.topics import CreatePartitions, CreateTopics, DeleteTopics
 from kconf.engine.access.acls import pattern_of
 from kconf.engine.access.scram_credentials import user_resource
-from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, RequestTimedOut, Results
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode, KafkaError, RequestTimedOut
 from kconf.model.acl import AclFilter
 from kconf.model.alteration import (
     DeletedAcl,
@@ -32,6 +32,7 @@ from kconf.model.alteration import (
 )
 from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
+from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 MAX_RESOURCES: Final = 1000

@@ -32,7 +32,9 @@ from kconf.store.upstream.requests import resource_of, send
 log = getLogger(__name__)
 
 _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be in the log
+_HOUSEKEEPING: Final = 5.0  # seconds for an answer that can wait for the next time
 _IMAGE_EVERY: Final = 10_000  # offsets
+_KAFKA_3_KEY: Final = "zookeeper.connect"
 
 
 class UpstreamStore:
@@ -45,6 +47,7 @@ class UpstreamStore:
     def __init__(self, url: str, brokers: ClientSettings, controllers: ClientSettings) -> None:
         self.url = url
         self.outside = 0  # revisions that did not come through this gateway
+        self.is_kafka_3 = False
         self.members: ClusterMembers = NO_MEMBERS
         self.brokers_static: Overrides | None = {}
         self.client = SyncAdminClient._from_settings(brokers)
@@ -66,9 +69,9 @@ class UpstreamStore:
 
     # What the cluster is
 
-    def _read_cluster(self) -> str:
+    def _read_cluster(self, timeout: float | None = None) -> str:
         """The id of the cluster. Reads its brokers, and the static configs of the first one."""
-        found = self.client.describe_cluster()
+        found = self.client.describe_cluster(timeout=timeout)
         if found.cluster_id is None:
             raise StoreUnavailable("the cluster did not tell its id")
         brokers = {
@@ -76,8 +79,9 @@ class UpstreamStore:
         }
         if brokers != self.members.brokers:
             first = Resource.broker(min(brokers))
-            view = self.client.describe_configs([first], synonyms=True)[first]
+            view = self.client.describe_configs([first], synonyms=True, timeout=timeout)[first]
             self.brokers_static = static_overrides(view)
+            self.is_kafka_3 = _KAFKA_3_KEY in view
             self.members = ClusterMembers({}, brokers)
         return found.cluster_id
 
@@ -233,8 +237,10 @@ class UpstreamStore:
 
     def housekeep(self, *, notification_retention: float) -> bool:
         """Read the brokers again, and note the position in the log now and then."""
+        if not self.is_reachable:
+            return False
         try:
-            self._read_cluster()
+            self._read_cluster(_HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"the brokers cannot be read: {error}") from None
         if self._log.applied - self._imaged >= _IMAGE_EVERY:

@@ -83,7 +83,7 @@ class BulkReader:
                 self._socket.sendall(b"".join(self._request(operation, path) for path in some))
                 answers = [self._frame() for _ in some]
             except OSError as error:
-                raise StoreUnavailable(f"ZooKeeper stopped answering: {error}") from None
+                raise StoreUnavailable(f"ZooKeeper stopped responding: {error}") from None
             for path, answer in zip(some, answers, strict=True):
                 _, _, error_code = _HEAD.unpack_from(answer)
                 if error_code == 0:
@@ -107,7 +107,7 @@ class BulkReader:
 
 
 def negotiated_timeout(hosts: Sequence[tuple[str, int]], seconds: float) -> float:
-    """The timeout that a session gets which asks for so many seconds: servers have a least and a greatest one."""
+    """The session timeout granted for a requested one: servers have a minimum and a maximum."""
     with _connect(hosts) as connection:
         connection.sendall(_CONNECT.pack(_CONNECT.size - 4, 0, 0, int(seconds * 1000), 0, 16, bytes(16), False))
         with connection.makefile("rb") as answer:
@@ -130,4 +130,4 @@ def _connect(hosts: Sequence[tuple[str, int]]) -> socket.socket:
         else:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return connection
-    raise StoreUnavailable(f"no ZooKeeper can be reached: {reason}")
+    raise StoreUnavailable(f"cannot connect to any ZooKeeper server: {reason}")

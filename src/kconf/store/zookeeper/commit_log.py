@@ -97,7 +97,9 @@ class CommitLog:
             if each.for_brokers and self.has_brokers() and each not in self.problems:
                 log.warning("%s: kconf reads it, but a Kafka broker does not start with it", each)
             elif not each.for_brokers and each not in self.problems:
-                log.warning("cannot read %s; what was in force before stays here; a Kafka broker may drop it", each)
+                log.warning(
+                    "cannot read %s; its previous value stays in effect here, but a Kafka broker may drop it", each
+                )
 
     def _written(self, writes: ZnodeWrites) -> None:
         """kconf has written these znodes, so they have no problems any more."""

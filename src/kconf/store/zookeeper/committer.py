@@ -77,7 +77,7 @@ class Committer:
                 if not limit:
                     index, pending = waiting.pop(0)
                     resource = pending.changes[0].resource
-                    results[index] = ChangeTooLarge(f"{resource} is larger than ZooKeeper takes")
+                    results[index] = ChangeTooLarge(f"{resource} exceeds ZooKeeper's size limit")
                     limit = len(waiting)
                 continue
             except UnexpectedZnodeVersion as found:
@@ -130,4 +130,4 @@ class Committer:
         if self._external.has_brokers:
             for resource in {each.resource for each in changes if each.resource.type is ResourceType.ACL}:
                 if paths.config_path(resource).startswith(paths.KCONF_CONFIG):
-                    log.warning("%s is in force on kconf only: Kafka's tree cannot store its name", resource)
+                    log.warning("%s is in effect on kconf only: Kafka's znodes cannot store its name", resource)

@@ -162,7 +162,8 @@ class ExternalChanges:
     def _compare(self, changed: Sequence[str]) -> tuple[list[Change], Retained]:
         """The differences between znodes and cache; updates the versions in the cache.
 
-        What cannot be read is no difference: what is in force stays, and is stored in the mark of the znode.
+        Unreadable znodes are not differences: their previous values stay in effect, and are stored in the mark of the
+        znode.
         """
         cache, loader = self._commit_log.cache, TreeLoader(self._commit_log.passwords)
         found = {path: (data, stat) for path, data, stat in self._session.get_many(changed)}

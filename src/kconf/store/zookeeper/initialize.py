@@ -32,7 +32,7 @@ def initialize(url: str, identity: InitialIdentity, secrets: Secrets) -> Iterato
             if session.get(paths.COPY_IN_PROGRESS) is not None:
                 _clear(session)
             if set(session.children("/")) - _ZOOKEEPER_OWN:
-                raise StoreMismatch(f"{url} is not empty: a copy goes into an empty place")
+                raise StoreMismatch(f"{url} is not empty; the target of a copy must be empty")
             session.get_or_create(paths.COPY_IN_PROGRESS, b"")
         try:
             with closing(ZookeeperStore.open(url, secrets, identity)) as store:

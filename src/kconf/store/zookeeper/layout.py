@@ -25,11 +25,11 @@ class StoreIdentity(NamedTuple):
 def open_layout(session: Session, url: str, identity: InitialIdentity | None) -> StoreIdentity:
     """Create what is missing, with `identity` if given; raises StoreMismatch if the store cannot be used."""
     if identity is None and session.get(paths.COPY_IN_PROGRESS) is not None:
-        raise StoreMismatch(f"{url} is a copy that was not finished: copy again")
+        raise StoreMismatch(f"{url} is an incomplete copy: copy again")
     if session.get(paths.JOURNAL) is None:
         _create(session, identity or InitialIdentity(encode_id(uuid4()), epoch=1))
     if session.get_or_create(paths.FORMAT, _FORMAT) != _FORMAT:
-        raise StoreMismatch(f"{url} was written by a newer kconf")
+        raise StoreMismatch(f"{url} was written by a newer version of kconf")
     found = session.get_many((paths.STORE_KEY, paths.CLUSTER_ID, paths.EPOCH))
     store_key, cluster_id, epoch = (data for _, data, _ in found)
     return StoreIdentity(read_cluster_id(cluster_id), int(epoch), store_key)
@@ -52,4 +52,4 @@ def read_cluster_id(data: bytes) -> str:
     try:
         return str(json.loads(data)["id"])
     except (ValueError, KeyError, TypeError):
-        raise ConfigurationError(f"{paths.CLUSTER_ID} in ZooKeeper is not what Kafka writes there") from None
+        raise ConfigurationError(f"{paths.CLUSTER_ID} in ZooKeeper is not in Kafka's format") from None

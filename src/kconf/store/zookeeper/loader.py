@@ -47,7 +47,7 @@ def read_tree(bulk: BulkReader) -> ZnodeTree:
     for path, znode in bulk.get(bulk.children([paths.MARKS])):
         mark = RevisionMark.read(znode.data)
         if mark is None:
-            log.warning("%s is not a revision mark, and was left out", path)
+            log.warning("ignored %s: not a revision mark", path)
         else:
             marks[marked_path(path.rpartition("/")[2])] = mark
     return ZnodeTree(znodes, deleting, marks, users)
@@ -86,7 +86,7 @@ class TreeLoader:
         values, undecodable = self._passwords.decode(resources[0], document.overrides[resources[0]])
         problems = [
             *document.problems,
-            *(ZnodeProblem(path, key, "no secret decodes its value") for key in undecodable),
+            *(ZnodeProblem(path, key, "no configured secret decrypts its value") for key in undecodable),
         ]
         return ZnodeDocument({resources[0]: values}, document.stamps, problems)
 

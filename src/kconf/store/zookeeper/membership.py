@@ -52,7 +52,9 @@ class Membership:
                 self.refresh()
                 return
         if not self._session.owns(path):
-            raise ConfigurationError(f"another server with the id {member.id} uses this store: give each its --node-id")
+            raise ConfigurationError(
+                f"another server with ID {member.id} uses this store: give each server its own --node-id"
+            )
 
     def _wait_deleted(self, path: str) -> None:
         deleted = Event()
@@ -113,7 +115,7 @@ def _read_server(number: int, facts: Any) -> ClusterMember:
 
 
 def _read_passed(data: bytes) -> Mapping[str, int]:
-    """A server that does not say what it has passed has passed nothing."""
+    """A server that does not publish its position is assumed to have read nothing."""
     try:
         return {str(directory): int(number) for directory, number in json.loads(data)["passed"].items()}
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -125,7 +125,7 @@ class NotificationFollower:
             created, zxid = positions[name] = _position(response.get(timeout=TIMEOUT))
             known = self._directories[name]
             if created < known.next:
-                log.error("%s was created anew: notifications may have been missed", name)
+                log.error("%s was recreated: notifications may have been missed", name)
                 known.next = 0
             own = sum(known.next <= each < created for each in known.own)
             remote = [count for at, count in known.remote if at <= zxid]

@@ -20,7 +20,7 @@ from kconf.store.zookeeper.session import Session
 from kconf.store.zookeeper.znode_ops import ZnodeOp
 
 KAFKAS_RETENTION: Final = 900.0  # seconds
-MAX_OWN: Final = 10_000  # without brokers, nobody needs what all servers have passed
+MAX_OWN: Final = 10_000  # without brokers, notifications that all servers have read are not needed
 _BATCH: Final = 200
 _MAX_PER_CALL: Final = 1000
 

@@ -73,7 +73,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
                 found = session.get_many((paths.CLUSTER_ID, paths.EPOCH, paths.STORE_KEY))
                 facts = {path: data for path, data, _ in found}
                 if paths.CLUSTER_ID not in facts:
-                    raise StoreMismatch(f"{url} has neither a Kafka cluster nor a store of kconf")
+                    raise StoreMismatch(f"{url} contains neither a Kafka cluster nor a kconf store")
                 return cls(url, session, secrets, facts)
         except BaseException:
             session.close()
@@ -86,7 +86,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
 
     @property
     def problem(self) -> StoreFailed | None:
-        """The ensemble takes care of its own files."""
+        """The ensemble manages its own files."""
         return None
 
     @property
@@ -121,7 +121,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
             loaded = TreeLoader(self._passwords).load(read_tree(bulk), revision, self._snapshot)
         for each in loaded.problems:
             if not each.for_brokers and each not in self.problems:
-                log.warning("cannot read %s; what was in force before stays", each)
+                log.warning("cannot read %s; its previous value stays in effect", each)
         self.problems = loaded.problems
         return loaded.snapshot
 
@@ -153,7 +153,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
             with store_errors():
                 found = self._read(self._snapshot.revision)
         except StoreUnavailable as error:
-            log.warning("could not read the changes of others: %s", error)
+            log.warning("cannot read the changes of other servers: %s", error)
             self._stale |= stale
             return ()
         self.polled_generation = generation
@@ -167,7 +167,7 @@ class ReadonlyZookeeperStore(OwnStateMixin):
         return (revision,)
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict]:
-        raise StoreReadOnly("nothing is written to this ZooKeeper")
+        raise StoreReadOnly("this ZooKeeper store is read-only")
 
     def changes(self, after: int, limit: int = 1000) -> Sequence[Revision]:
         return self._journal.changes(after, limit)

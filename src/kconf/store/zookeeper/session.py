@@ -48,7 +48,7 @@ def store_errors() -> Iterator[None]:
     try:
         yield
     except OUTCOME_UNKNOWN:
-        raise StoreUnavailable("ZooKeeper does not answer") from None
+        raise StoreUnavailable("ZooKeeper does not respond") from None
     except NoAuthError:
         raise StoreUnavailable(
             "ZooKeeper denied access: is password.encoder.secret the same as on the other servers?"
@@ -83,7 +83,7 @@ class Session:
         except KazooTimeoutError:
             self.client.stop()
             self.client.close()
-            raise StoreUnavailable(f"no ZooKeeper answers at {self.url.connect_string}") from None
+            raise StoreUnavailable(f"no ZooKeeper responds at {self.url.connect_string}") from None
         try:
             timeout = min(TIMEOUT, negotiated_timeout(self.url.hosts, TIMEOUT))
             with store_errors():
@@ -122,7 +122,7 @@ class Session:
     def check_connected(self) -> None:
         """Fail at once; kazoo would queue the request until the connection is back."""
         if not self.is_connected:
-            raise StoreUnavailable("ZooKeeper cannot be reached now")
+            raise StoreUnavailable("ZooKeeper cannot be reached")
 
     def _state_changed(self, state: str) -> None:
         if state == KazooState.CONNECTED:
@@ -174,7 +174,7 @@ class Session:
         for response in [self.client.delete_async(path) for path in paths]:
             try:
                 response.get(timeout=TIMEOUT)
-            except NoNodeError:  # somebody else deleted it
+            except NoNodeError:  # deleted by another process
                 continue
 
     def create(self, path: str, data: bytes, *, private: bool = False, ephemeral: bool = False) -> None:

@@ -92,7 +92,7 @@ class ZookeeperStore(OwnStateMixin):
 
     @property
     def problem(self) -> StoreFailed | None:
-        """The ensemble takes care of its own files."""
+        """The ensemble manages its own files."""
         return None
 
     @property
@@ -164,12 +164,12 @@ class ZookeeperStore(OwnStateMixin):
         if self._session.is_connected and is_behind:
             try:
                 with store_errors():
-                    if missed:  # not from a member of the ensemble that is behind itself
+                    if missed:  # not from a server of the ensemble that lags
                         self._session.client.sync_async(paths.JOURNAL).get(timeout=TIMEOUT)
                     self._catch_up()
                 self.polled_generation = generation
             except StoreUnavailable as error:  # what was read so far is valid; a later call reads the rest
-                log.warning("could not read the changes of other servers: %s", error)
+                log.warning("cannot read the changes of other servers: %s", error)
                 self._commit_log.is_behind = True
         remote, self._commit_log.remote = self._commit_log.remote, []
         self._polled = self._commit_log.revision

@@ -23,7 +23,7 @@ class ZookeeperUrl(NamedTuple):
         names, _, path = url.removeprefix(SCHEME).partition("/")
         chroot = f"/{path}".rstrip("/")
         if not names or "//" in chroot or any(part in (".", "..") for part in chroot.split("/")):
-            raise ConfigurationError(f"{url!r} names no ensemble: use zookeeper://HOST:PORT[,HOST:PORT]/CHROOT")
+            raise ConfigurationError(f"{url!r} contains no hosts: use zookeeper://HOST:PORT[,HOST:PORT]/CHROOT")
         return cls([_address(each, url) for each in names.split(",")], chroot)
 
     @property
@@ -47,4 +47,4 @@ def _address(text: str, url: str) -> tuple[str, int]:
             return parts.hostname, parts.port or DEFAULT_PORT
     except ValueError:
         pass
-    raise ConfigurationError(f"{url!r}: an address reads HOST:PORT")
+    raise ConfigurationError(f"{url!r}: an address must be HOST:PORT")

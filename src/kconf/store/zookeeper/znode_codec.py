@@ -159,7 +159,7 @@ def _value_problem(resource: Resource, key: str, value: str) -> str | None:
     if resource.type == ResourceType.QUOTA:
         known = _QUOTAS.get(key)
         if known is None:
-            return "there is no such quota"
+            return "unknown quota"
         whole = known.type in (ValueType.LONG, ValueType.INT)
         return "its value is not a number" if not _is_number(value, whole=whole) else None
     known = TOPIC.get(key) if resource.type == ResourceType.TOPIC else None
@@ -189,7 +189,7 @@ def read_acls(path: str, resource: Resource, data: bytes) -> ZnodeDocument:
     problems: list[ZnodeProblem] = []
     found: dict[str, str] = {}
     if facts is None or not isinstance(listed, list):
-        problems.append(ZnodeProblem(path, "", "it is not a document of ACLs"))
+        problems.append(ZnodeProblem(path, "", "it is not an ACL document"))
         listed = []
     for each in listed:
         try:
@@ -218,7 +218,7 @@ def read_topic(path: str, name: str, data: bytes) -> tuple[Topic | None, int | N
             return None, None, ()
         topic = Topic(name, decode_id(identity), replicas)
     except (KeyError, TypeError, ValueError):
-        return None, None, [ZnodeProblem(path, "", "it is not a document of a topic's partitions")]
+        return None, None, [ZnodeProblem(path, "", "it is not a partition document")]
     return topic, stamps[0] if stamps else None, ()
 
 

@@ -74,11 +74,11 @@ def compose(text: str, file: str) -> YamlNode | None:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        error = ParseError(line, column, f"this is no YAML: {problem.problem or problem.context}")
+        error = ParseError(line, column, f"not YAML: {problem.problem or problem.context}")
     except yaml.reader.ReaderError as problem:
-        error = _error_at(text, problem.position, "this is no YAML: a character that may not stand in it")
+        error = _error_at(text, problem.position, "not YAML: it contains an illegal character")
     except UnicodeEncodeError as problem:
-        error = _error_at(text, problem.start, "this is no YAML: half a character")
+        error = _error_at(text, problem.start, "not YAML: it contains half of a surrogate pair")
     except _InvalidYaml as problem:
         error = problem.error
     raise ParseErrors({file: [error]})
@@ -113,7 +113,7 @@ def _compose(events: Any) -> YamlNode | None:
         elif kind is kinds.AliasEvent:
             tree.add(tree.aliased(event), None)
         elif kind is kinds.DocumentStartEvent and tree.root is not None:
-            raise _InvalidYaml("a file holds one document: write a second file", event.start_mark)
+            raise _InvalidYaml("a file must contain one document; use a second file", event.start_mark)
     return tree.root
 
 
@@ -144,7 +144,7 @@ class _Composer:
     def open(self, node: YamlNode, event: Any) -> None:
         self.add(node, event.anchor)
         if len(self._above) > _MAX_DEPTH:
-            raise _InvalidYaml("this is nested too deeply", node.start_mark)
+            raise _InvalidYaml("nested too deeply", node.start_mark)
         node.flow_style = bool(event.flow_style)
         self._above.append((self._open, self._key))
         self._open, self._key = node, None
@@ -157,7 +157,7 @@ class _Composer:
     def aliased(self, event: Any) -> YamlNode:
         node = self._anchors.get(event.anchor)
         if node is None:
-            raise _InvalidYaml(f"nothing before it is called &{event.anchor}", event.start_mark)
+            raise _InvalidYaml(f"undefined alias *{event.anchor}", event.start_mark)
         if node is self._open or any(node is above for above, _ in self._above):
             raise _InvalidYaml(f"&{event.anchor} contains itself", event.start_mark)
         return node
@@ -202,9 +202,9 @@ class YamlReader:
         for key, value in self.pairs(node, what):
             name = key.value
             if name in found:
-                self.report(key, f"{name} stands twice in {what}")
+                self.report(key, f"{name} occurs twice in {what}")
             elif name not in known:
-                self.report(key, f"{what} has no field {name!r}{suggestion(name, known)}")
+                self.report(key, f"unknown field {name!r} in {what}{suggestion(name, known)}")
             else:
                 found[name] = value
         return found
@@ -214,7 +214,7 @@ class YamlReader:
             raise self.invalid(node, f"{what} must be a mapping of fields")
         for key, _ in node.value:
             if key.id != "scalar":
-                raise self.invalid(key, f"the name of a field must be a text in {what}")
+                raise self.invalid(key, f"field names in {what} must be strings")
         return list(node.value)
 
     def required(self, node: YamlNode, fields: Mapping[str, YamlNode], name: str, what: str) -> YamlNode:
@@ -224,9 +224,9 @@ class YamlReader:
 
     def text(self, node: YamlNode, what: str) -> str:
         if node.id != "scalar" or node.is_null or not node.value.strip():
-            raise self.invalid(node, f"{what} must be a text")
+            raise self.invalid(node, f"{what} must be a string")
         if not node.value.isascii() and any("\ud800" <= each <= "\udfff" for each in node.value):
-            raise self.invalid(node, f"{what} holds half a character (an escape from \\ud800 to \\udfff)")
+            raise self.invalid(node, f"{what} contains half of a surrogate pair (an escape from \\ud800 to \\udfff)")
         return str(node.value)
 
     def flag(self, node: YamlNode, what: str) -> bool:

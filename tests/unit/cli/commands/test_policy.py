@@ -11,10 +11,11 @@ import pytest
 from kconf.cli.commands import policy
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.configs import DescribedConfigs
-from kconf.errors import ApiError, ErrorCode, Results, UnsupportedVersion
+from kconf.errors import ApiError, ErrorCode, UnsupportedVersion
 from kconf.model.cluster import NO_ID, ClusterDescription, Node, PartitionDescription, TopicDescription, TopicListing
 from kconf.model.entry import Entry, Source, View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "policy.yaml"
 
@@ -79,7 +80,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
 
 def test_a_good_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", str(EXAMPLE)) == 0
-    assert capsys.readouterr().out == f"{EXAMPLE}: 10 rules, no mistakes\n"
+    assert capsys.readouterr().out == f"{EXAMPLE}: 10 rules, no errors\n"
 
 
 def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +89,7 @@ def test_a_file_with_mistakes_lists_them_all(tmp_path: Path, capsys: pytest.Capt
 
     assert run("check", str(file)) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"{file}:1:1: a policy has no field 'verson'; did you mean version?",
+        f"{file}:1:1: unknown field 'verson' in a policy; did you mean version?",
         f"{file}:2:9: a rule needs the field condition",
         f"{file}:2:9: a rule needs the field key",
         f"{file}:2:9: a rule needs the field selector",
@@ -115,19 +116,19 @@ rules:
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 1
     told = capsys.readouterr()
-    inherited = "topics without a value of their own inherit it from broker:1"
+    inherited = "topics without an override inherit it from broker:1"
     assert [line.split(None, 2) for line in told.out.splitlines()] == [
         ["RESOURCE", "SEVERITY", "FINDING"],
-        ["topic:orders", "error", "retention.ms is 5, and must be at least 6 (rule long)"],
-        ["topic:orders", "warn", "segment.ms must be set at topic:orders (rule own)"],
-        ["topic:orders", "error", "replication_factor is 2, and must be at least 3 (rule copies)"],
-        ["broker:1", "error", f"{inherited}: retention.ms is 5, and must be at least 6 (rule long)"],
-        ["brokers", "error", "log.retention.ms must not be set at brokers (rule broker)"],
-        ["group:g", "error", "consumer.session.timeout.ms is 5, and must be at most 4ms (rule group)"],
+        ["topic:orders", "error", "retention.ms is 5 but must be at least 6 (rule long)"],
+        ["topic:orders", "warn", "segment.ms must be set on topic:orders (rule own)"],
+        ["topic:orders", "error", "replication_factor is 2 but must be at least 3 (rule copies)"],
+        ["broker:1", "error", f"{inherited}: retention.ms is 5 but must be at least 6 (rule long)"],
+        ["brokers", "error", "log.retention.ms must not be set on brokers (rule broker)"],
+        ["group:g", "error", "consumer.session.timeout.ms is 5 but must be at most 4ms (rule group)"],
     ]
     assert told.err.splitlines() == [
         "topic:hidden: not yours",
-        "4 resources judged by 5 rules: 5 errors, 1 warning",
+        "4 resources checked against 5 rules: 5 errors, 1 warning",
     ]
 
 
@@ -160,7 +161,7 @@ def test_warnings_alone_are_no_failure_and_only_what_the_rules_are_about_is_read
     )
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
-    assert capsys.readouterr().err.splitlines()[-1] == "2 resources judged by 1 rule: 0 errors, 1 warning"
+    assert capsys.readouterr().err.splitlines()[-1] == "2 resources checked against 1 rule: 0 errors, 1 warning"
 
 
 def test_a_cluster_that_cannot_list_groups_says_so(
@@ -173,6 +174,6 @@ def test_a_cluster_that_cannot_list_groups_says_so(
 
     assert run("test", str(tmp_path / "p"), "-b", "h:1") == 0
     assert capsys.readouterr().err.splitlines() == [
-        "h:1 cannot list group resources; they were not judged",
-        "0 resources judged by 1 rule: 0 errors, 0 warnings",
+        "h:1 cannot list group resources; they were not checked",
+        "0 resources checked against 1 rule: 0 errors, 0 warnings",
     ]

@@ -42,9 +42,9 @@ def test_settings_of_spark_are_passed_on_and_the_last_of_a_name_counts() -> None
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("spark.executor.memory", "--conf takes K=V with a K that begins with spark., not 'spark.executor.memory'"),
-        ("executor.memory=2g", "--conf takes K=V with a K that begins with spark., not 'executor.memory'"),
-        ("spark.master=local[1]", "--master names Spark's master"),
+        ("spark.executor.memory", "--conf takes K=V with a key that starts with spark., not 'spark.executor.memory'"),
+        ("executor.memory=2g", "--conf takes K=V with a key that starts with spark., not 'executor.memory'"),
+        ("spark.master=local[1]", "set the Spark master with --master"),
     ],
 )
 def test_what_is_no_setting_of_spark_is_refused(word: str, sentence: str) -> None:

@@ -61,13 +61,13 @@ def test_a_client_writes_exactly_the_fields_that_are_defined(tmp_path: Path) -> 
     journal = ClientJournal(tmp_path)
     quota = SET._replace(resource=QuotaEntity.of({"user": "ann"}).resource)
 
-    journal.end(
-        journal.begin("C", ALICE, [quota]), [quota], [RefusedChange(quota, ApiError(ErrorCode.INVALID_CONFIG))], []
-    )
+    entry = journal.answered(journal.begin("C", ALICE, [quota], 7))
+    journal.end(entry, [quota], [RefusedChange(quota, ApiError(ErrorCode.INVALID_CONFIG))], [], 9)
 
     found = read_journal(tmp_path, "C")
     assert [line.keys() for line in found.changes] == [{each.name for each in CHANGE_LINE}]
     assert [line.keys() for line in found.attempts] == [{each.name for each in ATTEMPT_LINE}]
+    assert [(line["log_begin"], line["log_end"]) for line in found.changes] == [(7, 9)]
 
 
 def test_revisions_go_up_however_fast_they_come(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_a_directory_that_is_not_there_tells_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "client-1.jsonl:1: this is no line of a journal"),
-        ('{"kind": "config"}', "client-1.jsonl:1: this is no line of a journal"),
-        (json.dumps({"format": 2}), "client-1.jsonl was written by a newer kconf"),
+        ("{", "client-1.jsonl:1: not a line of a journal"),
+        ('{"kind": "config"}', "client-1.jsonl:1: not a line of a journal"),
+        (json.dumps({"format": 2}), "client-1.jsonl was written by a newer version of kconf"),
     ],
 )
 def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -114,7 +114,7 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, text: str, told: str) -> N
 def test_a_server_cannot_send_the_journal_elsewhere_by_its_cluster_id(tmp_path: Path, cluster: str) -> None:
     journal = ClientJournal(tmp_path / "journal")
 
-    with pytest.raises(StoreMismatch, match="no cluster id that could name a directory"):
+    with pytest.raises(StoreMismatch, match="not a cluster ID that can be a directory name"):
         journal.begin(cluster, ALICE, [SET])
     with pytest.raises(StoreMismatch):
         read_journal(tmp_path / "journal", cluster)

@@ -16,6 +16,7 @@ from kconf.client.journal.record_topics import MAX_READS
 from kconf.model.snapshot import encode_id
 from kconf.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from kconf.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kconf.protocol.messages.describe_quorum import DescribeQuorumResponse, QuorumPartition, QuorumTopic
 from kconf.protocol.messages.metadata import (
     MetadataBroker,
     MetadataPartition,
@@ -137,3 +138,32 @@ def test_every_topic_of_many_has_its_id_while_the_broker_shows_only_the_first(
     assert {line["resource_name"]: json.loads(line["after"])["id"] for line in lines} == {
         name: encode_id(each) for name, each in ids.items()
     }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_offsets_between_which_a_change_was_committed_are_recorded(
+    kind: str, broker: FakeBroker, tmp_path: Path
+) -> None:
+    ends = [40, 43]
+    broker.handlers["DescribeQuorum"] = lambda *_: DescribeQuorumResponse(
+        0, None, [QuorumTopic("__cluster_metadata", [QuorumPartition(0, 0, None, 1, 1, ends.pop(0))])]
+    )
+    shown(broker, (NEW, 2))
+
+    told(kind, broker, tmp_path, "create")
+
+    (line,) = read_journal(tmp_path, "fake").changes
+    assert (line["log_begin"], line["log_end"]) == (40, 43)
+    names = [name for name, _ in broker.asked if name != "Metadata"]
+    assert names[names.index("CreateTopics") - 1] == names[names.index("CreateTopics") + 1] == "DescribeQuorum"
+
+
+def test_a_client_that_may_not_ask_for_the_log_records_times_alone(broker: FakeBroker, tmp_path: Path) -> None:
+    shown(broker, (NEW, 2))
+
+    told("sync", broker, tmp_path, "create")
+
+    (line,) = read_journal(tmp_path, "fake").changes
+    assert line["answered"] >= line["time"]
+    assert "log_begin" not in line
+    assert [name for name, _ in broker.asked].count("DescribeQuorum") == 1

@@ -87,7 +87,7 @@ def test_a_log_that_contradicts_itself_is_no_crash() -> None:
 
     assert apply(image, 4, metadata.RemoveTopicRecord(topic_id(1))) == []
     assert [each.op for each in apply(image, 5, metadata.RemoveTopicRecord(topic_id(2)))[0].changes] == ["delete"]
-    assert dict(image.skipped) == {"removal of a topic whose name has another one": 1}
+    assert dict(image.skipped) == {"removal of a topic whose name belongs to another topic": 1}
 
 
 def test_growth_and_reassignment_are_told_apart() -> None:

@@ -157,7 +157,7 @@ def test_a_broker_that_is_not_there_fails_alone_and_at_once() -> None:
     found = world.run(DescribeConfigs([ORDERS, Resource.broker(7)]))
 
     assert found[ORDERS] == "done"
-    with pytest.raises(BrokerNotAvailable, match="no broker 7, only 1, 2"):
+    with pytest.raises(BrokerNotAvailable, match="unknown broker 7; the cluster has 1, 2"):
         found[Resource.broker(7)]
     assert world.pauses == []
 

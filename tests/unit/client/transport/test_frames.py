@@ -21,8 +21,8 @@ def test_frames_come_out_whole_however_they_were_cut() -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"\x15\x03\x03\x00\x02\x02\x46", "speaks TLS"),
-        (b"HTTP/1.1 400", "a web server answers here"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "uses TLS"),
+        (b"HTTP/1.1 400", "this is an HTTP server"),
         (b"SSH-2.0-OpenSSH", "is it Kafka"),
         (b"\xff\xff\xff\xff", "is it Kafka"),
         (b"\x00\x00\x00\x02ab", "is it Kafka"),

@@ -27,9 +27,9 @@ def test_the_highest_common_version_is_spoken() -> None:
     [
         (
             KAFKA_20,
-            r"old does not have IncrementalAlterConfigs \(API 44\); before Kafka 2.3, there is only",
+            r"old does not support IncrementalAlterConfigs \(API 44\); before Kafka 2.3, only alter_configs exists",
         ),
-        ({44: (5, 9)}, r"old has versions 5 to 9 of IncrementalAlterConfigs \(API 44\), and 0 to 1 are needed"),
+        ({44: (5, 9)}, r"old supports versions 5 to 9 of IncrementalAlterConfigs \(API 44\), but 0 to 1 are required"),
     ],
 )
 def test_an_old_or_far_newer_broker_gets_a_clear_error(there: dict[int, tuple[int, int]], says: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.configdef.catalog import kafka_39, kafka_43
+from kconf.configdef.catalog import kafka_43
+from kconf.configdef.releases.catalogs import catalog_of
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.configs.validation import check_client_metrics, check_group
 from kconf.errors import InvalidConfig, InvalidRequest, KafkaError
@@ -35,7 +36,7 @@ def test_a_subscription_may_name_a_metric_twice() -> None:
 
 
 def test_a_release_without_streams_groups_compares_the_sessions_and_heartbeats_that_it_has() -> None:
-    resolver = ConfigResolver(kafka_39(), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
+    resolver = ConfigResolver(catalog_of("4.0"), {"group.consumer.min.session.timeout.ms": "100"}, {}, {})
 
     check_group({"consumer.session.timeout.ms": "50000"}, resolver)
     with pytest.raises(InvalidConfig, match=r"must be above consumer\.heartbeat\.interval\.ms"):

@@ -73,8 +73,8 @@ def test_a_topic_that_is_not_there_is_made_with_its_configs() -> None:
     ("wanted", "trouble"),
     [
         ("partitions: 6", ""),
-        ("partitions: 2", "a topic's partitions cannot be taken away: it has 3"),
-        ("replication: 3", "it has 2 replicas: they are moved by a reassignment, not by a plan"),
+        ("partitions: 2", "partitions cannot be removed: the topic has 3"),
+        ("replication: 3", "its replication factor is 2: change it with a partition reassignment, not with a plan"),
     ],
 )
 def test_a_topic_grows_and_nothing_else(wanted: str, trouble: str) -> None:
@@ -86,7 +86,7 @@ def test_a_topic_grows_and_nothing_else(wanted: str, trouble: str) -> None:
 def test_a_key_that_the_cluster_does_not_have_is_told_with_what_may_be_meant() -> None:
     (one,) = found("topics: {orders: {configs: {retention.sm: 1}}}", orders(retention_ms="1"))
 
-    assert one.trouble == "this cluster has no topic key 'retention.sm'; did you mean retention.ms?"
+    assert one.trouble == "this cluster does not know the topic key 'retention.sm'; did you mean retention.ms?"
 
 
 def test_a_secret_is_set_where_it_is_not_and_left_alone_where_it_is() -> None:
@@ -99,7 +99,7 @@ def test_a_secret_is_set_where_it_is_not_and_left_alone_where_it_is() -> None:
     assert (one.sensitive, one.after, one.secret) == (True, None, SecretSource("env", "KEY"))
     assert found(text, is_set) == []
     (unknown,) = found("brokers: {1: {ssl.key.password: {sensitive: true}}}", unset)
-    assert unknown.trouble == "ssl.key.password is not set here, and the file has no valueFrom for it"
+    assert unknown.trouble == "ssl.key.password is not set, and the file has no valueFrom for it"
 
 
 def test_a_value_that_the_cluster_hides_is_noted_and_left_alone() -> None:
@@ -109,7 +109,7 @@ def test_a_value_that_the_cluster_hides_is_noted_and_left_alone() -> None:
     compared = differences(declared("brokers: {1: {my.plugin: x}}"), reading, keys)
 
     assert compared.found == []
-    assert compared.notes == ["broker:1 my.plugin: set, but the cluster does not show its value; it is left alone"]
+    assert compared.notes == ["broker:1 my.plugin: set, but the cluster does not show its value; it is not changed"]
 
 
 def test_quotas_are_compared_as_numbers() -> None:

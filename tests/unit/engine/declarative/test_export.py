@@ -135,7 +135,7 @@ def test_what_could_not_be_read_is_marked_and_never_pruned() -> None:
 
     assert files["unread.yaml"].splitlines()[:3] == [
         "version: 1",
-        "# Could not be read by this export, and is left alone by --prune:",
+        "# This export could not read the following; --prune ignores it:",
         "# topic:orders: TOPIC_AUTHORIZATION_FAILED",
     ]
     whole = read_declared([*files.items(), ("own", "selector: [topic, broker, group, quota, user, acl]")], keys)

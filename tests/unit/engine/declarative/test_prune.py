@@ -101,7 +101,7 @@ def test_a_secret_that_no_file_names_is_noted_and_left_alone() -> None:
     removed = pruned(declared("selector: broker"), reading, keys, Prune())
 
     assert removed.found == []
-    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file names; it is left alone"]
+    assert removed.notes == ["broker:1 ssl.key.password: a secret that no file declares; it is not removed"]
 
 
 def drifting(text: str, reading: ClusterState = READING, own: str = "") -> list[tuple[str, str]]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.conditions import Operator
 from kconf.engine.policy.hooks import TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Operator
 from kconf.engine.policy.selectors import Severity
 from kconf.errors import PolicyViolation
 from kconf.util.yaml.reader import ParseErrors
@@ -62,24 +62,24 @@ rules:
 
 
 TOLD = """\
-p.yaml:1:1: a policy has no field 'verson'; did you mean version?
-p.yaml:4:3: there is no resource type 'topics'; did you mean topic?; types are \
+p.yaml:1:1: unknown field 'verson' in a policy; did you mean version?
+p.yaml:4:3: unknown resource type 'topics'; did you mean topic?; use one of \
 topic, broker, brokers, group, client-metrics
 p.yaml:7:44: no entry of labels gives tier the value 'goldd'; did you mean gold?
-p.yaml:8:10: there is no topic key 'retention.mss'; did you mean retention.ms?
-p.yaml:10:9: there is a rule 'a' in line 6 already
-p.yaml:11:15: the pattern /(?!a)b/ has a negative lookahead, (?!, which RE2 does not support
-p.yaml:13:22: '7MB' is no value of retention.ms: retention.ms is a time: its units are ms, s, m, min, h, d, w
-p.yaml:13:32: 'yes' is no value of retention.ms: expected a whole number of type LONG, from -9223372036854775808 to \
-9223372036854775807
-p.yaml:13:37: a condition has no field 'foo'
+p.yaml:8:10: unknown topic key 'retention.mss'; did you mean retention.ms?
+p.yaml:10:9: rule 'a' is already defined in line 6
+p.yaml:11:15: the pattern /(?!a)b/ contains a negative lookahead, (?!, which RE2 does not support
+p.yaml:13:22: '7MB' is not a valid value of retention.ms: retention.ms is a time: its units are ms, s, m, min, h, d, w
+p.yaml:13:32: 'yes' is not a valid value of retention.ms: expected an integer of type LONG, from -9223372036854775808 \
+to 9223372036854775807
+p.yaml:13:37: unknown field 'foo' in a condition
 p.yaml:14:15: severity must be error or warn: 'wrn'; did you mean warn?
 p.yaml:15:13: always must be true or false: 'yes'
-p.yaml:18:10: log.retention.ms is a broker key, and the rule is about topics; here it is retention.ms
-p.yaml:21:15: a selector must be a text
+p.yaml:18:10: log.retention.ms is a broker key, but the rule selects topics; use retention.ms
+p.yaml:21:15: a selector must be a string
 p.yaml:24:5: a rule needs the field id
-p.yaml:24:23: the selectors of one rule must be of one type: their keys differ
-p.yaml:26:27: 'compct' is no value of cleanup.policy: its items are compact, delete; did you mean compact?
+p.yaml:24:23: the selectors of a rule must have the same type, because types have different keys
+p.yaml:26:27: 'compct' is not a valid value of cleanup.policy: use compact, delete; did you mean compact?
 p.yaml:26:45: required must be true or false: 'no'
 p.yaml:27:5: a rule must be a mapping of fields"""
 
@@ -91,22 +91,22 @@ def test_all_mistakes_of_a_file_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("", "1:1: the file is empty; a policy without rules says `rules: []`"),
-        ("# nothing but words\n", "1:1: the file is empty; a policy without rules says `rules: []`"),
+        ("", "1:1: the file is empty; use `rules: []` for a policy without rules"),
+        ("# nothing but words\n", "1:1: the file is empty; use `rules: []` for a policy without rules"),
         ("[]", "1:1: a policy must be a mapping of fields"),
         ("version: 1", "1:1: a policy needs the field rules"),
         ("rules: {}", "1:8: rules must be a list"),
-        ("version: 2\nrules: []", "1:10: this kconf knows version 1 of the language only"),
-        ("rules: []\nrules: []", "2:1: rules stands twice in a policy"),
-        ("rules: [", "2:1: this is no YAML: did not find expected node content"),
-        ("rules:\n\t- a", "2:1: this is no YAML: found character that cannot start any token"),
-        ("rules: []\n---\nrules: []", "2:1: a file holds one document: write a second file"),
-        ("rules: *x", "1:8: nothing before it is called &x"),
-        ("rules: []\nx: a\x07b", "2:5: this is no YAML: a character that may not stand in it"),
-        ("{[a]: b, rules: []}", "1:2: the name of a field must be a text in a policy"),
-        ("rules: " + "[" * 20_000, "1:108: this is nested too deeply"),
+        ("version: 2\nrules: []", "1:10: this version of kconf supports version 1 of the language only"),
+        ("rules: []\nrules: []", "2:1: rules occurs twice in a policy"),
+        ("rules: [", "2:1: not YAML: did not find expected node content"),
+        ("rules:\n\t- a", "2:1: not YAML: found character that cannot start any token"),
+        ("rules: []\n---\nrules: []", "2:1: a file must contain one document; use a second file"),
+        ("rules: *x", "1:8: undefined alias *x"),
+        ("rules: []\nx: a\x07b", "2:5: not YAML: it contains an illegal character"),
+        ("{[a]: b, rules: []}", "1:2: field names in a policy must be strings"),
+        ("rules: " + "[" * 20_000, "1:108: nested too deeply"),
         ("rules: []\nlabels: {topic:x: gold}", "2:19: labels must be a mapping of fields"),
-        ("rules: []\nlabels: {topic:x: {tier: }}", "2:26: the value of a label must be a text"),
+        ("rules: []\nlabels: {topic:x: {tier: }}", "2:26: the value of a label must be a string"),
     ],
 )
 def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
@@ -123,46 +123,46 @@ def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
         ("selector: »{}, key: retention.ms, condition: {min: 1}", "a selector needs the field type"),
         (
             "selector: »'topic:', key: retention.ms, condition: {min: 1}",
-            "a selector reads TYPE or TYPE:NAME, and there is no name: 'topic:'",
+            "a selector must be TYPE or TYPE:NAME; the name is missing: 'topic:'",
         ),
         (
             "selector: »'topic:/x', key: retention.ms, condition: {min: 1}",
-            "a regular expression ends with a slash too: '/x'",
+            "a regular expression must end with a slash: '/x'",
         ),
         (
             "selector: »'topic:/[/', key: retention.ms, condition: {min: 1}",
-            "the pattern /[/ cannot be read: missing ]: [",
+            "the pattern /[/ cannot be parsed: missing ]: [",
         ),
         (
             "selector: »'brokers:1', key: log.retention.ms, condition: {min: 1}",
-            "brokers is the default of all brokers and has no name; single ones are broker:NAME",
+            "`brokers` is the cluster-wide default and has no name; use broker:NAME for a single broker",
         ),
         (
             "selector: {type: topic, labels: {»tier: x}}, key: retention.ms, condition: {min: 1}",
-            "no entry of labels gives a label 'tier'",
+            "no entry of labels defines the label 'tier'",
         ),
-        ("selector: topic, key: retention.ms, condition: »{}", "a condition must say something"),
-        ("selector: topic, key: retention.ms, condition: {min: »}", "min must be a text"),
+        ("selector: topic, key: retention.ms, condition: »{}", "a condition must not be empty"),
+        ("selector: topic, key: retention.ms, condition: {min: »}", "min must be a string"),
         (
             'selector: topic, key: retention.ms, condition: {min: 1}, message: "\\u»d800"',
-            "this is no YAML: found invalid Unicode character escape code",
+            "not YAML: found invalid Unicode character escape code",
         ),
         ("id: x, selector: &a [»*a], key: retention.ms, condition: {min: 1}", "&a contains itself"),
         (
             "selector: topic, key: retention.ms, condition: {required: »false}",
-            "required: false says nothing; leave it out",
+            "required: false has no effect; remove it",
         ),
         (
             "selector: topic, key: retention.ms, condition: {required: true, forbidden: »true}",
-            "a key cannot be required and forbidden",
+            "a key cannot be both required and forbidden",
         ),
         (
             "selector: topic, key: retention.ms, condition: {min: 2d, max: »1d}",
-            "max is below min, so that no value would do",
+            "max is below min, so no value can match",
         ),
         (
             "selector: topic, key: retention.ms, condition: {max: »1d, min: unlimited}",
-            "max is below min, so that no value would do",
+            "max is below min, so no value can match",
         ),
         (
             "selector: topic, key: partitions, condition: {required: »true}",
@@ -170,43 +170,43 @@ def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
         ),
         (
             "selector: topic, key: cleanup.policy, condition: {min: »1}",
-            "min compares numbers, and cleanup.policy is a LIST",
+            "min compares numbers, but cleanup.policy is a LIST",
         ),
         (
             "selector: topic, key: retention.ms, condition: {contains: »1}",
-            "contains is for lists, and retention.ms is a LONG",
+            "contains works on lists, but retention.ms is a LONG",
         ),
         (
             "selector: topic, key: retention.ms, condition: {matches: »'1'}",
-            "matches is for texts, and retention.ms is a LONG",
+            "matches works on strings, but retention.ms is a LONG",
         ),
         (
             "selector: topic, key: preallocate, condition: {equals: »1}",
-            "'1' is no value of preallocate: expected true or false",
+            "'1' is not a valid value of preallocate: expected true or false",
         ),
         (
             "selector: topic, key: compression.type, condition: {one_of: [»zstdd]}",
             (
-                "'zstdd' is no value of compression.type: must be one of "
+                "'zstdd' is not a valid value of compression.type: must be one of "
                 "uncompressed, zstd, lz4, snappy, gzip, producer; did you mean zstd?"
             ),
         ),
         ("selector: topic, key: compression.type, condition: {one_of: »[]}", "one_of must not be empty"),
         (
             "selector: topic, key: min.insync.replicas, condition: {min: »2d}",
-            "'2d' is no value of min.insync.replicas: min.insync.replicas has no unit: write the number alone",
+            "'2d' is not a valid value of min.insync.replicas: min.insync.replicas has no unit: pass the number alone",
         ),
         (
             "selector: topic, key: min.insync.replicas, condition: {equals: »0}",
-            "'0' is no value of min.insync.replicas: must be at least 1",
+            "'0' is not a valid value of min.insync.replicas: must be at least 1",
         ),
         (
             "selector: topic, key: segment.bytes, condition: {at_most: »retention.ms}",
-            "segment.bytes and retention.ms are not of one kind: one is a time or a size, the other is not",
+            "segment.bytes and retention.ms cannot be compared: only one of them is a time or a size",
         ),
         (
             "selector: topic, key: segment.bytes, condition: {at_most: »segment.byte}",
-            "there is no topic key 'segment.byte'; did you mean segment.bytes?",
+            "unknown topic key 'segment.byte'; did you mean segment.bytes?",
         ),
         (
             "selector: topic, key: segment.bytes, condition: {at_most: »segment.bytes}",
@@ -214,13 +214,13 @@ def test_a_file_that_is_no_policy(text: str, mistake: str) -> None:
         ),
         (
             "selector: topic, key: segment.bytes, condition: {at_most: »cleanup.policy}",
-            "at_most compares numbers, and cleanup.policy is a LIST",
+            "at_most compares numbers, but cleanup.policy is a LIST",
         ),
         (
             "selector: broker, key: ssl.keystore.password, condition: {equals: »hunter2}",
-            "ssl.keystore.password is sensitive: a rule may only say required or forbidden of it",
+            "ssl.keystore.password is sensitive: only required and forbidden are allowed",
         ),
-        ("selector: group, key: »name, condition: {equals: x}", "there is no group key 'name'"),
+        ("selector: group, key: »name, condition: {equals: x}", "unknown group key 'name'"),
     ],
 )
 def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:

@@ -12,7 +12,7 @@ from kconf.engine.risks import Risk, RiskName
 from kconf.errors import ConfigurationError
 from kconf.model.resource import Resource
 
-COMPACT = Risk(RiskName.COMPACTION, "records without a key are refused")
+COMPACT = Risk(RiskName.COMPACTION, "records without a key are rejected")
 INHERITED = COMPACT._replace(topics=("lab.a", "orders"))
 
 
@@ -56,19 +56,19 @@ def test_the_sentence_has_the_message_the_risk_and_the_rule() -> None:
     found = rules("id: no, selector: topic, forbid: compaction, message: ask us, severity: warn")
     (finding,) = found.judge_risks(Resource.topic("orders"), [COMPACT])
 
-    assert finding.text == "ask us: compaction is forbidden: records without a key are refused (rule no)"
+    assert finding.text == "ask us: compaction is forbidden: records without a key are rejected (rule no)"
     assert finding.rule.severity == "warn"
 
 
 @pytest.mark.parametrize(
     ("line", "mistake"),
     [
-        ("id: a, selector: topic, forbid: compactoin", "there is no risk 'compactoin'; did you mean compaction?"),
-        ("id: a, selector: topic, forbid: lockout", "lockout is no risk of a topic"),
-        ("id: a, selector: group, forbid: compaction", "compaction is no risk of a group"),
-        ("id: a, selector: broker, forbid: quota-below-usage", "quota-below-usage is no risk of a broker"),
-        ("id: a, selector: topic, forbid: compaction, key: name", "a rule with forbid has no key"),
-        ("id: a, selector: topic, forbid: compaction, allow: data-loss", "a rule with forbid has no allow"),
+        ("id: a, selector: topic, forbid: compactoin", "unknown risk 'compactoin'; did you mean compaction?"),
+        ("id: a, selector: topic, forbid: lockout", "lockout is not a risk of a topic"),
+        ("id: a, selector: group, forbid: compaction", "compaction is not a risk of a group"),
+        ("id: a, selector: broker, forbid: quota-below-usage", "quota-below-usage is not a risk of a broker"),
+        ("id: a, selector: topic, forbid: compaction, key: name", "a rule with forbid cannot have key"),
+        ("id: a, selector: topic, forbid: compaction, allow: data-loss", "a rule with forbid cannot have allow"),
         ("id: a, selector: topic, allow: compaction, severity: warn", "a rule with allow refuses nothing"),
         ("selector: topic, forbid: compaction", "id"),
     ],

@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from kconf.configdef.catalog import kafka_43
+from kconf.engine.policy.conditions import Subject
 from kconf.engine.policy.hooks import AlterProposal, GrowthProposal, TopicProposal
 from kconf.engine.policy.parser import read_rules
-from kconf.engine.policy.rules import Finding, Rules, Subject
+from kconf.engine.policy.rules import Finding, Rules
 from kconf.engine.policy.selectors import NamePattern, Severity
 from kconf.errors import PolicyViolation
 from kconf.model.resource import Resource, Topic
@@ -249,7 +250,7 @@ def test_an_alteration_that_falls_back_to_a_bad_value_is_refused() -> None:
     """What counts is the value in force afterwards: a DELETE may uncover a bad default."""
     found = rule("retention.ms", "{max: 1h}")
 
-    with pytest.raises(PolicyViolation, match=r"retention\.ms is 604800000, and must be at most 1h \(rule r\)"):
+    with pytest.raises(PolicyViolation, match=r"retention\.ms is 604800000 but must be at most 1h \(rule r\)"):
         found.check_alter(proposal({"retention.ms": None}, {}, {"retention.ms": "604800000"}))
     assert found.check_alter(proposal({"retention.ms": "6"}, {"retention.ms": "6"}, {"retention.ms": "6"})) == []
 
@@ -291,8 +292,8 @@ rules:
         found.check_create(TopicProposal("t", None, None, {0: (1,)}, {}, effective={"min.insync.replicas": "1"}))
 
     assert str(refused.value) == (
-        "too few: partitions is 1, and must be at least 3 (rule parts); "
-        "min.insync.replicas is 1, and must be at least 2 (rule isr)"
+        "too few: partitions is 1 but must be at least 3 (rule parts); "
+        "min.insync.replicas is 1 but must be at least 2 (rule isr)"
     )
     assert found.check_create(TopicProposal("t", 3, 2, None, {}, effective={"min.insync.replicas": "2"})) == []
 
@@ -305,7 +306,7 @@ rules:
 """)
     topic = Topic("orders", UUID(int=1), ((1,),) * 4)
 
-    with pytest.raises(PolicyViolation, match=r"^partitions is 4, and must be at most 3 \(rule parts\)$"):
+    with pytest.raises(PolicyViolation, match=r"^partitions is 4 but must be at most 3 \(rule parts\)$"):
         found.check_growth(GrowthProposal(topic, 1, {}, effective={"min.insync.replicas": "1"}))
 
 
@@ -314,7 +315,7 @@ def test_a_warning_does_not_refuse() -> None:
 
     assert found.rules[0].severity is Severity.WARN
     assert found.check_alter(proposal({"retention.ms": None}, {}, {"retention.ms": "604800000"})) == [
-        "long: retention.ms is 604800000, and must be at most 1h (rule r)"
+        "long: retention.ms is 604800000 but must be at most 1h (rule r)"
     ]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
-from kconf.model.lines.fields import ANSWERED, ATTEMPT_LINE, CHANGE_LINE, CLIENT_ONLY
+from kconf.model.lines.fields import ATTEMPT_LINE, CHANGE_LINE, CLIENT_ONLY, REQUEST
 from kconf.model.lines.journal import attempt_line, change_lines, read_revisions, to_json
 from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
@@ -87,7 +87,7 @@ def test_lines_have_exactly_the_fields_that_are_defined() -> None:
     (change,) = change_lines("C", 1, Revision(1, 0, ALICE, (changed("producer_byte_rate", None, "1.0", QUOTA),)))
     attempt = attempt_line("C", 1, AuditEntry(5, ALICE, 17, QUOTA, ("a",), 44, False, 3))
 
-    by_client = {each.name for each in (*CLIENT_ONLY, ANSWERED)}
+    by_client = {each.name for each in (*CLIENT_ONLY, *REQUEST)}
     assert change.keys() == {each.name for each in CHANGE_LINE} - by_client
     assert attempt.keys() == {each.name for each in ATTEMPT_LINE} - by_client
 

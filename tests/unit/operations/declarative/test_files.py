@@ -30,4 +30,4 @@ def test_two_directories_that_declare_one_topic_are_refused_with_both_places(tmp
         load_declared([str(tmp_path / "a"), str(tmp_path / "b")], Context())
 
     places = [f"{tmp_path}/{team}/topics.yaml:2:3" for team in ("b", "a")]
-    assert str(refused.value) == f"{places[0]}: the topic 'orders' is declared at {places[1]} already"
+    assert str(refused.value) == f"{places[0]}: the topic 'orders' is already declared at {places[1]}"

@@ -58,16 +58,16 @@ def plan(**more: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "it is no JSON"),
-        ("[" * 100_000, "it is no JSON"),
-        ("[]", "`kconf plan --out` writes one"),
-        ('{"kind": "snapshot"}', "`kconf plan --out` writes one"),
-        (plan(format=2), "this one knows format 1 only"),
-        (plan(changes=[{}]), "a change in it is not whole"),
-        (plan(changes=None), "a change in it is not whole"),
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "create one with `kconf plan --out`"),
+        ('{"kind": "snapshot"}', "create one with `kconf plan --out`"),
+        (plan(format=2), "this version reads format 1 only"),
+        (plan(changes=[{}]), "a change in it is incomplete"),
+        (plan(changes=None), "a change in it is incomplete"),
         (
             plan(changes=[{"kind": "config", "resource_type": "topic", "resource_name": 7}]),
-            "a change in it is not whole",
+            "a change in it is incomplete",
         ),
     ],
 )

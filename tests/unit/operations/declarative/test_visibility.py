@@ -87,7 +87,7 @@ def test_every_kind_is_waited_for(monkeypatch: pytest.MonkeyPatch, part: str) ->
 
     _, seconds = waited(monkeypatch, {"a:1": [ClusterState(**without), ClusterState(**EVERYTHING)]})
     assert seconds > 0
-    with pytest.raises(NotVisible, match="after 30 s a:1 does not show those of"):
+    with pytest.raises(NotVisible, match="after 30 s a:1 does not show the changes to"):
         waited(monkeypatch, {"a:1": [ClusterState(**without)]})
 
 
@@ -97,7 +97,7 @@ def test_every_broker_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
     _, seconds = waited(monkeypatch, {"a:1": [ready], "b:1": late})
     assert seconds > 0
-    with pytest.raises(NotVisible, match="after 30 s b:1 does not show those of topic:orders, "):
+    with pytest.raises(NotVisible, match="after 30 s b:1 does not show the changes to topic:orders, "):
         waited(monkeypatch, {"a:1": [ready], "b:1": [ClusterState()]})
 
 

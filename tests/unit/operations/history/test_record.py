@@ -240,11 +240,12 @@ def test_notes_name_the_key_and_the_times() -> None:
     many = [(TOPIC, f"key.{number}") for number in range(9)]
 
     assert gap_note(RETENTION, gap, Moment(1000)).startswith(
-        "topic:t retention.ms was changed outside the record after 1970-01-01 00:00:00 and before 1970-01-01 00:01:00"
+        "topic:t retention.ms was changed without being recorded after 1970-01-01 00:00:00 "
+        "and before 1970-01-01 00:01:00"
     )
     assert unknown_notes([RETENTION], Moment(revision=7)) == [
-        "no record of topic:t retention.ms before revision 7; unknown whether it changed"
+        "topic:t retention.ms has no recorded value before revision 7; whether it changed is unknown"
     ]
     (note,) = unknown_notes(many, Moment(0))
-    assert note.startswith("no record of 9 keys before")
+    assert note.startswith("9 keys have no recorded value before")
     assert "and 4 more" in note

@@ -23,10 +23,10 @@ def test_every_bad_line_of_a_csv_file_is_reported(tmp_path: Path) -> None:
     found = mistakes(tmp_path / "q.csv", 'user,producer_byte_rate\na,1\nb\nc,fast\n,1\na,2\n"d"e,1\nf,1\n')
 
     assert [line.split(":")[0] for line in found] == [
-        *("line 3 has 1 cells, and the first line 2", "line 4", "line 5"),
-        *("lines 2 and 6 are about the same entity", "line 7 is no CSV"),
+        *("line 3 has 1 cells, but the first line has 2", "line 4", "line 5"),
+        *("lines 2 and 6 set quotas for the same entity", "line 7 is not CSV"),
     ]
-    assert found[2] == "line 5: a row needs a user, a client-id or an ip, or a default of them"
+    assert found[2] == "line 5: a row needs a user, a client-id, an ip, or one of their defaults"
 
 
 def test_every_bad_column_is_reported(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_every_bad_column_is_reported(tmp_path: Path) -> None:
 
     assert [line.split(";")[0] for line in found] == [
         "line 1 has the column 'user' twice",
-        "line 1: there is no column 'rate'",
-        "line 1: there is no column 'speed'",
+        "line 1: unknown column 'rate'",
+        "line 1: unknown column 'speed'",
     ]
 
 
@@ -46,7 +46,7 @@ def test_every_bad_entry_of_a_yaml_file_is_reported(tmp_path: Path) -> None:
 
     assert [line.split(",")[0] for line in found] == [
         "line 2: a row needs a quota",
-        "line 4: names and values are expected here",
+        "line 4: expected names and values here",
         "line 5: 'usr' is not one of user",
     ]
 
@@ -54,7 +54,7 @@ def test_every_bad_entry_of_a_yaml_file_is_reported(tmp_path: Path) -> None:
 def test_a_file_of_nothing_but_mistakes_does_not_fill_the_screen(tmp_path: Path) -> None:
     found = mistakes(tmp_path / "q.csv", "user,producer_byte_rate\n" + "a\n" * BAD_LINES)
 
-    assert (len(found), found[-1]) == (101, "… and 150 more mistakes")
+    assert (len(found), found[-1]) == (101, "… and 150 more errors")
 
 
 def test_every_bad_pair_is_reported(tmp_path: Path) -> None:
@@ -64,6 +64,6 @@ def test_every_bad_pair_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as refused:
         read_pairs(str(path))
     assert str(refused.value).splitlines() == [
-        f"{path} line 2 names neither a user nor a client id",
-        f"{path} line 4 has 1 cells, and the first line 2",
+        f"{path} line 2 has neither a user nor a client ID",
+        f"{path} line 4 has 1 cells, but the first line has 2",
     ]

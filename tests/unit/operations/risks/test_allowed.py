@@ -17,8 +17,8 @@ COMPACT = PlannedChange(
     None,
     "compact",
     risks=(
-        Risk(RiskName.DATA_LOSS, "older records of a key begin to be deleted"),
-        Risk(RiskName.COMPACTION, "records without a key are refused"),
+        Risk(RiskName.DATA_LOSS, "older records of each key will be deleted"),
+        Risk(RiskName.COMPACTION, "records without a key are rejected"),
     ),
 )
 
@@ -29,18 +29,18 @@ def test_names_may_be_repeated_and_listed() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_or_all() -> None:
-    with pytest.raises(ConfigurationError, match=r"no risk 'compactoin'; did you mean compaction"):
+    with pytest.raises(ConfigurationError, match=r"unknown risk 'compactoin'; did you mean compaction"):
         parse_risks(["compactoin"])
-    with pytest.raises(ConfigurationError, match="risks are data-loss, min-insync-replicas"):
+    with pytest.raises(ConfigurationError, match="use one of data-loss, min-insync-replicas"):
         parse_risks([""])
 
 
 def test_every_risk_of_a_change_must_be_allowed() -> None:
-    with pytest.raises(Aborted, match=r"this needs --allow-risk data-loss,compaction$"):
+    with pytest.raises(Aborted, match=r"pass --allow-risk data-loss,compaction to allow it$"):
         check_risks([COMPACT], [])
-    with pytest.raises(Aborted, match=r"this needs --allow-data-loss$"):
+    with pytest.raises(Aborted, match=r"pass --allow-data-loss to allow it$"):
         check_risks([COMPACT], [RiskName.COMPACTION])
-    with pytest.raises(Aborted, match=r"! compaction \(records without a key are refused\)"):
+    with pytest.raises(Aborted, match=r"! compaction \(records without a key are rejected\)"):
         check_risks([COMPACT], [RiskName.DATA_LOSS])
     check_risks([COMPACT], [RiskName.DATA_LOSS, RiskName.COMPACTION])
 

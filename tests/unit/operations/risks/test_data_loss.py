@@ -51,5 +51,5 @@ def test_a_key_that_the_resource_does_not_have_is_not_marked() -> None:
 @pytest.mark.parametrize(("key", "is_marked"), [("retention.ms", True), ("segment.ms", False)])
 def test_an_unknown_old_value_is_said_to_be_unknown(key: str, is_marked: bool) -> None:
     change = PlannedChange(Resource.topic("t"), key, None, "1", "set", None, "1", old_unknown=True)
-    reason = "you may not describe topic:t, so its old value is unknown"
+    reason = "not authorized to describe topic:t: its current value is unknown"
     assert flag_data_loss(change).loss == (reason if is_marked else "")

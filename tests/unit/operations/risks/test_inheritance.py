@@ -115,8 +115,8 @@ def test_an_undo_that_lengthens_loses_nothing_and_one_that_shortens_does() -> No
         return flag_data_loss(PlannedChange(*each[1:2], each.key, each.before, None, "delete", each.old, each.new)).loss
 
     assert (longer.new, loss(longer)) == (str(168 * HOUR), "")
-    assert (shorter.new, loss(shorter)) == ("4", "retention gets shorter")
-    assert (unknown.new, loss(unknown)) == (None, "retention gets shorter")
+    assert (shorter.new, loss(shorter)) == ("4", "retention is reduced")
+    assert (unknown.new, loss(unknown)) == (None, "retention is reduced")
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import Any, cast
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.configs import DescribedConfigs
 from kconf.engine.risks import Risk
-from kconf.errors import ApiError, ErrorCode, Results
+from kconf.errors import ApiError, ErrorCode
 from kconf.model.cluster import NO_ID, PartitionDescription, TopicDescription, TopicListing
 from kconf.model.entry import Entry, Source, Synonym, View
 from kconf.model.resource import Resource, ResourceType
+from kconf.model.results import Results
 from kconf.operations.planned_change import TOPIC, PlannedChange
 from kconf.operations.risks.topics import TopicRisks
 
@@ -88,7 +89,7 @@ def test_a_topic_whose_replicas_may_not_be_read_is_not_said_to_be_safe() -> None
     cluster.refused = {ResourceType.TOPIC}
 
     assert risks(cluster, change(Resource.topic("orders"), ISR, "1", "2")) == [
-        ("min-insync-replicas", "how many replicas the topic has is unknown")
+        ("min-insync-replicas", "the replication factor of the topic is unknown")
     ]
 
 
@@ -120,7 +121,7 @@ def test_an_unset_value_uncovers_the_default() -> None:
     unset = PlannedChange(Resource.brokers(), "log.cleanup.policy", "delete", None, "delete", "delete", "compact")
     cluster.values = {1: {Source.DEFAULT_BROKER: {"log.cleanup.policy": "delete"}, **cluster.values[1]}}
 
-    assert risks(cluster, unset) == [("compaction", "records without a key are refused; 1 topic inherits it: orders")]
+    assert risks(cluster, unset) == [("compaction", "records without a key are rejected; 1 topic inherits it: orders")]
 
 
 def test_topics_that_may_not_be_read_are_not_said_to_be_none() -> None:
@@ -128,7 +129,7 @@ def test_topics_that_may_not_be_read_are_not_said_to_be_none() -> None:
     cluster.refused = {ResourceType.TOPIC}
 
     (found,) = risks(cluster, change(Resource.brokers(), "log.cleanup.policy", "delete", "compact"))
-    assert found == ("compaction", "records without a key are refused; which topics inherit it is unknown")
+    assert found == ("compaction", "records without a key are rejected; which topics inherit it is unknown")
 
 
 def test_unclean_elections_by_default_are_a_risk_for_topics_to_come() -> None:

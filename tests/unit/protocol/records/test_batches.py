@@ -29,6 +29,16 @@ def test_batches_end_where_the_bytes_do() -> None:
     assert [(each.offset, each.timestamp, each.key) for each in last.records()] == [(n, 77, None) for n in (1, 2, 3)]
 
 
+def test_numbers_of_two_bytes_are_read() -> None:
+    """The offset of record 64 is written as 0x80 0x01, and a value of more than 63 bytes has such a size too."""
+    records = [topic_config("orders", f"key.{number}", "v" * number) for number in range(70)]
+
+    (found,) = read_batches(batch(0, records))
+
+    assert [each.offset for each in found.records()] == list(range(70))
+    assert [decode_record(each.value or b"") for each in found.records()] == records
+
+
 def test_zeros_after_a_segment_end_it() -> None:
     assert len(list(read_batches(batch(0, [NoOpRecord()]) + bytes(500)))) == 1
 

@@ -13,8 +13,9 @@ from kconf.errors import ErrorCode
 from kconf.model.acl import AclType, Operation
 from kconf.model.journal import RequestContext
 from kconf.model.snapshot import Snapshot
+from kconf.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlteredQuota, QuotaOp
 from kconf.protocol.messages.alter_quotas import AlteredQuotaResource, AlterQuotasRequest, WantedQuota
-from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
+from kconf.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, QuotaEntityPart
 from kconf.protocol.messages.describe_quotas import DescribedQuotaResource, DescribeQuotasRequest, QuotaResource
 from kconf.protocol.messages.list_config_entities import ListConfigEntitiesRequest, WantedConfigEntity
 from kconf.server.api import client_quotas, list_config_entities
@@ -75,3 +76,16 @@ def test_altering_needs_alter_configs_on_the_cluster() -> None:
     (resource,) = answer.resources
     assert [each.error_code for each in resource.quotas] == [DENIED, DENIED]
     assert guard.asked == {(Operation.ALTER_CONFIGS, AclType.CLUSTER, "kafka-cluster")}
+
+
+def test_the_parts_of_an_entity_have_kafkas_order() -> None:
+    """That of its hash map, as a real 4.3.1 returns them."""
+    parts = {"ip": "1.1.1.1", "zoo": "z", "user": "u", "client-id": "c"}
+    entity = [QuotaEntityPart(kind, name) for kind, name in parts.items()]
+    call = ApiRequest(1, RequestContext(), "localhost", 9092)
+
+    request = AlterClientQuotasRequest([AlteredQuota(entity, [QuotaOp("producer_byte_rate", 1.0)])], True)
+    answer = asyncio.run(client_quotas.handle_alter(context(), request, call))
+
+    assert [each.error_code for each in answer.entries] == [42]
+    assert [part.entity_type for part in answer.entries[0].entity] == ["zoo", "client-id", "user", "ip"]

@@ -345,7 +345,7 @@ def test_a_secret_is_sealed_before_anyone_can_ask() -> None:
 
 
 def test_texts_beyond_kafkas_limit_do_not_stop_the_feed() -> None:
-    """A topic of 20,000 partitions is such a text, and a client id of broken bytes grows when it is repaired."""
+    """A topic of 20,000 partitions is such a text, and a client ID of broken bytes grows when it is repaired."""
 
     async def scene() -> None:
         async with world() as w:

@@ -59,5 +59,5 @@ def test_lines_beyond_the_rate_are_counted(caplog: pytest.LogCaptureFixture) -> 
 
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == BURST + 2
-    assert lines[BURST] == "30 lines like the next one were left out"
+    assert lines[BURST] == "suppressed 30 similar messages"
     assert "revision=2" in lines[-1]

@@ -54,10 +54,10 @@ def test_the_file_is_read_again_when_it_changes_and_at_most_once_a_second(tmp_pa
     [
         (
             MAX_1H.replace("max", "mx") + "verson: 1\n",
-            ":1:65: a condition has no field 'mx'; did you mean max? (and 1 more)",
+            ":1:65: unknown field 'mx' in a condition; did you mean max? (and 1 more)",
         ),
         ("", ":1:1: the file is empty"),
-        (b"rules: []\n# \xff", ":2:3: this is no UTF-8"),
+        (b"rules: []\n# \xff", ":2:3: not UTF-8"),
         (None, "cannot read"),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_damaged_journal_page_refuses_the_start_and_the_state_is_said_to_be_wh
     overwrite(path, pages_of(path, "journal")[3], random.Random(1).randbytes(PAGE))
 
     with pytest.raises(
-        StoreDamaged, match=r"is damaged \(state: whole; journal: .*take the state with `kconf store copy`"
+        StoreDamaged, match=r"is damaged \(state: intact; journal: .*copy the state with `kconf store copy`"
     ):
         opened(path)
     assert status(verify(path)) == {"state": True, "journal": False, "audit log": True}
@@ -126,7 +126,7 @@ def test_a_damaged_page_of_the_state_is_damage_of_the_state(path: Path) -> None:
 def test_a_backup_of_a_damaged_store_fails_and_leaves_nothing(path: Path, tmp_path: Path) -> None:
     overwrite(path, pages_of(path, "journal")[3], random.Random(1).randbytes(PAGE))
 
-    with pytest.raises(StoreDamaged, match="is damaged, so there is no backup of it"):
+    with pytest.raises(StoreDamaged, match="is damaged, so it was not backed up"):
         backup(path, tmp_path / "copy.db")
     assert not list(tmp_path.glob("copy.db*"))
 
@@ -148,7 +148,7 @@ def test_the_state_of_a_store_with_a_damaged_journal_can_be_copied(
 def test_a_damaged_state_is_not_copied(path: Path, tmp_path: Path) -> None:
     overwrite(path, pages_of(path, "resources")[0], random.Random(1).randbytes(PAGE))
 
-    with pytest.raises(StoreDamaged, match="its state too"):
+    with pytest.raises(StoreDamaged, match="including its state"):
         copy_store(f"sqlite:///{path}", f"sqlite:///{tmp_path / 'new.db'}")
     assert not (tmp_path / "new.db").exists()
 
@@ -202,7 +202,7 @@ def test_a_reader_that_meets_damage_reports_it_as_damage(path: Path, caplog: pyt
             reader.changes(0)
 
     assert isinstance(store.problem, StoreDamaged)
-    assert caplog.text.count("`kconf store verify` says what is damaged") == 1
+    assert caplog.text.count("run `kconf store verify` for details") == 1
     reader.close()
     store.close()
 

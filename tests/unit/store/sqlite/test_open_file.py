@@ -83,13 +83,30 @@ def test_a_file_that_has_lost_its_name_takes_no_changes(
     store.close()
 
 
-def test_a_write_ahead_log_that_was_deleted_is_noticed(path: Path) -> None:
+def test_a_write_ahead_log_that_was_deleted_is_noticed_at_the_next_change(path: Path) -> None:
     store = filled(path)
     path.with_name("kconf.db-wal").unlink()
 
-    assert isinstance(store.problem, StoreLost)
     with pytest.raises(StoreLost, match="-wal was deleted"):
         commit(store, put(ORDERS, "a", "2"))
+    assert isinstance(store.problem, StoreLost)
+    store.close()
+
+
+def test_changes_that_only_a_deleted_write_ahead_log_has_are_saved(path: Path, tmp_path: Path) -> None:
+    """As if the process were killed afterwards: nothing is read but the file and its key."""
+    store = filled(path)
+    path.with_name("kconf.db-wal").unlink()
+    with pytest.raises(StoreLost):
+        store.housekeep(notification_retention=1.0)
+
+    copy = tmp_path / "copy" / "kconf.db"
+    copy.parent.mkdir()
+    for suffix in ("", ".key"):
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+    again = opened(copy)
+    assert again.load().overrides(ORDERS) == {"a": "1"}
+    again.close()
     store.close()
 
 

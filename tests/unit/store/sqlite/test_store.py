@@ -177,7 +177,7 @@ def test_a_newer_schema_is_refused_and_its_writer_named(path: Path) -> None:
         db.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         db.execute("UPDATE meta SET value = '7.8.9' WHERE key = 'written_by'")
 
-    with pytest.raises(StoreMismatch, match=r"newer kconf, 7\.8\.9: its schema is 99"):
+    with pytest.raises(StoreMismatch, match=r"newer version of kconf \(7\.8\.9\): its schema version is 99"):
         open_store(url(path))
 
 

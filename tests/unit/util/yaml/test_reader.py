@@ -50,7 +50,7 @@ def test_no_node_contains_itself(text: str) -> None:
 
 
 def test_no_nesting_exhausts_the_stack() -> None:
-    assert error("[" * 100_000) == "f.yaml:1:102: this is nested too deeply"
+    assert error("[" * 100_000) == "f.yaml:1:102: nested too deeply"
 
 
 def test_the_errors_of_files_are_listed_once_and_in_their_order() -> None:
@@ -71,7 +71,7 @@ def test_a_reader_goes_on_after_an_error_and_raises_them_all() -> None:
     with pytest.raises(ParseErrors) as refused:
         reader.raise_errors()
     assert str(refused.value).splitlines() == [
-        "f.yaml:1:1: a shirt has no field 'colour'; did you mean color?",
+        "f.yaml:1:1: unknown field 'colour' in a shirt; did you mean color?",
         "f.yaml:2:7: size must be true or false: 'big'",
-        "f.yaml:3:1: size stands twice in a shirt",
+        "f.yaml:3:1: size occurs twice in a shirt",
     ]

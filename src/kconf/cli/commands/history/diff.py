@@ -45,14 +45,14 @@ examples:
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "diff",
-        help="what differs between clusters, times, files",
-        description="Tell what differs between two clusters, two times, or files and a cluster.",
+        help="show differences between clusters, times or files",
+        description="Show differences between two clusters, two points in time, or files and a cluster.",
         epilog=EXAMPLES,
     )
     add_history(parser)
     parser.add_argument("--against", metavar="CONTEXT", help="the cluster to compare with")
     parser.add_argument("--from", dest="begin", metavar="TIME", help=f"compare with this time: {TIME_HELP}")
-    parser.add_argument("--to", dest="end", metavar="TIME", help="up to then (default: now)")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="end of the time range (default: now)")
     add_files(parser, required=False)
     add_target(parser)
     parser.set_defaults(run=command("diff", run))
@@ -61,9 +61,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(options: argparse.Namespace, result: CommandResult) -> None:
     ways = [options.against is not None, options.begin is not None, bool(options.file)]
     if sum(ways) != 1:
-        raise ConfigurationError("compare with one thing: --against CONTEXT, --from TIME, or -f DIR")
+        raise ConfigurationError("pass exactly one of --against CONTEXT, --from TIME or -f DIR")
     if options.end is not None and options.begin is None:
-        raise ConfigurationError("--to ends what --from begins")
+        raise ConfigurationError("--to requires --from")
     if options.file:
         _with_files(options, result)
     elif options.begin is not None:
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
         result.status = DIFFERENT
     if not result.items:
         is_partial = result.facts.get("source", FEED) != FEED
-        result.notes.append("no difference is recorded" if is_partial else "there is no difference")
+        result.notes.append("no differences recorded" if is_partial else "no differences")
 
 
 def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
@@ -82,7 +82,7 @@ def _with_files(options: argparse.Namespace, result: CommandResult) -> None:
     from kconf.operations.declarative.plan import plan_files
 
     if options.selectors:
-        raise ConfigurationError("files say themselves what they are about; leave the selectors out")
+        raise ConfigurationError("-f compares everything the files declare; remove the resource arguments")
     cluster = target(options)
     print_plan(result, cluster, plan_files(options.file, cluster, None))
 
@@ -155,7 +155,7 @@ def _by_record(
 
 
 def _recorded_item(difference: RecordedDifference) -> Item:
-    """The fields of a history entry; those of a change that nobody recorded are null."""
+    """The fields of a history entry; null for a change that was not recorded."""
     change, last = difference.change, difference.attribution.author
     values = {"before": value_of(change, difference.before), "after": value_of(change, difference.after)}
     if last is None:

@@ -36,19 +36,21 @@ examples:
   kconf history 'topic:orders.*' quota --since 2026-11-01 --until now --key retention.ms --output csv
   kconf history topic:orders --metadata-log /var/lib/kafka/data/__cluster_metadata-0
 
-WHO is "unknown" where no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
-On a kconf server this is its journal; elsewhere the `journal:` directory and the `lake:` of the context. The metadata
-log of a KRaft controller has every change that the cluster still keeps, made by any tool: for an incident on a cluster
-that nobody followed.
+On a kconf server, the source is its journal; otherwise the `journal:` directory and the `lake:` of the context. Use
+--metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes that the
+cluster has not deleted yet, made by any tool. With -C, changes that kconf recorded in the context's `journal:` have
+their authors.
+
+WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 """,
     "blame": """\
 examples:
   kconf blame topic:orders
   kconf blame broker --output json
 
-On a Kafka that other tools change too, a value that is not the last recorded one has no author. WHO then is "changed
-outside kconf" after the last recorded change, by another tool or by a kconf that records elsewhere; "unknown: not
-recorded" if there is no record of the key at all. Kafka does not show secrets: WHO set one last by the record, "unless
+If other tools also change the cluster, a value that differs from the last recorded one has no author. WHO is then
+"changed outside kconf": by another tool, or by a kconf that records its changes elsewhere. It is "unknown: not
+recorded" if there is no record of the key. Kafka does not return secrets: WHO set one last by the record, "unless
 changed outside kconf since".
 """,
 }
@@ -57,15 +59,15 @@ changed outside kconf since".
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     history = commands.add_parser(
         "history",
-        help="what was changed, when, by whom and why",
-        description="Tell what was changed, when, by whom and why; the oldest first.",
+        help="show changes: what, when, by whom and why",
+        description="Show show changes: what, when, by whom and why, oldest first.",
         epilog=EXAMPLES["history"],
     )
     add_history(history)
-    history.add_argument("--since", metavar="TIME", help=f"from then on: {TIME_HELP}")
-    history.add_argument("--until", metavar="TIME", help="up to then")
-    history.add_argument("--key", metavar="KEY", help="of one key only")
-    history.add_argument("--last", metavar="N", type=int, help="only the last so many")
+    history.add_argument("--since", metavar="TIME", help=f"start time: {TIME_HELP}")
+    history.add_argument("--until", metavar="TIME", help="end time")
+    history.add_argument("--key", metavar="KEY", help="only this key")
+    history.add_argument("--last", metavar="N", type=int, help="only the last N changes")
     history.add_argument(
         "--metadata-log", metavar="DIR", help="read a controller's metadata directory (__cluster_metadata-0) instead"
     )
@@ -73,8 +75,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     history.set_defaults(run=command("history", run_history))
     blame = commands.add_parser(
         "blame",
-        help="who set what is set now",
-        description="Tell of everything that is set now who set it, when and why.",
+        help="show who set each current value",
+        description="Show who set each current value, when and why.",
         epilog=EXAMPLES["blame"],
     )
     add_history(blame)
@@ -98,7 +100,7 @@ def run_history(options: argparse.Namespace, result: CommandResult) -> None:
     for each in entries[-options.last :] if options.last else entries:
         result.add(**history_item(each))
     if not result.items:
-        result.notes.append("no changes are recorded")
+        result.notes.append("no changes recorded")
 
 
 def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
@@ -137,16 +139,18 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
         result.notes.append("nothing is set")
     unread = [each for each in state.missing if not each.is_absent]
     if unread:
-        result.notes += [f"{each.what} cannot be read, so what is set there is not shown" for each in unread]
+        result.notes += [f"cannot read {each.what}; its values are not shown" for each in unread]
         result.status = FAILED
     if not history.is_complete:
         result.notes += [unreadable_note(each) for each in unreadable(state, history)]
         if any(each["record"] == "unreadable" for each in result.items):
             result.notes.append(
-                "a cluster does not show secrets: WHO set one last by the record, unless another tool did since"
+                "clusters do not show secrets: WHO is the author of the last recorded change, unless changed outside"
             )
     elif any(each["time"] is None for each in result.items):
-        result.notes.append("rows without a time have no record: they were set before the record begins, or elsewhere")
+        result.notes.append(
+            "rows without a time have no recorded change: they were set before recording began, or by another tool"
+        )
 
 
 def _blamed_value(entry: BlameEntry) -> str | None:
@@ -162,12 +166,15 @@ def _recorded_author(item: Item) -> str:
 
 def _read(options: argparse.Namespace, result: CommandResult, command: str, since: int) -> RecordedHistory:
     from kconf.operations.history.absent import check_recorded
-    from kconf.operations.history.sources import read_history, read_metadata_log
+    from kconf.operations.history.sources import read_history
     from kconf.operations.selection.scopes import parse_scopes
 
     scopes = parse_scopes(options.selectors, command)
     if getattr(options, "metadata_log", None) is not None:
-        history = read_metadata_log(options.metadata_log, scopes, since)
+        from kconf.operations.history.metadata_log import read_metadata_log
+
+        journal = None if options.context is None else target(options).context.journal
+        history = read_metadata_log(options.metadata_log, scopes, since, journal=journal)
         result.facts.update(context=None, cluster=history.cluster, source=history.source)
         result.notes += history.notes
         return history

@@ -1,4 +1,4 @@
-"""`kconf rollback`: set things back to what they were at a time, or at a revision."""
+"""`kconf rollback`: restore configs to an earlier time or revision at a time, or at a revision."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ examples:
   kconf rollback 'topic:orders*' --to 09:30 --yes --allow-data-loss
   kconf rollback --to 4711 --yes --reason 'undo the experiment'
 
-A number is a revision (of 13 digits: milliseconds since 1970), all else is a time. A secret that was not set then is
-removed; one that had another value is refused, since no record has it. Topics are neither made nor deleted. Keys
-without a record are not set back; they are listed as unknown.
+A number is a revision (13 digits: milliseconds since 1970); anything else is a time. A secret that was not set then is
+removed; one that had another value cannot be restored, because secrets are not recorded. Topics are neither created
+nor deleted. Keys without recorded changes are not rolled back; they are listed as unknown.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "rollback",
-        help="set things back to what they were",
-        description="Set things back to what they were at a time or a revision. The plan is shown and asked about.",
+        help="restore configs to an earlier time or revision",
+        description="Restore configs to their values at a time or revision. Shows the plan and asks for confirmation.",
         epilog=EXAMPLES,
     )
     add_history(parser)
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace, result: CommandResult) -> None:
     result.facts["uncertain"] = [name_text(each) for each in rollback.uncertain]
     if not rollback.differences:
         result.columns, result.hidden = plan_columns(), NOT_IN_TABLES
-        nothing = "there is nothing to set back"
-        result.notes.append(nothing if history.is_complete else f"{nothing}, as far as it is recorded")
+        nothing = "nothing to roll back"
+        result.notes.append(nothing if history.is_complete else f"{nothing}, according to the recorded changes")
         return
     plan = DifferencePlan(history.cluster, rollback.differences, {}, [], state.revision)
     execute_differences(result, options, cluster, plan)

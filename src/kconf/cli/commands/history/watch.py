@@ -19,7 +19,7 @@ from kconf.cli.common.target import add_controllers, add_target, target, with_co
 from kconf.cli.output.formats import ItemStream
 from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import status_of
-from kconf.errors import ConfigurationError, KconfError, UnsupportedVersion
+from kconf.errors import ConfigurationError, KafkaError, KconfError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
@@ -37,22 +37,23 @@ examples:
   kconf watch -b localhost:9092 --controllers localhost:9093
 
 A kconf server sends its changes itself. Of a KRaft cluster whose controllers are known (--controllers, or those of the
-context), the metadata log is followed: every change by any tool, within milliseconds. Other clusters are polled, and
-only with --every; the cost is shown first. Who made a change is known on a kconf server only.
+context), the metadata log is followed: every change by any tool, within milliseconds. It takes CLUSTER_ACTION on the
+cluster. Where that is missing, and on other clusters, --every polls; the cost is shown first. The first line on stderr
+says which source is used. Who made a change is known on a kconf server only.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "watch",
-        help="changes as they come",
-        description="Tell changes as they come, until it is interrupted.",
+        help="stream changes as they happen",
+        description="Stream changes as they happen, until interrupted.",
         epilog=EXAMPLES,
     )
     add_history(parser)
-    parser.add_argument("--key", metavar="KEY", action="append", help="of this key only; may be repeated")
-    parser.add_argument("--every", metavar="TIME", help="ask so often, where a cluster has no feed: 30s, 5m")
-    parser.add_argument("--count", metavar="N", type=int, help="end after so many changes")
+    parser.add_argument("--key", metavar="KEY", action="append", help="only this key; may be repeated")
+    parser.add_argument("--every", metavar="TIME", help="poll so often, where a cluster has no feed: 30s, 5m")
+    parser.add_argument("--count", metavar="N", type=int, help="exit after N changes")
     add_target(parser)
     add_controllers(parser)
     parser.set_defaults(run=run)
@@ -112,21 +113,37 @@ def _watch(options: argparse.Namespace) -> None:
 def _entries(
     cluster: Target, admin: SyncAdminClient, scopes: Sequence[Scope], keys: Sequence[str], interval: float | None
 ) -> Iterator[HistoryEntry]:
-    """From the feed, if the cluster has one, else from the metadata log."""
-    from kconf.operations.history.watch import poll_changes, watch_feed, watch_log
+    """From the feed, if the cluster has one, else from the metadata log, else by polling."""
+    from kconf.operations.history.watch import poll_changes, watch_feed
 
     try:
         admin.list_changes(-1, limit=1)
     except UnsupportedVersion:
-        if cluster.has_controllers and interval is None:
-            name = admin.describe_cluster().cluster_id
-            return watch_log(cluster, name, scopes, lambda: _print_started("following the metadata log"))
+        if cluster.has_controllers:
+            return _log_entries(cluster, admin.describe_cluster().cluster_id, scopes, keys, interval)
         if interval is None:
             raise ConfigurationError(
-                f"{cluster.name} has no feed: give its KRaft controllers (--controllers), or poll it (--every TIME)"
+                f"{cluster.name} has no change feed: pass its KRaft controllers (--controllers), or poll it (--every "
+                "TIME)"
             ) from None
         return poll_changes(cluster, scopes, keys, interval, lambda cost: _print_cost(cost, interval))
-    return watch_feed(admin, scopes, lambda: _print_started("watching the feed"))
+    return watch_feed(admin, scopes, lambda: _print_started("watching the change feed"))
+
+
+def _log_entries(
+    cluster: Target, name: str | None, scopes: Sequence[Scope], keys: Sequence[str], interval: float | None
+) -> Iterator[HistoryEntry]:
+    """From the metadata log, as long as its controllers serve it, and then by polling, if --every says how often."""
+    from kconf.operations.history.watch import poll_changes, watch_log
+
+    try:
+        yield from watch_log(cluster, name, scopes, lambda: _print_started("following the metadata log"))
+    except KafkaError as error:
+        if interval is None:
+            print("with --every TIME the cluster would be polled instead", file=sys.stderr)
+            raise
+        _print_started(f"the metadata log cannot be followed: {error}")
+        yield from poll_changes(cluster, scopes, keys, interval, lambda cost: _print_cost(cost, interval))
 
 
 def _print_started(text: str) -> None:
@@ -135,8 +152,8 @@ def _print_started(text: str) -> None:
 
 def _print_cost(cost: PollCost, interval: float) -> None:
     print(
-        f"every {interval:g} s: about {cost.requests} requests for {cost.resources} resources with "
-        f"{cost.values} values, which took {cost.seconds:.2f} s now",
+        f"polling every {interval:g} s: about {cost.requests} requests for {cost.resources} resources with "
+        f"{cost.values} values, measured at {cost.seconds:.2f} s now",
         file=sys.stderr,
         flush=True,
     )
@@ -152,5 +169,5 @@ def _seconds(text: str) -> float:
     except (ValueError, KeyError):
         seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise ConfigurationError(f"--every takes a time such as 30s or 5m, and not {text!r}")
+        raise ConfigurationError(f"--every takes a duration such as 30s or 5m, not {text!r}")
     return seconds

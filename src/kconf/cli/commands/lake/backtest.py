@@ -25,7 +25,7 @@ def backtest(options: argparse.Namespace, answer: CommandResult) -> None:
         raise ConfigurationError(f"--limit takes a number from 0, not {options.limit}")
     rules = Inputs(policy=options.policy).rules
     if not rules.rules:
-        raise ConfigurationError(f"{options.policy}: there is no rule to try")
+        raise ConfigurationError(f"{options.policy}: no rules to test")
     since, until = span(options)
     tables = begin(options, answer)
     chosen = clusters(tables, options.cluster)
@@ -53,8 +53,8 @@ def _tell(tested: BacktestResult, answer: CommandResult, *, findings: bool) -> N
     assumed = sum(row["assumed"] for row in tested.rules)
     if assumed:
         answer.notes.append(
-            f"{assumed:,} of the findings stand on what no look at the cluster had shown by then: a broker's file as "
-            "it was first seen, or else Kafka's default"
+            f"{assumed:,} of the findings rely on values that no snapshot had shown at the time: a broker's "
+            "server.properties as first observed, or else Kafka's default"
         )
 
 
@@ -72,7 +72,7 @@ def _tell_rules(tested: BacktestResult, answer: CommandResult) -> None:
 
 
 def _people(item: Item) -> str:
-    names = [each or "(not known)" for each in item["who"]]
+    names = [each or "(unknown)" for each in item["who"]]
     more = item["people"] - len(names)
     return ", ".join([*names, *([f"{more} more"] if more else [])])
 
@@ -80,4 +80,6 @@ def _people(item: Item) -> str:
 def _tell_findings(tested: BacktestResult, answer: CommandResult) -> None:
     tell(tested.findings, answer)
     if tested.found > len(tested.findings):
-        answer.notes.append(f"these are the first {len(tested.findings):,} of {tested.found:,}; --limit N shows more")
+        answer.notes.append(
+            f"showing the first {len(tested.findings):,} of {tested.found:,}; use --limit N to show more"
+        )

@@ -1,4 +1,4 @@
-"""`kconf lake` and its words: how they are asked for. `looking` has what they do."""
+"""Arguments of `kconf lake` and its subcommands. `queries` implements them."""
 
 from __future__ import annotations
 
@@ -21,35 +21,38 @@ examples:
   kconf lake as-of 2026-11-01T12:00 'topic:orders.*'
   kconf lake blame topic:orders
   kconf lake diff '1d ago' now --output json
-  kconf lake drift                                    exit code 3: there is some
-  kconf lake violations --owner search                exit code 3: a rule is broken
+  kconf lake drift                                    exits with 3 if there is drift
+  kconf lake violations --owner search                exits with 3 if a rule is violated
+  kconf lake integrity                                exit code 3: there are gaps, or changes that nobody recorded
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
-  kconf lake backtest --policy new.yaml               exit code 3: a rule was broken
+  kconf lake backtest --policy new.yaml               exits with 3 if a rule was violated
   kconf lake backtest --policy new.yaml --between '30d ago' now --list --output csv
   kconf lake report report.html
 
-The lake is what `kconf pipeline run --lake` was given: --lake, or `lake` of the context. Only `backtest` starts Spark.
+The lake is the directory passed to `kconf pipeline run --lake`. The default is the context's `lake`. Only `backtest`
+starts Spark.
 """
 WORDS: Final = {
-    "history": "every value that something had: from when, until when, by whom and why",
+    "history": "every value a key had: from when, until when, by whom and why",
     "as-of": "what was set at a time, and who had set it",
     "blame": "what is set now, and who set it",
-    "diff": "what is set otherwise at two times",
-    "drift": "where clusters differ from what is declared, with the change that made it so",
-    "violations": "what breaks the rules that the last run was given, since when and by whom",
-    "compare": "what is set otherwise in two clusters",
-    "what-if": "whom another cluster default would concern",
-    "backtest": "what rules would have refused, and who broke them for how long, in all of the past",
-    "report": "one page with plots: changes, by whom, drift, findings",
+    "diff": "what differs between two points in time",
+    "drift": "where clusters differ from the declared state, with the change that caused it",
+    "violations": "what violates the rules of the last run, since when and by whom",
+    "integrity": "what does not add up: gaps in what was read, and changes that nobody recorded",
+    "compare": "what differs between two clusters",
+    "what-if": "which topics a new cluster default would affect",
+    "backtest": "what a policy would have refused in the past, and what violated it for how long",
+    "report": "HTML report: changes, authors, drift, policy findings",
 }
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "lake",
-        help="ask the pipeline's tables: history, drift, report, …",
-        description="Ask the tables that `kconf pipeline run` keeps.",
+        help="query the pipeline's tables: history, drift, report, …",
+        description="Query the tables that `kconf pipeline run` maintains.",
         epilog=EXAMPLES,
     )
     words = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -58,15 +61,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     for each in ("before", "after"):
         made["diff"].add_argument(each, metavar="TIME", help=f"now, or {TIME_HELP}")
     for each in ("one", "other"):
-        made["compare"].add_argument(each, metavar="CLUSTER", help="a cluster's id or how it begins, or a context")
-    for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations"):
+        made["compare"].add_argument(each, metavar="CLUSTER", help="cluster ID, a prefix of it, or a context")
+    for name in ("history", "as-of", "blame", "diff", "compare", "drift", "violations", "integrity"):
         _add_about(made[name], name)
     made["history"].add_argument(
-        "--between", nargs=2, metavar="TIME", help="only what held at some time between these two"
+        "--between", nargs=2, metavar="TIME", help="only values in effect between these two times"
     )
     _add_violations(made["violations"])
     made["compare"].add_argument(
-        "--ignore", metavar="GLOB", action="append", default=[], help="leave out such keys; may be repeated"
+        "--ignore", metavar="GLOB", action="append", default=[], help="ignore matching keys; may be repeated"
     )
     made["what-if"].add_argument(
         "--set",
@@ -75,26 +78,28 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="append",
         required=True,
         dest="wishes",
-        help="the value to try; may be repeated",
+        help="value to evaluate; may be repeated",
     )
-    made["what-if"].add_argument("--list", action="store_true", help="name every topic that would be concerned")
+    made["what-if"].add_argument("--list", action="store_true", help="list every affected topic")
     _add_backtest(made["backtest"])
-    made["report"].add_argument("file", metavar="FILE", help="where the page goes; - for stdout")
-    made["report"].add_argument("--days", metavar="N", type=int, default=30, help="how far back (default: %(default)s)")
+    made["report"].add_argument("file", metavar="FILE", help="file to write; - for standard output")
+    made["report"].add_argument(
+        "--days", metavar="N", type=int, default=30, help="number of days to cover (default: %(default)s)"
+    )
     for name, word in made.items():
         _add_lake(word, one=name != "compare")
 
 
 def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str) -> argparse.ArgumentParser:
     about = WORDS[name]
-    word = words.add_parser(name, help=about, description=f"Tell {about}.")
-    module = {"report": "report", "backtest": "backtest", "violations": "violations"}.get(name, "queries")
+    word = words.add_parser(name, help=about, description=f"Show {about}.")
+    module = name if name in ("report", "backtest", "violations", "integrity") else "queries"
     word.set_defaults(run=command(f"lake {name}", _later(module, name.replace("-", "_"))))
     return word
 
 
 def _later(module: str, name: str) -> Command:
-    """What does the work is imported when it is asked for."""
+    """The implementation is imported when it is needed."""
 
     def verb(options: argparse.Namespace, answer: CommandResult) -> None:
         found: Callable[[argparse.Namespace, CommandResult], None] = getattr(
@@ -106,10 +111,10 @@ def _later(module: str, name: str) -> Command:
 
 
 def _add_violations(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rule", metavar="ID", help="this rule only")
+    parser.add_argument("--rule", metavar="ID", help="only this rule")
     parser.add_argument("--owner", metavar="NAME", help="only topics of this owner")
-    parser.add_argument("--all", action="store_true", help="what broke a rule once, too")
-    parser.add_argument("--between", nargs=2, metavar="TIME", help="what broke a rule at some time between these two")
+    parser.add_argument("--all", action="store_true", help="also show past violations")
+    parser.add_argument("--between", nargs=2, metavar="TIME", help="violations in effect between these two times")
 
 
 def _add_backtest(parser: argparse.ArgumentParser) -> None:
@@ -117,11 +122,17 @@ def _add_backtest(parser: argparse.ArgumentParser) -> None:
 
     from kconf.cli.common.spark_session import add_session
 
-    parser.add_argument("--policy", metavar="FILE", type=Path, required=True, help="the rules, as for policy.file")
-    parser.add_argument("--between", nargs=2, metavar="TIME", help="only what was so at some time between these two")
-    parser.add_argument("--list", action="store_true", help="tell each finding, not only how many a rule has")
     parser.add_argument(
-        "--limit", metavar="N", type=int, default=100, help="how many --list tells (default: %(default)s)"
+        "--policy",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="policy file, same format as the server's policy.file",
+    )
+    parser.add_argument("--between", nargs=2, metavar="TIME", help="only findings in effect between these two times")
+    parser.add_argument("--list", action="store_true", help="list each finding instead of counts per rule")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=100, help="maximum number of findings listed (default: %(default)s)"
     )
     add_session(parser)
 
@@ -130,19 +141,19 @@ def _add_about(parser: argparse.ArgumentParser, name: str) -> None:
     from kconf.cli.common.options.quota_entity import add_quota_entity
 
     parser.add_argument(
-        "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, …; without one: all"
+        "resources", metavar="RESOURCE", nargs="*", help="topic:NAME, topic:GLOB, broker:default, … (default: all)"
     )
-    parser.add_argument("--key", metavar="KEY", help="this key only")
-    if name not in ("drift", "violations"):
+    parser.add_argument("--key", metavar="KEY", help="only this key")
+    if name not in ("drift", "violations", "integrity"):
         add_quota_entity(parser)
 
 
 def _add_lake(parser: argparse.ArgumentParser, *, one: bool) -> None:
     group = parser.add_argument_group("lake and output")
-    group.add_argument("--lake", metavar="URI", help="where the tables are; without it that of the context")
+    group.add_argument("--lake", metavar="URI", help="URI of the tables (default: the context's lake)")
     add_context(group)
     if one:
         group.add_argument(
-            "--cluster", metavar="ID", action="append", default=[], help="only this cluster: its id or how it begins"
+            "--cluster", metavar="ID", action="append", default=[], help="only this cluster: its ID or a prefix of it"
         )
     add_output(group)

@@ -45,7 +45,7 @@ td.none { color: var(--faint); }
 
 
 class Section(NamedTuple):
-    """A heading, a sentence, and what stands below: a plot with its legend, or a table, or both."""
+    """A heading, a sentence, and the content: a plot with its legend, a table, or both."""
 
     title: str
     about: str

@@ -1,8 +1,8 @@
-"""Plots inside a page: bars over days, as one SVG, and bars beside names, as a list with an SVG for each bar.
+"""Plots inside a page: bars over days as one SVG, and bars next to names as a list with an SVG per bar.
 
-Colours come from the page's style sheet. Words beside bars are the page's own, so that they are as large on a narrow
-screen and break where they must; words within an SVG shrink with it. Every bar has a title with its figures, which a
-browser shows and a screen reader reads. Nothing is loaded or run.
+Colors come from the page's style sheet. Labels next to bars are HTML text, so that they keep their size and wrap on
+narrow screens; text inside an SVG shrinks with it. Every bar has a title with its numbers, which browsers show and
+screen readers read. Nothing is loaded or executed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import date
 from html import escape
 from typing import Final
 
-COLOURS: Final = 6  # series that have a colour of their own; the last one is for all others
+COLOURS: Final = 6  # series with their own color; the last one is for all others
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 240, 56, 30, 10
-_LONGEST, _SHORTEST = 1000, 2  # of bars beside names, in parts of their place
+_LONGEST, _SHORTEST = 1000, 2  # bars next to names, as a fraction of the row
 
 
 def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: str) -> str:
@@ -36,7 +36,7 @@ def over_days(days: Sequence[date], series: Mapping[str, Sequence[int]], what: s
 
 
 def beside_names(figures: Mapping[str, Mapping[str, int]], kinds: Mapping[str, int], what: str) -> str:
-    """Bars beside names, in their order; each is made of figures by kind, and `kinds` have order and colour."""
+    """Bars next to names, in order; each consists of numbers by kind, and `kinds` sets order and color."""
     top = max((sum(each.values()) for each in figures.values()), default=0) or 1
     items = []
     for name, each in figures.items():

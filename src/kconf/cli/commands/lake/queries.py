@@ -1,4 +1,4 @@
-"""What the words of `kconf lake` look up, and how it is told."""
+"""The queries of `kconf lake`, and how their results are printed."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def open_lake(options: argparse.Namespace) -> LakeTables:
     contexts = load_contexts()
     name = options.context or os.environ.get("KCONF_CONTEXT") or contexts.current
     if not name:
-        raise ConfigurationError("which lake? name it with --lake URI, or use a context that has one")
+        raise ConfigurationError("no lake given; pass --lake URI, or use a context that has one")
     lake = contexts.named(name).lake
     if lake is None:
-        raise ConfigurationError(f"the context {name!r} has no lake; name one with --lake URI")
+        raise ConfigurationError(f"the context {name!r} has no lake; pass --lake URI")
     return LakeTables(lake)
 
 
 def begin(options: argparse.Namespace, answer: CommandResult) -> LakeTables:
-    """The lake, and in the answer which run of it is told."""
+    """The lake; the result shows which run was read."""
     tables = open_lake(options)
     answer.facts.update(lake=tables.uri, run=tables.run["run"], finished=iso_time(tables.run["finished"]))
     return tables
@@ -56,7 +56,7 @@ def span(options: argparse.Namespace) -> tuple[datetime | None, datetime | None]
         return None, None
     since, until = map(parse_time, options.between)
     if since > until:
-        raise ConfigurationError("the first time of --between is after the second")
+        raise ConfigurationError("--between: the first time is after the second")
     return since, until
 
 
@@ -71,27 +71,27 @@ def _cluster(word: str, known: Sequence[str]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ConfigurationError(f"{word!r} begins the ids of {len(found)} clusters: {', '.join(found)}")
+        raise ConfigurationError(f"{word!r} is a prefix of {len(found)} cluster IDs: {', '.join(found)}")
     return _cluster_of_context(word, known)
 
 
 def _cluster_of_context(word: str, known: Sequence[str]) -> str:
-    """A context names a cluster too; which one it is only the cluster itself knows."""
+    """A context can name a cluster too; its ID must be requested from the cluster."""
     from kconf.client.contexts.load import load_contexts
     from kconf.operations.target import Target
 
     contexts = load_contexts()
     if word not in contexts.contexts:
-        raise ConfigurationError(f"the lake knows no cluster {word!r}; it has {', '.join(known) or 'none'}")
+        raise ConfigurationError(f"the lake has no cluster {word!r}; known clusters: {', '.join(known) or 'none'}")
     with Target(contexts.named(word)).open() as admin:
         found = admin.describe_cluster().cluster_id
     if found not in known:
-        raise ConfigurationError(f"the lake knows nothing of the cluster {found} of the context {word!r}")
+        raise ConfigurationError(f"the lake has no data on cluster {found} of the context {word!r}")
     return str(found)
 
 
 def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> LookupFilter:
-    """What is asked for. A resource or a key that neither the history nor one of `more` tables has is a mistake."""
+    """The scope of a query. A resource or key that neither the history nor one of `more` tables has is an error."""
     from kconf.lake.lookup import LookupFilter
 
     chosen = clusters(tables, getattr(options, "cluster", ()))
@@ -105,7 +105,7 @@ def about(options: argparse.Namespace, tables: LakeTables, *more: Table) -> Look
             continue
         matched = [name for name in tables.names(selector.type.word, chosen, more) if selector.matches(name)]
         if not matched:
-            raise ConfigurationError(f"{word} matches nothing that the lake knows")
+            raise ConfigurationError(f"{word} matches nothing in the lake")
         resources.update(dict.fromkeys(Resource(selector.type, name) for name in matched))
     entity = quota_entity(options) if hasattr(options, "user") else None
     if entity is not None:
@@ -127,11 +127,11 @@ def _check_resource(tables: LakeTables, resource: Resource, chosen: Sequence[str
 
     near = get_close_matches(resource.name, tables.names(resource.type.word, chosen, also), 1)
     hint = f"; did you mean {resource._replace(name=near[0])}?" if near else ""
-    raise ConfigurationError(f"the lake knows nothing of {resource}{hint}")
+    raise ConfigurationError(f"the lake has no data on {resource}{hint}")
 
 
 def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -> None:
-    """A key that nothing has set is no mistake if Kafka has it."""
+    """A key that was never set is valid if Kafka has it."""
     from kconf.lake.lookup import LookupFilter
 
     key = asked.key or ""
@@ -147,7 +147,7 @@ def _check_key(tables: LakeTables, asked: LookupFilter, more: Sequence[Table]) -
         return
     names = {name for kind in kinds for name in keys_for(kind)} | set(tables.keys())
     near = get_close_matches(key, sorted(names), 1, 0.8)
-    raise ConfigurationError(f"there is no key {key}" + (f"; did you mean {near[0]}?" if near else ""))
+    raise ConfigurationError(f"unknown key {key}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 # -- the words -------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def diff(options: argparse.Namespace, answer: CommandResult) -> None:
         how = _told(last) if other is not None else _removed(last)
         how.pop("value")
         answer.add(**_place(last), before=_value(one), after=_value(other), **how)
-    _end(answer, "nothing is set otherwise at the two times")
+    _end(answer, "no differences between the two times")
 
 
 def drift(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -205,8 +205,8 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
     tables = begin(options, answer)
     if not tables.is_declared:
         raise ConfigurationError(
-            f"nothing is declared: the last run on {tables.uri} was given no files; kconf pipeline run --declared FILE"
-            " compares clusters with them"
+            f"no declared state: the last run on {tables.uri} had no declarative files; pass them with `kconf "
+            "pipeline run --declared FILE`"
         )
     answer.columns = [
         *_WHERE,
@@ -224,7 +224,7 @@ def drift(options: argparse.Namespace, answer: CommandResult) -> None:
         values = {name: row[name] for name in ("kind", "declared", "actual", "source", "principal", "reason", "place")}
         answer.add(**_place(row), since=iso_time(row["since"]), **values)
     answer.status = DIFFERENT if answer.items else answer.status
-    _end(answer, "nothing differs from what is declared")
+    _end(answer, "no drift: clusters match the declared state")
 
 
 def compare(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -240,7 +240,7 @@ def compare(options: argparse.Namespace, answer: CommandResult) -> None:
         answer.add(**place, one=_value(left), other=_value(right))
     answer.status = DIFFERENT if answer.items else answer.status
     if not answer.items:
-        answer.notes.append("the two clusters have the same set")
+        answer.notes.append("no differences between the two clusters")
 
 
 def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
@@ -266,10 +266,10 @@ def what_if(options: argparse.Namespace, answer: CommandResult) -> None:
                 answer.add(resource=str(Resource.topic(name)), **common)
         else:
             answer.add(**common, moved=len(shift.moved), kept=shift.kept)
-    _end(answer, "no topic would get another value")
+    _end(answer, "no topic would be affected")
 
 
-# -- how rows are told -----------------------------------------------------------------------------------------------
+# -- rows as result items ----------------------------------------------------------------------------------------------
 
 
 def time(name: str) -> ResultColumn:
@@ -291,9 +291,10 @@ def amount(name: str, title: str = "") -> ResultColumn:
 
 
 def _person(item: Item) -> str:
-    """The principal and, where a client recorded it, whose hands those were."""
+    """The principal and, where a client recorded it, whose hands those were; `outside` if kconf did not make it."""
     user, at, _ = (item["host"] or "").rpartition("@") if item["origin"] == "client" else ("", "", "")
-    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or ""
+    nobody = "outside" if item["origin"] == "outside" else ""
+    return f"{item['principal'] or ''} ({user})" if at else item["principal"] or nobody
 
 
 _WHERE: Final = [ResultColumn("cluster"), ResultColumn("resource"), ResultColumn("key")]
@@ -305,8 +306,8 @@ _WHO: Final = [
 _AFTER: Final = list(map(ResultColumn, ("ended", "until_principal", "until_reason")))
 
 
-def _end(answer: CommandResult, empty: str = "the lake knows nothing of it") -> None:
-    """Where all is about one cluster, a table need not say so."""
+def _end(answer: CommandResult, empty: str = "the lake has no data on it") -> None:
+    """A table omits the cluster if all rows are about the same one."""
     if len({item["cluster"] for item in answer.items}) == 1:
         answer.hidden = frozenset({*answer.hidden, "cluster"})
     if not answer.items:
@@ -333,7 +334,7 @@ def _told(row: Row) -> dict[str, Any]:
 
 
 def _removed(row: Row) -> dict[str, Any]:
-    """Of what is no longer set: when and by whom it ended. The table has no address and client id of that."""
+    """For values no longer set: when and by whom they were removed. The table has no address and client ID for that."""
     who = {"principal": row["until_principal"], "reason": row["until_reason"], "origin": row["until_origin"]}
     who |= {"client_id": None, "host": None}
     return {**_told(row), "since": iso_time(row["until"]), "op": row["ended"], "revision": row["until_revision"], **who}
@@ -349,8 +350,8 @@ def _wish(resource: str, assignment: str) -> tuple[str, str]:
     from kconf.configdef.units import raw_value
 
     if resource not in ("broker:default", "brokers"):
-        raise ConfigurationError(f"what-if tries values of broker:default, not of {resource!r}")
+        raise ConfigurationError(f"what-if supports broker:default only, not {resource!r}")
     key, equals, value = assignment.partition("=")
     if not equals or not key:
-        raise ConfigurationError(f"write KEY=VALUE, not {assignment!r}")
+        raise ConfigurationError(f"expected KEY=VALUE, got {assignment!r}")
     return key, raw_value(keys_for(ResourceType.BROKER).get(key), value)

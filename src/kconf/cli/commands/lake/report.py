@@ -1,4 +1,4 @@
-"""`kconf lake report`: what the tables tell, on one page with plots."""
+"""`kconf lake report`: the tables as one HTML page with plots."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kconf.lake.lookup import LakeTables, Row
     from kconf.lake.schemas import Table
 
-_MOST: Final = 12  # bars in a plot beside names
+_MOST: Final = 12  # bars in a plot next to names
 _ROWS: Final = 25  # rows of a table
 _OTHERS: Final = "all others"
-_NOBODY: Final = "(not known)"
+_NOBODY: Final = "(unknown)"
 _ONE: Final = {"": 0}
 _SEVERITIES: Final = {"error": 3, "warn": 1}
 
@@ -68,8 +68,8 @@ def render(tables: LakeTables, chosen: Sequence[str], days: int, today: date) ->
         "topics": topics[0]["count"] if topics else 0,
         f"changes in {days} days": sum(row["count"] for row in changes),
         "values that drifted": len(drift),
-        "rules broken now": len(broken),
-        "doubts about the journal": len(rows(INTEGRITY)),
+        "open policy violations": len(broken),
+        "journal integrity findings": len(rows(INTEGRITY)),
     }
     sections = [
         *_changes(changes, span),
@@ -100,7 +100,7 @@ def _changes(rows: Sequence[Row], span: Sequence[date]) -> list[Section]:
         return [Section("Changes over time", f"None. {when}")]
     return [
         Section("Changes over time", when, over_days(span, series, "changes"), _numbered(names)),
-        Section("Changes by whom", "Changes of the same days.", beside_names(_bars(by_whom), _ONE, "changes")),
+        Section("Changes by author", "Same period.", beside_names(_bars(by_whom), _ONE, "changes")),
     ]
 
 
@@ -110,9 +110,9 @@ def _numbered(names: Sequence[str]) -> dict[str, int]:
 
 def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
     if not is_declared:
-        return Section("Drift by key", "Nothing is declared: the last run was given no files to compare with.")
+        return Section("Drift by key", "No declared state: the last run had no files to compare with.")
     if not rows:
-        return Section("Drift by key", "Nothing differs from what is declared.")
+        return Section("Drift by key", "No drift: clusters match the declared state.")
     headings = ("Cluster", "Resource", "Key", "Declared", "Actual", "Since", "By")
     listed = [
         (
@@ -123,19 +123,19 @@ def _drift(rows: Sequence[Row], is_declared: bool) -> Section:
     ]
     plot = beside_names(_bars(Counter(row["key"] or "(topic)" for row in rows)), _ONE, "values that drifted")
     return Section(
-        "Drift by key", _cut("What differs from what is declared.", rows), plot, {}, headings, listed[:_ROWS]
+        "Drift by key", _cut("Values that differ from the declared state.", rows), plot, {}, headings, listed[:_ROWS]
     )
 
 
 def _findings(rows: Sequence[Row]) -> Section:
     if not rows:
-        return Section("Policy findings by owner", "No rule is broken.")
+        return Section("Policy findings by owner", "No open violations.")
     by_owner: dict[str, Counter[str]] = {}
     for row in rows:
         by_owner.setdefault(row["owner"] or "(no owner)", Counter())[row["severity"]] += 1
     ordered = sorted(by_owner.items(), key=lambda each: (-each[1].total(), each[0]))[:_MOST]
     figures: dict[str, Counter[str]] = dict(ordered)
-    headings = ("Owner", "Cluster", "Resource", "Rule", "Key", "What the rule says", "Since")
+    headings = ("Owner", "Cluster", "Resource", "Rule", "Key", "Rule message", "Since")
     listed = [
         (
             *(row["owner"] or "", row["cluster"], resource_text(row), row["rule"], row["key"] or ""),
@@ -143,16 +143,16 @@ def _findings(rows: Sequence[Row]) -> Section:
         )
         for row in sorted(rows, key=lambda row: (row["severity"], row["owner"] or "", row["resource_name"]))
     ]
-    plot = beside_names(figures, _SEVERITIES, "rules broken now")
-    about = _cut("Rules that are broken now.", rows)
+    plot = beside_names(figures, _SEVERITIES, "open policy violations")
+    about = _cut("Rules that are violated now.", rows)
     return Section("Policy findings by owner", about, plot, _SEVERITIES, headings, listed[:_ROWS])
 
 
 def _flapping(rows: Sequence[Row]) -> Section:
     if not rows:
-        return Section("Keys that flap", "None went from one value to another and back.")
+        return Section("Flapping keys", "No key was changed and changed back.")
     ordered = sorted(rows, key=lambda row: -row["count"])[:_ROWS]
-    headings = ("Cluster", "Resource", "Key", "Came back", "Last", "By")
+    headings = ("Cluster", "Resource", "Key", "Reverted", "Last", "By")
     listed = [
         (
             *(row["cluster"], resource_text(row), row["key"] or "", f"{row['count']:,} times"),
@@ -160,22 +160,22 @@ def _flapping(rows: Sequence[Row]) -> Section:
         )
         for row in ordered
     ]
-    about = _cut("Values that were changed and came back.", rows)
-    return Section("Keys that flap", about, "", {}, headings, listed)
+    about = _cut("Values that were changed and later changed back.", rows)
+    return Section("Flapping keys", about, "", {}, headings, listed)
 
 
 def _refusals(rows: Sequence[Row]) -> Section:
     if not rows:
-        return Section("Refused requests", "None were written down.")
+        return Section("Refused requests", "No refused requests recorded.")
     by_whom = Counter[str]()
     for row in rows:
         by_whom[row["principal"] or _NOBODY] += row["count"]
-    return Section("Refused requests", "By whom.", beside_names(_bars(by_whom), _ONE, "refusals"))
+    return Section("Refused requests", "By principal.", beside_names(_bars(by_whom), _ONE, "refusals"))
 
 
 def _doubts(rows: Sequence[Row]) -> Section:
     if not rows:
-        return Section("Doubts about the journal", "None: it has no holes, and clusters are as it says.")
+        return Section("Journal integrity", "No gaps, and the clusters match the journal.")
     names = [name for name in rows[0] if name not in ("cluster", "resource_type", "resource_name", "time")]
     headings = ("Cluster", "Resource", *(name.replace("_", " ").capitalize() for name in names), "Noticed")
     listed = [
@@ -186,12 +186,12 @@ def _doubts(rows: Sequence[Row]) -> Section:
         )
         for row in rows[:_ROWS]
     ]
-    about = _cut("Holes in the journal, and changes made behind kconf's back.", rows)
-    return Section("Doubts about the journal", about, "", {}, headings, listed)
+    about = _cut("Gaps in the journal, and changes made outside kconf.", rows)
+    return Section("Journal integrity", about, "", {}, headings, listed)
 
 
 def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:
-    """The largest, and all others in one bar."""
+    """The largest ones, and all others in one bar."""
     common = counts.most_common(_MOST)
     rest = counts.total() - sum(count for _, count in common)
     found = {name: {"": count} for name, count in common}
@@ -199,4 +199,4 @@ def _bars(counts: Counter[str]) -> dict[str, dict[str, int]]:
 
 
 def _cut(sentence: str, rows: Sequence[Row]) -> str:
-    return f"{sentence} The table has {_ROWS} of {len(rows):,}." if len(rows) > _ROWS else sentence
+    return f"{sentence} Showing {_ROWS} of {len(rows):,}." if len(rows) > _ROWS else sentence

@@ -1,4 +1,4 @@
-"""`kconf lake violations`: what breaks, or broke, the rules that the last run was given; and how findings are told."""
+"""`kconf lake violations`: current and past violations of the last run's policy, and how findings are printed."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def violations(options: argparse.Namespace, answer: CommandResult) -> None:
     tell(rows, answer, "owner")
     answer.status = DIFFERENT if any(row["severity"] == "error" for row in rows) else answer.status
     if not tables.has(VIOLATIONS):
-        answer.notes.append("no run was given rules: `kconf pipeline run --policy FILE` judges by them")
+        answer.notes.append("no run had a policy; pass one with `kconf pipeline run --policy FILE`")
     elif not rows:
-        answer.notes.append("nothing that is asked for breaks a rule")
+        answer.notes.append("no violations found")
 
 
 def tell(rows: Sequence[Row], answer: CommandResult, *more: str) -> None:

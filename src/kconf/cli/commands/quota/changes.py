@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def _add_set(parser: argparse.ArgumentParser) -> None:
     from kconf.cli.common.confirm import add_change
 
-    parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="a quota; byte rates take units: 10MiB")
+    parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="a quota; byte rates accept units: 10MiB")
     add_quota_entity(parser)
     add_usage(parser)
     add_change(parser)
@@ -35,7 +35,7 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
     from kconf.cli.common.confirm import add_change
 
     parser.add_argument("keys", nargs="*", metavar="KEY", help="the quotas to remove")
-    parser.add_argument("--all", action="store_true", help="remove all that the entity has")
+    parser.add_argument("--all", action="store_true", help="remove all quotas of the entity")
     add_quota_entity(parser)
     add_usage(parser)
     add_change(parser)
@@ -44,16 +44,16 @@ def _add_unset(parser: argparse.ArgumentParser) -> None:
 def _add_load(parser: argparse.ArgumentParser) -> None:
     from kconf.cli.common.confirm import add_bulk, add_change
 
-    parser.add_argument("file", metavar="FILE", help="YAML, or CSV where it is called so; - is standard input")
-    parser.add_argument("--format", choices=("yaml", "csv"), help="where the name does not tell")
+    parser.add_argument("file", metavar="FILE", help="YAML file, or CSV if it ends in .csv; - for standard input")
+    parser.add_argument("--format", choices=("yaml", "csv"), help="format, if the file name does not show it")
     add_usage(parser)
     add_change(parser)
     add_bulk(parser)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="FILE", help="where to write it (default: standard output)")
-    parser.add_argument("--format", choices=("yaml", "csv"), help="default: by the name of the file, else YAML")
+    parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument("--format", choices=("yaml", "csv"), help="default: by the file name, else YAML")
     add_quota_entity(parser)
 
 
@@ -75,7 +75,7 @@ def _unset(options: argparse.Namespace, result: CommandResult) -> None:
 
     entity = needed_entity(options)
     if options.all == bool(options.keys):
-        raise ConfigurationError("name the quotas to remove, or give --all")
+        raise ConfigurationError("pass the quotas to remove, or --all")
     _change_one(options, result, entity, dict.fromkeys(check_keys(entity, options.keys)) if options.keys else {})
 
 
@@ -115,7 +115,7 @@ def _add_lines(result: CommandResult, lines: Mapping[str, int]) -> None:
     same = [each for each in result.items if each["outcome"] == "unchanged"]
     if result.output == "table" and same:
         result.items[:] = [each for each in result.items if each["outcome"] != "unchanged"]
-        result.notes.append(f"{len(same)} quotas are as the file has them already")
+        result.notes.append(f"{len(same)} quotas already match the file")
     result.items[:] = [{"line": lines[each["resource"]], **each} for each in result.items]
     result.columns[:0] = [ResultColumn("line")]
 
@@ -133,9 +133,9 @@ def _export(options: argparse.Namespace, result: CommandResult) -> None:
     kind = file_kind(options.out or "", options.format)
     text = as_csv(stored) if kind == "csv" else as_yaml(stored)
     if kind == "csv" and options.out is None and has_controls(text):
-        raise ConfigurationError("a name has control characters, which CSV has no escapes for: use YAML, or --out FILE")
+        raise ConfigurationError("a name contains control characters, which CSV cannot escape: use YAML, or --out FILE")
     result.facts.update(context=cluster.name, entities=len(stored), file=options.out)
-    result.notes += [f"{each}: left out, for it is no quota that could be loaded" for each in not_loadable(stored)]
+    result.notes += [f"skipped {each}: not a quota that `load` accepts" for each in not_loadable(stored)]
     if options.out is not None:
         _write(options.out, text)
         result.notes.append(f"{options.out}: {len(stored)} entities")
@@ -154,8 +154,8 @@ def _write(path: str, text: str) -> None:
 
 
 VERBS = (
-    ("set", "set quotas of an entity", _set, _add_set),
+    ("set", "set quotas for an entity", _set, _add_set),
     ("unset", "remove quotas of an entity", _unset, _add_unset),
-    ("load", "set what a file says, for thousands of entities at once", _load, _add_load),
-    ("export", "write quotas as a file that load reads", _export, _add_export),
+    ("load", "set quotas from a file, for thousands of entities at once", _load, _add_load),
+    ("export", "write quotas to a file for `load`", _export, _add_export),
 )

@@ -30,32 +30,32 @@ examples:
   kconf quota export --out quotas.yaml
   kconf quota load quotas.yaml --dry-run
 
-Quotas: producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate of users and clients,
-connection_creation_rate of addresses.
+Quotas: producer_byte_rate, consumer_byte_rate, request_percentage and controller_mutation_rate for users and client
+IDs, connection_creation_rate for IP addresses.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     top = commands.add_parser(
         "quota",
-        help="list, explain and change quotas, one or ten thousand",
-        description="List, explain and change the quotas of users, client ids and addresses.",
+        help="list, explain and change quotas",
+        description="List, explain and change the quotas of users, client IDs and IP addresses.",
         epilog=_EXAMPLES,
         allow_abbrev=False,
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    add_quota_entity(_verb(verbs, "list", "tell quotas as they are stored, all or those of some", _list))
+    add_quota_entity(_verb(verbs, "list", "list quotas as stored, all or some", _list))
     explain = _verb(
-        verbs, "explain", "tell which quota holds for someone, where it comes from, and what loses", _explain
+        verbs, "explain", "show which quota applies to a client, its source, and which are overridden", _explain
     )
-    explain.add_argument("keys", nargs="*", metavar="KEY", help="of these quotas only")
-    explain.add_argument("--all", action="store_true", help="all levels, also those where nothing is set")
+    explain.add_argument("keys", nargs="*", metavar="KEY", help="only these quotas")
+    explain.add_argument("--all", action="store_true", help="show all levels, including those without a quota")
     add_quota_entity(explain)
-    what_if = _verb(verbs, "what-if", "tell whose quota would be another, and change nothing", _what_if)
-    what_if.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="a quota to set; KEY=none: to remove")
+    what_if = _verb(verbs, "what-if", "show whose quota a change would affect; changes nothing", _what_if)
+    what_if.add_argument("changes", nargs="+", metavar="KEY=VALUE", help="quota to set; KEY=none removes it")
     add_quota_entity(what_if)
     what_if.add_argument(
-        "--pairs", metavar="FILE", help="CSV of users and client ids to look at, in place of those known to the cluster"
+        "--pairs", metavar="FILE", help="CSV of users and client IDs to evaluate, instead of those known to the cluster"
     )
     from kconf.cli.commands.quota import changes as quota_changes
 
@@ -130,7 +130,7 @@ def _explain(options: argparse.Namespace, result: CommandResult) -> None:
             value = level.values.get(key)
             if value is None and not options.all:
                 continue
-            outcome = "not set" if value is None else "holds" if level is in_effect else "loses"
+            outcome = "not set" if value is None else "applies" if level is in_effect else "overridden"
             text = None if value is None else quota_number(value)
             result.add(key=key, value=text, source=level.name, **_entity_fields(level.entity), outcome=outcome)
 
@@ -142,7 +142,7 @@ def _what_if(options: argparse.Namespace, result: CommandResult) -> None:
 
     entity, cluster = needed_entity(options), target(options)
     if "ip" in dict(entity.parts):
-        raise ConfigurationError("what-if is about users and clients: an address has one level, and its default")
+        raise ConfigurationError("what-if supports users and clients only: an IP address has one level and a default")
     changes = parse_quotas(entity, options.changes)
     pairs = None if options.pairs is None else list(read_pairs(options.pairs, read_stdin))
     result.columns = [

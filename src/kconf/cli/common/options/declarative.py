@@ -7,13 +7,20 @@ import argparse
 
 def add_files(parser: argparse._ActionsContainer, *, required: bool) -> None:
     parser.add_argument(
-        "-f", "--file", metavar="DIR|FILE", action="append", required=required, help="declarations; may be repeated"
+        "-f",
+        "--file",
+        metavar="DIR|FILE",
+        action="append",
+        required=required,
+        help="declarative file or directory; may be repeated",
     )
 
 
 def add_prune(parser: argparse.ArgumentParser) -> None:
     words = "topics, users, acls, quotas"
-    add = parser.add_argument_group("what no file names").add_argument
-    about = f"remove overrides that no file names, inside the selectors; with =WORD,… also {words}"
+    add = parser.add_argument_group("resources that no file declares").add_argument
+    about = f"remove overrides that no file declares, within the selectors; =WORD,… also removes {words}"
     add("--prune", metavar="WORD,…", nargs="?", const="", help=about)
-    add("--max-deletes", metavar="N", type=int, default=10, help="refuse to remove more than this (default: 10)")
+    add(
+        "--max-deletes", metavar="N", type=int, default=10, help="fail if the plan removes more than this (default: 10)"
+    )

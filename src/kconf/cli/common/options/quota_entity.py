@@ -1,4 +1,5 @@
-"""The options that name a quota entity. Flags, as the names of users and client ids may hold any character."""
+"""The options that name a quota entity. They are flags because names of users and client IDs may contain any
+character."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def add_quota_entity(parser: argparse.ArgumentParser) -> None:
     """The options that name the entity of a quota."""
     group = parser.add_argument_group("whom")
-    kinds = (("user", "a user", "users"), ("client-id", "a client id", "client ids"), ("ip", "an address", "addresses"))
+    kinds = (("user", "a user", "users"), ("client-id", "a client ID", "client IDs"), ("ip", "an address", "addresses"))
     for kind, one, many in kinds:
         either = group.add_mutually_exclusive_group()
         either.add_argument(f"--{kind}", metavar="NAME", help=f"{one}, by name")
@@ -33,14 +34,16 @@ def quota_entity(options: argparse.Namespace) -> QuotaEntity | None:
         elif getattr(options, f"{kind.replace('-', '_')}_default"):
             parts[kind] = None
     if "" in parts.values():
-        raise ConfigurationError("a quota entity has a name; for the default there is a flag, such as --user-default")
+        raise ConfigurationError(
+            "a quota entity needs a name; for the default use --user-default, --client-id-default or --ip-default"
+        )
     if IP in parts and len(parts) > 1:
-        raise ConfigurationError("an address has quotas of its own: --ip goes with neither --user nor --client-id")
+        raise ConfigurationError("--ip cannot be combined with --user or --client-id")
     return QuotaEntity.of(parts) if parts else None
 
 
 def needed_entity(options: argparse.Namespace) -> QuotaEntity:
     entity = quota_entity(options)
     if entity is None:
-        raise ConfigurationError("say whose quota: --user, --client-id, both, --ip, or one of their defaults")
+        raise ConfigurationError("pass the entity: --user, --client-id, both, --ip, or one of their defaults")
     return entity

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def add_usage(parser: argparse.ArgumentParser) -> None:
-    about = "CSV or Parquet of user, client_id, key, rate: mark quotas below it '! quota-below-usage'"
+    about = "CSV or Parquet of user, client_id, key, rate: marks quotas below actual usage as '! quota-below-usage'"
     parser.add_argument("--usage", metavar="FILE", help=about)
 
 

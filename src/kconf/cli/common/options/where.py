@@ -1,4 +1,4 @@
-"""`--where`: only resources for which conditions on their values hold."""
+"""`--where`: only resources whose values meet conditions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def add_where(parser: argparse.ArgumentParser) -> None:
         "--where",
         metavar="CONDITION",
         action="append",
-        help="only where this holds, inherited or not: 'retention.ms>30d' (= != < <= > >=); may be repeated",
+        help=(
+            "only resources whose value (set or inherited) matches: 'retention.ms>30d' (= != < <= > >=); may be "
+            "repeated"
+        ),
     )
 
 
@@ -32,7 +35,7 @@ def conditions_of(options: argparse.Namespace, kinds: Sequence[ResourceType]) ->
     from kconf.operations.where import parse_conditions
 
     if len(set(kinds)) > 1:
-        raise ConfigurationError("--where compares resources of one type; name topics or brokers, not both")
+        raise ConfigurationError("--where works on one resource type; pass topics or brokers, not both")
     return parse_conditions(options.where, kinds[0])
 
 
@@ -43,7 +46,8 @@ def select(
     result: CommandResult,
     fields: Callable[[Resource], dict[str, Any]],
 ) -> dict[Resource, dict[str, str]]:
-    """The resources for which the conditions hold, with the values compared. What cannot be read is a failed item."""
+    """The resources that meet the conditions, with the values compared. Resources that cannot be read are
+    failed items."""
     from kconf.operations.where import find_matching
 
     found = find_matching(admin, resources, conditions)
@@ -51,5 +55,5 @@ def select(
         result.add(failure, **fields(resource))
     result.notes += found.notes
     if not found.values:
-        result.notes.append(f"--where holds for none of {len(resources)}")
+        result.notes.append(f"--where matches none of {len(resources)}")
     return found.values

@@ -1,5 +1,5 @@
-"""`kafka-configs`: Kafka's own configuration command, with its options, its lines and its exit codes, without a JVM.
+"""`kafka-configs`: Kafka's own configuration command, with its options, output and exit codes, without a JVM.
 
-`main` is the way through: `arguments` (what was typed) → `entities` and `checks` (what is meant) → `describe` or
-`alter`. `--strict-compat` keeps to the letter of Kafka 4.3.1; without it the hazards of the original are mended.
+`main` runs the steps: `arguments` (parsing) → `entities` and `checks` (validation) → `describe` or `alter`.
+`--strict-compat` behaves exactly like Kafka 4.3.1; without it, the pitfalls of the original are fixed.
 """

@@ -1,6 +1,6 @@
-"""`--alter`: one request, always incremental, and one line for each entity that was altered.
+"""`--alter`: one request, always incremental, and one line for each altered entity.
 
-A dry run asks the server to validate where its API can do that, and tells each key's old and new value.
+A dry run lets the server validate if the API supports that, and prints the old and new value of each key.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _resources(admin: SyncAdminClient, given: Entities, specs: ConfigSpecs, opti
         else:
             completed(given, options, specs, resource.name)
             for key in unset.get(resource, ()):
-                print(f"Note: {resource} had no {key} of its own to delete.", file=sys.stderr)
+                print(f"Note: {resource} does not set {key}; nothing to delete.", file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -1,6 +1,5 @@
-"""The command line, read as Kafka's tools read theirs (jopt-simple): no abbreviations, `--opt value`, `--opt=value`,
-`-opt` as well as `--opt`, an argument taken as it is even where it looks like an option, `--` as the end of options.
-"""
+"""Parses the command line like Kafka's tools (jopt-simple): no abbreviations, `--opt value`, `--opt=value`, `-opt` as
+well as `--opt`, an argument is taken literally even if it looks like an option, `--` ends the options."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class InvalidArguments(ConfigurationError):
 
 
 class Arguments:
-    """What was typed: options with their values, in their order, and what is no option."""
+    """The parsed command line: options with their values in order, and the remaining arguments."""
 
     def __init__(self, argv: list[str]) -> None:
         self.argv = argv

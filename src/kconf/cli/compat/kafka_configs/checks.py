@@ -153,9 +153,9 @@ def _alter(arguments: Arguments, given: Entities) -> None:
 
 def _extensions(arguments: Arguments, given: Entities) -> None:
     if arguments.one("output") not in (None, "text", "json"):
-        raise InvalidArguments("--output is text or json")
+        raise InvalidArguments("--output must be text or json")
     if arguments.has("dry-run") and arguments.has("describe"):
-        raise InvalidArguments("--dry-run goes with --alter: --describe changes nothing")
+        raise InvalidArguments("--dry-run requires --alter")
     if given.head in (USERS, CLIENTS, IPS) and len(given.names) > len(given.types) and arguments.has("describe"):
         raise InvalidArguments("More entity names specified than entity types")
     if arguments.has("strict-compat"):
@@ -163,4 +163,4 @@ def _extensions(arguments: Arguments, given: Entities) -> None:
             arguments.one("entity-name")
         return
     if arguments.rest:
-        raise InvalidArguments(f"{arguments.rest[0]!r} belongs to no option; does a value with blanks need quotes?")
+        raise InvalidArguments(f"{arguments.rest[0]!r} is not an option; a value with spaces needs quotes")

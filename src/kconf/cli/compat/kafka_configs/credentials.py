@@ -1,7 +1,7 @@
 """A user's SCRAM credentials on the command line: `SCRAM-SHA-256=[iterations=8192,password=…]`.
 
-A password on a command line is seen by everyone who may list processes. So it may also stand in a file
-(`password=@path`), in the environment (`password=env:NAME`) or on stdin (`password=-`).
+Everyone who can list processes sees a password on the command line. So it can also be in a file (`password=@path`), in
+the environment (`password=env:NAME`) or on stdin (`password=-`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORM = r"\[?(?:iterations=(-?[0-9]*),\s*)?password=(.*)"
 
 
 class CredentialSpec(NamedTuple):
-    """A credential that someone would like to have; does not show its password."""
+    """A requested credential; its repr hides the password."""
 
     mechanism: Mechanism
     iterations: int
@@ -49,7 +49,7 @@ def parse_credential(name: str, text: str, *, strict: bool = False) -> Credentia
     found = re.fullmatch(_STRICT if strict else _FORM, text)
     if found is None:
         shape = f"{name}=[iterations=N,password=P]"
-        hint = "[hidden]" if strict else f"[hidden]; it reads {shape}"
+        hint = "[hidden]" if strict else f"[hidden]; expected {shape}"
         raise InvalidArguments(f"Invalid credential property {mechanism.name}={hint}")
     count, password = found.groups()
     if not strict and text.startswith("["):
@@ -69,7 +69,7 @@ def _fetched(password: str) -> str:
     if password.startswith("env:"):
         name = password.removeprefix("env:")
         if name not in os.environ:
-            raise InvalidArguments(f"password=env:{name} names a variable that is not set")
+            raise InvalidArguments(f"password=env:{name}: the variable is not set")
         return os.environ[name]
     if password.startswith("@"):
         try:
@@ -77,7 +77,7 @@ def _fetched(password: str) -> str:
                 return file.read().rstrip("\r\n")
         except (OSError, UnicodeError, ValueError):
             raise InvalidArguments(
-                "password=@FILE names a file that cannot be read; a password that begins with @ goes into a file, too"
+                "password=@FILE: the file cannot be read. A password that itself starts with @ must be read from a file"
             ) from None
     return password
 

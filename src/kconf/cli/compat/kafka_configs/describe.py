@@ -1,7 +1,7 @@
 """`--describe`: finds the entities, reads their configs and prints them.
 
-Everything that is asked for goes out in as few requests as possible. An entity that cannot be described is told on
-stderr and makes the exit code 1, and the others are described all the same; Kafka's tool stops at the first.
+Everything is requested in as few requests as possible. An entity that cannot be described is reported on stderr and
+sets the exit code to 1, but the others are described; Kafka's tool stops at the first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _AT_ONCE: Final = 5000  # resources that are described before their lines are wr
 
 
 class DescribeOptions:
-    """How to describe: `all` also what is not set here; `strict` as Kafka's tool does it; `json` for programs."""
+    """How to describe: `all` includes inherited values; `strict` behaves like Kafka's tool; `json` is for programs."""
 
     def __init__(self, *, all_values: bool = False, strict: bool = False, json: bool = False) -> None:
         self.all, self.strict, self.json = all_values, strict, json
@@ -99,7 +99,7 @@ class _Run:
     def _groups(self) -> set[str]:
         """Groups that are alive, and groups that only have configs (KIP-1142)."""
         names = {each.name for each in self.admin.list_groups()}
-        with suppress(UnsupportedVersion):  # before Kafka 4.1 a broker does not tell
+        with suppress(UnsupportedVersion):  # brokers before Kafka 4.1 do not report it
             names.update(each.name for each in self.admin.list_config_resources([ResourceType.GROUP]))
         return names
 

@@ -1,4 +1,4 @@
-"""What an alteration would change, key by key: the answer of a dry run. Secrets are hidden on both sides."""
+"""What an alteration would change, key by key: the output of a dry run. Secrets are hidden on both sides."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DryRunDifference(NamedTuple):
     validated: bool = True
 
     def lines(self) -> list[str]:
-        how = "the server accepts this change to" if self.validated else "this is what would change at"
+        how = "the server accepts this change to" if self.validated else "this would change at"
         return [f"Dry run, nothing was changed; {how} {self.entity}:", *map(str, self.changes)]
 
     def as_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _is_set(entry: Entry) -> bool:
 def _deleted(kind: str, key: str, entry: Entry | None, own: Source) -> DifferenceLine:
     if entry is None or entry.source is not own:
         value = HIDDEN if entry is not None and entry.sensitive else entry.value if entry is not None else None
-        return DifferenceLine(key, value, value, "there is nothing to delete")
+        return DifferenceLine(key, value, value, "nothing to delete")
     if entry.sensitive or is_secret(kind, key):
         return DifferenceLine(key, HIDDEN, None)
     below = [each for each in entry.synonyms if each.source is not own]

@@ -39,12 +39,12 @@ class Entities(NamedTuple):
 
     @property
     def head(self) -> str:
-        """The type that the answers speak of."""
+        """The type named in the output."""
         return self.types[0]
 
     @property
     def name(self) -> str | None:
-        """The name of the head: "" for the default, None where there is none."""
+        """The name of the first entity: "" for the default, None if there is none."""
         return self.names[0] if self.names else None
 
 

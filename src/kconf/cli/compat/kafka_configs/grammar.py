@@ -1,8 +1,8 @@
 """Parses `--add-config`, `--add-config-file` and `--delete-config`.
 
-A comma or an equals sign counts where the next bracket behind it opens, or there is none. Kafka's tool then removes all
-brackets of a value, wherever they stand, and the blanks around it. That silently stores another password than the one
-that was meant, so here a value that would be altered is refused; `--strict-compat` alters it.
+A comma or an equals sign is a separator if the next bracket after it opens, or there is none. Kafka's tool then removes
+all brackets from a value, wherever they are, and the surrounding spaces. That silently stores a different password than
+intended, so here a value that would be changed is rejected; `--strict-compat` changes it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def config_specs(arguments: Arguments) -> ConfigSpecs:
             raise InvalidArguments(f"Invalid character found for config key: {key}")
     delete = [name.strip(_TRIMMED) for text in arguments.all("delete-config") for name in text.split(",")]
     if not strict and "" in (*add, *delete):
-        raise InvalidArguments("A config without a name can be neither added nor deleted")
+        raise InvalidArguments("A config needs a name to be added or deleted")
     return ConfigSpecs(add, delete)
 
 
@@ -71,12 +71,10 @@ def _value(key: str, text: str, strict: bool) -> str:
     outer = text.strip(_TRIMMED)
     inner = outer[1:-1] if outer[:1] == "[" and outer[-1:] == "]" else outer
     if "[" in inner or "]" in inner:
-        raise InvalidArguments(
-            f"The value of {key} has brackets of its own, which would be lost here: use --add-config-file"
-        )
+        raise InvalidArguments(f"The value of {key} contains brackets, which would be lost: use --add-config-file")
     if inner != plain and _looks_sensitive(key):
         raise InvalidArguments(
-            f"The value of {key} begins or ends with blanks, which would be lost here: use --add-config-file"
+            f"The value of {key} starts or ends with spaces, which would be lost: use --add-config-file"
         )
     return plain
 

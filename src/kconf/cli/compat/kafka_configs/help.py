@@ -5,45 +5,45 @@ from __future__ import annotations
 OPTIONS = """\
 usage: kafka-configs --bootstrap-server HOST:PORT (--describe | --alter) ENTITY [OPTION...]
 
-the cluster:
-  --bootstrap-server HOST:PORT[,...]      brokers to begin with
-  --bootstrap-controller HOST:PORT[,...]  KRaft controllers, in place of brokers
-  --command-config FILE                   Java properties of an admin client: TLS, SASL, time limits
+cluster:
+  --bootstrap-server HOST:PORT[,...]      brokers to connect to
+  --bootstrap-controller HOST:PORT[,...]  KRaft controllers, instead of brokers
+  --command-config FILE                   properties file of a Java admin client (TLS, SASL, timeouts)
 
-what to do, one of:
-  --describe                              tell what is set
-  --alter                                 change what is set
+action, one of:
+  --describe                              show configs
+  --alter                                 change configs
 
-entities, long:
+entities, long form:
   --entity-type TYPE                      topics, clients, users, brokers, broker-loggers, ips, client-metrics or
-                                          groups; users and clients may be given together
-  --entity-name NAME                      the i-th name belongs to the i-th type; without one, --describe tells of all
-  --entity-default                        the default of clients, users, brokers or ips, in the place of a name
+                                          groups; users and clients can be combined
+  --entity-name NAME                      the i-th name belongs to the i-th type; without it, --describe shows all
+  --entity-default                        the default of clients, users, brokers or ips, instead of a name
 
-  --entity-names-file FILE                names, one per line, - for stdin; of topics, brokers, broker-loggers,
+  --entity-names-file FILE                names, one per line, - for stdin; for topics, brokers, broker-loggers,
                                           client-metrics or groups
-  --entity-regex PATTERN                  all whose whole name it matches, of the same types
+  --entity-regex PATTERN                  all entities whose whole name matches, for the same types
 
-entities, short:
+entities, short form:
   --topic NAME     --client NAME          --user NAME       --broker ID          --broker-logger ID
   --ip ADDRESS     --client-metrics NAME  --group NAME
   --client-defaults   --user-defaults     --broker-defaults   --ip-defaults
 
 with --describe:
-  --all                                   also what is not set here: static, inherited and default values
+  --all                                   also static, inherited and default values
 
 with --alter:
-  --add-config K=V,K=[V,V]                values to set; brackets hold a value with commas
-  --add-config-file FILE                  the same as Java properties, taken as they are
-  --delete-config K,K                     values to delete; may be repeated
-  --dry-run                               let the server validate, show old -> new, change nothing
-  --reason TEXT                           a note for the journal of a kconf server
+  --add-config K=V,K=[V,V]                configs to set; put a value with commas in brackets
+  --add-config-file FILE                  configs to set, from a Java properties file
+  --delete-config K,K                     configs to delete; may be repeated
+  --dry-run                               validate on the server, show old -> new, change nothing
+  --reason TEXT                           reason, recorded in the journal of a kconf server
 
-answers:
-  --output text|json                      lines as Kafka's own tool prints them, or JSON
-  --strict-compat                         keep to the letter of Kafka 4.3.1, its hazards included
-  --no-resolve                            do not look up the host that --ip names
-  --debug                                 a stack trace with an error
+output and behavior:
+  --output text|json                      Kafka's own output format, or JSON
+  --strict-compat                         behave exactly like Kafka 4.3.1, including its pitfalls
+  --no-resolve                            do not resolve the host name given with --ip
+  --debug                                 print a stack trace with errors
   --help, --version"""
 
 EXAMPLES = """\
@@ -62,8 +62,8 @@ examples:
   kafka-configs --bootstrap-server localhost:9092 --alter --entity-type topics --entity-regex 'ord.*' \
       --add-config segment.ms=3600000 --dry-run
 
-Exit code: 0 done; 1 not done, or the named entity is not there. A password is best given as password=@FILE,
-password=env:NAME or password=- (stdin): what stands on a command line is seen by all who may list processes."""
+Exit code: 0 success; 1 failed, or the entity does not exist. Pass passwords as password=@FILE, password=env:NAME or
+password=- (stdin): everyone who can list processes can see the command line."""
 
 
 def help_text() -> str:

@@ -1,4 +1,4 @@
-"""The way through `kafka-configs`: read the command line, check it, ask the cluster, leave with 0 or 1."""
+"""The steps of `kafka-configs`: parse the command line, check it, send the requests, exit with 0 or 1."""
 
 from __future__ import annotations
 

@@ -17,24 +17,22 @@ OPTIONS = ("entity-names-file", "entity-regex")
 
 
 def check(arguments: Arguments, given: Entities) -> Entities:
-    """The entities, with the names of the file; `InvalidArguments` where the two options make no sense."""
+    """The entities, with the names from the file; `InvalidArguments` if the two options cannot be used."""
     file, regex = (arguments.one(each) for each in OPTIONS)
     if arguments.has("strict-compat"):
-        raise InvalidArguments(f"--strict-compat knows neither --{' nor --'.join(OPTIONS)}")
+        raise InvalidArguments(f"--strict-compat supports neither --{' nor --'.join(OPTIONS)}")
     if len(given.types) != 1 or given.head not in RESOURCE_TYPES:
-        raise InvalidArguments(
-            f"--{' and --'.join(OPTIONS)} go with one --entity-type out of {', '.join(RESOURCE_TYPES)}"
-        )
+        raise InvalidArguments(f"--{' and --'.join(OPTIONS)} require one --entity-type of {', '.join(RESOURCE_TYPES)}")
     if regex is not None:
         if given.names or file is not None:
-            raise InvalidArguments("--entity-regex stands in the place of names")
+            raise InvalidArguments("--entity-regex cannot be combined with entity names")
         _compiled(regex)
         return given
     return given._replace(names=(*given.names, *_read(file or "")))
 
 
 def matched(admin: SyncAdminClient, given: Entities, regex: str) -> Entities:
-    """The entities whose whole name the pattern matches. Kafka's own topics only where it begins as they do."""
+    """The entities whose whole name matches the pattern. Internal topics only if the pattern starts like them."""
     from kconf.model.resource import INTERNAL_TOPICS
     from kconf.operations.selection.selectors import names_of
 
@@ -51,7 +49,7 @@ def _compiled(regex: str) -> re.Pattern[str]:
     try:
         return re.compile(regex)
     except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidArguments(f"{regex!r} is no regular expression: {error}") from None
+        raise InvalidArguments(f"{regex!r} is not a regular expression: {error}") from None
 
 
 def _read(path: str) -> list[str]:
@@ -63,7 +61,7 @@ def _read(path: str) -> list[str]:
             with open(path, encoding="utf-8-sig") as file:
                 lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidArguments(f"The names in {path} cannot be read: {reason}") from None
     names = [each.strip() for each in lines if each.strip()]
     if not names:

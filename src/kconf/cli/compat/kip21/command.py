@@ -21,39 +21,39 @@ examples:
       --added-config producer_byte_rate=1048576 --broker-list localhost:9092
   kconf kafka --shell --broker-list localhost:9092
 
-What is not done has the error InvalidEntity or InvalidEntityConfig where KIP-21 says so.
+Errors are reported as InvalidEntity or InvalidEntityConfig where KIP-21 defines them.
 
-In the shell, `help` lists the commands; commands that come from a file (`kconf kafka --shell … < file`) stop at the
-first error, unless --keep-going is given.
+In the shell, `help` lists the commands; commands from a file (`kconf kafka --shell … < file`) stop at the first error
+unless --keep-going is given.
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "kafka",
-        help="KIP-21's interface to topics and clients, with a shell",
+        help="KIP-21's command for topics and clients, with a shell",
         description="Alter and describe the configs of topics and clients.",
         epilog=_EXAMPLES,
         allow_abbrev=False,
     )
     action = command.add_mutually_exclusive_group(required=True)
     action.add_argument("--alter-config", action="store_true", help="set and delete configs of an entity")
-    action.add_argument("--describe-config", action="store_true", help="tell what is set at an entity")
+    action.add_argument("--describe-config", action="store_true", help="show the configs of an entity")
     action.add_argument("--shell", action="store_true", help="read commands, one per line")
     add_entity(command)
     add = command.add_argument
-    add("--broker-list", metavar="HOST:PORT,…", required=True, help="any broker will do")
-    add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
-    add("--keep-going", action="store_true", help="with --shell: go on behind an error")
+    add("--broker-list", metavar="HOST:PORT,…", required=True, help="any broker of the cluster")
+    add("--command-config", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
+    add("--keep-going", action="store_true", help="with --shell: continue after an error")
     command.set_defaults(run=run)
 
 
 def add_entity(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("--entity-type", metavar="topic|client", help="the type of the entity")
-    add("--entity-name", metavar="NAME", help="its name, or its client id")
-    add("--added-config", metavar="K=V,K=V", default="", help="configs to set; brackets hold a value with commas")
-    add("--deleted-config", metavar="K,K", default="", help="configs to delete: their defaults hold again")
+    add("--entity-type", metavar="topic|client", help="entity type")
+    add("--entity-name", metavar="NAME", help="topic name or client ID")
+    add("--added-config", metavar="K=V,K=V", default="", help="configs to set; put a value with commas in brackets")
+    add("--deleted-config", metavar="K,K", default="", help="configs to delete; their defaults apply again")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,7 +80,7 @@ def once(admin: SyncAdminClient, options: argparse.Namespace, *, alter: bool) ->
     deleted = [key.strip() for key in options.deleted_config.split(",") if key.strip()]
     if not alter:
         if added or deleted:
-            raise ConfigurationError("--added-config and --deleted-config go with --alter-config")
+            raise ConfigurationError("--added-config and --deleted-config require --alter-config")
         found = kip21.describe(admin, entity)
         return [f"Configs for {entity} are {','.join(f'{key}={value}' for key, value in found.items())}".rstrip()]
     if not added and not deleted:

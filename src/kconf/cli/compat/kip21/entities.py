@@ -1,7 +1,7 @@
-"""KIP-21's view of configuration: entities of two types, topic and client, and their overrides as text.
+"""KIP-21's view of configuration: entities of two types, topic and client, and their overrides as strings.
 
-Its two errors surface by name: InvalidEntity for a wrong type or name, InvalidEntityConfig for a wrong key or value.
-Said in Kafka's own requests, so that it works on any cluster.
+Its two errors are shown by name: InvalidEntity for a wrong type or name, InvalidEntityConfig for a wrong key or value.
+Implemented with Kafka's own requests, so that it works on any cluster.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Kip21Error(KconfError):
 
 
 class InvalidEntity(Kip21Error):
-    """There is no such type, or nothing of that name."""
+    """Unknown type or name."""
 
 
 class InvalidEntityConfig(Kip21Error):
-    """The entity takes no such key or value."""
+    """The entity does not accept this key or value."""
 
 
 class Entity(NamedTuple):
@@ -44,7 +44,9 @@ class Entity(NamedTuple):
     @classmethod
     def of(cls, kind: str | None, name: str | None) -> Entity:
         if kind not in _KINDS:
-            raise InvalidEntity(f"an entity is a topic or a client, not {kind!r}" if kind else "name an --entity-type")
+            raise InvalidEntity(
+                f"an entity is a topic or a client, not {kind!r}" if kind else "--entity-type is required"
+            )
         if not name:
             raise InvalidEntity(f"a {_KINDS[kind]} needs a name")
         return cls(_KINDS[kind], name)
@@ -112,9 +114,9 @@ def alter(
 
 
 def _check_deleted(admin: SyncAdminClient, entity: Entity, deleted: Sequence[str]) -> None:
-    """KIP-21: a wrong key to delete is an error. Brokers ignore it, so it is looked up here.
+    """KIP-21: deleting an unknown key is an error. Brokers ignore it, so it is checked here.
 
-    A key that kconf does not know may be one of a newer Kafka, or left from an older one: then the topic shows it.
+    A key unknown to kconf may belong to a newer or older Kafka: then the topic shows it.
     """
     from kconf.configdef.lookup import known_key
     from kconf.model.resource import ResourceType
@@ -124,7 +126,7 @@ def _check_deleted(admin: SyncAdminClient, entity: Entity, deleted: Sequence[str
         there = {each.name for each in admin.describe_configs([entity.resource])[entity.resource].entries}
         for key in unknown:
             if key not in there:
-                raise InvalidEntityConfig(f"a topic has no key {key}")
+                raise InvalidEntityConfig(f"unknown topic config {key}")
 
 
 def _numbers(added: Mapping[str, str]) -> dict[str, float | None]:
@@ -132,7 +134,7 @@ def _numbers(added: Mapping[str, str]) -> dict[str, float | None]:
     for key in _known(added):
         text = added[key]
         if not text.strip().isdecimal():
-            raise InvalidEntityConfig(f"{key} is a whole number, and {text!r} is none")
+            raise InvalidEntityConfig(f"{key} must be an integer: {text!r} is not")
         found[key] = float(text)
     return found
 

@@ -1,7 +1,7 @@
-"""The shell of `kconf kafka`: choose an entity, stage edits, look at the difference, apply it.
+"""The shell of `kconf kafka`: choose an entity, stage edits, review the difference, apply it.
 
-A session is a value machine without a terminal: `Shell.do(line)` gives the lines to print. `converse` feeds it, from a
-terminal (with prompt_toolkit, if it is there, for completion and history) or from a script.
+`Shell.do(line)` returns the lines to print and needs no terminal. `converse` feeds it from a terminal (with
+prompt_toolkit, if installed, for completion and history) or from a script.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 HELP = """\
 use topic|client NAME     choose an entity
-show                      what is set at it, staged edits included
-set K=V[,K=V]             stage values; brackets hold a value with commas
+show                      show its configs, including staged edits
+set K=V[,K=V]             stage values; put a value with commas in brackets
 unset K[,K]               stage deletions
-diff                      staged edits, old -> new
-undo                      take back the last staged edit; with nothing staged, stage the reverse of the last apply
+diff                      show staged edits, old -> new
+undo                      undo the last staged edit; if none is staged, stage the reverse of the last apply
 apply                     send the staged edits, all or none
-history                   what was applied in this session
-alter-config OPTION...    as kconf kafka --alter-config, without --broker-list
-describe-config OPTION... as kconf kafka --describe-config
+history                   show what was applied in this session
+alter-config OPTION...    like kconf kafka --alter-config, without --broker-list
+describe-config OPTION... like kconf kafka --describe-config
 help, exit"""
 
 Staged = dict[str, str | None]
@@ -70,7 +70,7 @@ class Kip21Shell:
         command, *rest = arguments
         method: Callable[[list[str]], list[str]] | None = self.commands().get(command.removeprefix("--"))
         if method is None:
-            raise ConfigurationError(f"there is no command {command!r}; `help` lists them")
+            raise ConfigurationError(f"unknown command {command!r}; see `help`")
         return method(rest)
 
     def commands(self) -> dict[str, Callable[[list[str]], list[str]]]:
@@ -94,7 +94,7 @@ class Kip21Shell:
         try:
             return shlex.split(line, comments=True)
         except ValueError as error:
-            raise ConfigurationError(f"the line cannot be read: {error}") from None
+            raise ConfigurationError(f"cannot parse the line: {error}") from None
 
     def _here(self) -> kip21.Entity:
         if self.entity is None:
@@ -105,7 +105,7 @@ class Kip21Shell:
         if len(arguments) != 2:
             raise ConfigurationError("use topic NAME, or use client NAME")
         if self.staged:
-            raise ConfigurationError("there are staged edits: apply them, or undo them")
+            raise ConfigurationError("there are staged edits: apply or undo them first")
         entity = kip21.Entity.of(*arguments)
         kip21.describe(self.admin, entity)
         self.entity, self._stages = entity, [{}]
@@ -144,15 +144,15 @@ class Kip21Shell:
             self._stages.pop()
             return []
         if not self._applied:
-            raise ConfigurationError("there is nothing to undo")
+            raise ConfigurationError("nothing to undo")
         entity, _new, old = self._applied[-1]
         self.entity, self._stages = entity, [{}, dict(old)]
-        return ["staged the reverse of the last apply; apply it, or undo it"]
+        return ["staged the reverse of the last apply; apply it or undo it"]
 
     def _apply(self, _: list[str]) -> list[str]:
         entity = self._here()
         if not self.staged:
-            raise ConfigurationError("nothing is staged")
+            raise ConfigurationError("no staged edits")
         now = kip21.describe(self.admin, entity)
         added = {key: value for key, value in self.staged.items() if value is not None}
         kip21.alter(self.admin, entity, added, [key for key, value in self.staged.items() if value is None])
@@ -251,6 +251,6 @@ def converse(admin: SyncAdminClient, *, keep_going: bool) -> int:
             if not person and not keep_going:
                 return status
     if shell.staged:
-        print("what was staged and not applied is gone", file=sys.stderr)
+        print("discarded staged edits that were not applied", file=sys.stderr)
         status = status if person else 1
     return status

@@ -1,8 +1,8 @@
 """Parses `--adminclient-property`: a list of key=value, given once or several times.
 
-A value may have equals signs (any `sasl.jaas.config` does). A comma ends it where another KEY= follows, unless the
+A value may contain equals signs (every `sasl.jaas.config` does). A comma ends it if another KEY= follows, unless the
 comma is inside double quotes or brackets: `bootstrap.servers=a:9092,b:9092` is one property. Brackets around a value
-hold it together and are removed. Errors never repeat a value, which may be a password.
+group it and are removed. Errors never repeat a value, which may be a password.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PAIR: Final = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*=(.*)", re.DOTALL)
 
 
 def parse_properties(options: Iterable[str]) -> dict[str, str]:
-    """The properties of all options; of a key that is given again, the last value counts."""
+    """The properties of all options; if a key is repeated, the last value applies."""
     found: dict[str, str] = {}
     for option in options:
         found.update(_of_option(option))

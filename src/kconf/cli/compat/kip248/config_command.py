@@ -1,6 +1,5 @@
-"""`kconf config-command`: the command line that KIP-248 proposed. Describes everything, with its source; an alter is
-followed by a describe, so that one sees what holds now.
-"""
+"""`kconf config-command`: the command line proposed by KIP-248. Describes everything with its source; an alter is
+followed by a describe that shows the result."""
 
 from __future__ import annotations
 
@@ -41,43 +40,45 @@ class _Name(argparse.Action):
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "config-command",
-        help="KIP-248's command: every value with its source",
+        help="KIP-248's command: shows every value with its source",
         description="Change configs for topics, clients, users, brokers dynamically.",
         epilog=_EXAMPLES,
         allow_abbrev=False,
     )
     add = command.add_argument
-    add("--entity-type", action="append", choices=TYPES, required=True, help="users and clients may be given together")
-    add("--force", metavar="FORCE", help="accepted and without effect: nothing asks questions")
-    add("--add-config", metavar="K=V,K=[V,V]", help="values to set; brackets hold a value with commas")
-    add("--delete-config", metavar="K,K", help="keys to remove")
-    names = command.add_argument_group("which one", "the i-th name belongs to the i-th type")
-    names.add_argument("--entity-name", metavar="NAME", action=_Name, dest="names", default=[], help="name of entity")
+    add("--entity-type", action="append", choices=TYPES, required=True, help="users and clients can be combined")
+    add("--force", metavar="FORCE", help="accepted for compatibility; has no effect")
+    add("--add-config", metavar="K=V,K=[V,V]", help="configs to set; put a value with commas in brackets")
+    add("--delete-config", metavar="K,K", help="configs to remove")
+    names = command.add_argument_group("entity", "the i-th name belongs to the i-th type")
+    names.add_argument(
+        "--entity-name", metavar="NAME", action=_Name, dest="names", default=[], help="name of the entity"
+    )
     names.add_argument(
         "--entity-default",
         action=_Name,
         dest="names",
         nargs=0,
         default=[],
-        help="the default of users, clients, brokers",
+        help="the default entity of users, clients or brokers",
     )
-    action = command.add_argument_group("what to do").add_mutually_exclusive_group(required=True)
-    action.add_argument("--describe", action="store_true", help="tell all values and where they come from")
+    action = command.add_argument_group("action").add_mutually_exclusive_group(required=True)
+    action.add_argument("--describe", action="store_true", help="show all values and their sources")
     action.add_argument("--alter", action="store_true", help="change values, then describe")
-    where = command.add_argument_group("the cluster").add_mutually_exclusive_group(required=True)
+    where = command.add_argument_group("cluster").add_mutually_exclusive_group(required=True)
     where.add_argument("--bootstrap-server", "--bootstrap-servers", metavar="HOST:PORT,…", help="brokers")
     where.add_argument(
         *("--adminclient.config", "--command-config", "--config.properties"),
         metavar="FILE",
         dest="properties",
-        help="Java properties of an admin client, with bootstrap.servers",
+        help="properties file of a Java admin client, including bootstrap.servers",
     )
     where.add_argument(
         "--adminclient-property",
         metavar="K=V,…",
         action="append",
         dest="given",
-        help="the same, here and now; may be repeated",
+        help="admin client properties on the command line; may be repeated",
     )
     command.set_defaults(run=run)
 
@@ -107,9 +108,9 @@ def run(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> None:
     types, names = options.entity_type, options.names
     if len(types) > 1 and sorted(types) != ["clients", "users"]:
-        raise ConfigurationError("only users and clients may be given together, each once")
+        raise ConfigurationError("only users and clients can be combined, each once")
     if len(names) > len(types):
-        raise ConfigurationError("give one --entity-name or --entity-default for each --entity-type")
+        raise ConfigurationError("pass one --entity-name or --entity-default for each --entity-type")
     if "" in names and types[0] == "topics":
         raise ConfigurationError("topics have no default entity")
     if options.alter:
@@ -118,7 +119,7 @@ def _check(options: argparse.Namespace) -> None:
         if len(names) < len(types):
             raise ConfigurationError("--alter needs --entity-name or --entity-default")
     elif options.add_config or options.delete_config:
-        raise ConfigurationError("--add-config and --delete-config go with --alter")
+        raise ConfigurationError("--add-config and --delete-config require --alter")
     elif len(names) < len(types) and types[0] in ("users", "clients"):
         raise ConfigurationError("--describe of users and clients needs --entity-name or --entity-default")
 
@@ -152,7 +153,7 @@ def _resources(admin: SyncAdminClient, options: argparse.Namespace) -> Sequence[
 
 
 def _alter(admin: SyncAdminClient, options: argparse.Namespace, specs: Any) -> None:
-    """Incremental in either case: KIP-248's flag of AlterConfigs became a request of its own (KIP-339)."""
+    """Always incremental: KIP-248's flag of AlterConfigs became a separate request (KIP-339)."""
     from kconf.cli.compat.kafka_configs.alter import alterations
 
     if options.entity_type[0] in ("topics", "brokers"):

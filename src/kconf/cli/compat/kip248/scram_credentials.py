@@ -26,9 +26,9 @@ examples:
   kconf scram-credentials --bootstrap-server localhost:9092 --username alice --delete SCRAM-SHA-512
   kconf scram-credentials --store sqlite:///first.db --username admin --add SCRAM-SHA-512=[password=env:ADMIN_PASSWORD]
 
-The store of a cluster in ZooKeeper: --zookeeper localhost:2181/kafka, as Kafka's tools take it.
-A password is best given as password=@FILE, password=env:NAME or password=- (stdin): what stands on a command line is
-seen by all who may list processes. The password itself is never sent nor kept: it is salted and iterated.
+For a store in ZooKeeper, use --zookeeper localhost:2181/kafka, as with Kafka's tools.
+Pass passwords as password=@FILE, password=env:NAME or password=- (stdin): everyone who can list processes can see the
+command line. Passwords are neither sent nor stored; only their salted hashes are.
 """
 _BRACKETS = r"\s*(SCRAM-SHA-256|SCRAM-SHA-512)\s*=\s*\[(.*?)\]\s*(?:,(?=\s*SCRAM-)|\Z)"
 
@@ -36,27 +36,29 @@ _BRACKETS = r"\s*(SCRAM-SHA-256|SCRAM-SHA-512)\s*=\s*\[(.*?)\]\s*(?:,(?=\s*SCRAM
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "scram-credentials",
-        help="KIP-248's tool for the SCRAM credentials of users",
+        help="KIP-248's command for SCRAM credentials",
         description="Add, list and delete the SCRAM credentials of users.",
         epilog=_EXAMPLES,
         allow_abbrev=False,
     )
     add = command.add_argument
     where = command.add_mutually_exclusive_group(required=True)
-    where.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to begin with")
+    where.add_argument("--bootstrap-server", metavar="HOST:PORT,…", help="brokers to connect to")
     where.add_argument(
         "--store", metavar="URL", help="the store of a kconf server: sqlite:///FILE, or zookeeper://HOST:PORT/CHROOT"
     )
     where.add_argument(
         "--zookeeper",
         metavar="HOST:PORT[,HOST:PORT][/CHROOT]",
-        help="a store in ZooKeeper, as Kafka's tools name it; the URL of a store works too",
+        help="a store in ZooKeeper, in the format of Kafka's tools; a store URL works too",
     )
-    add("--command-config", metavar="FILE", help="Java properties of an admin client: TLS, SASL")
-    add("--username", metavar="NAME", help="whose credentials; --describe tells of all without it")
+    add("--command-config", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
+    add("--username", metavar="NAME", help="user name; without it, --describe lists all users")
     action = command.add_mutually_exclusive_group(required=True)
-    action.add_argument("--add", metavar="MECHANISM=[iterations=N,password=P],…", help="set credentials (N from 4096)")
-    action.add_argument("--describe", action="store_true", help="tell mechanisms and iterations")
+    action.add_argument(
+        "--add", metavar="MECHANISM=[iterations=N,password=P],…", help="set credentials (N: 4096 or more)"
+    )
+    action.add_argument("--describe", action="store_true", help="show mechanisms and iterations")
     action.add_argument("--delete", metavar="MECHANISM,…", help="remove credentials")
     command.set_defaults(run=run)
 
@@ -100,7 +102,7 @@ def _added(text: str | None) -> dict[str, str]:
     while text and place < len(text):
         match = re.compile(_BRACKETS, re.DOTALL).match(text, place)
         if match is None:
-            raise ConfigurationError("--add reads SCRAM-SHA-256=[iterations=N,password=P],SCRAM-SHA-512=[password=P]")
+            raise ConfigurationError("--add takes SCRAM-SHA-256=[iterations=N,password=P],SCRAM-SHA-512=[password=P]")
         if match[1] in found:
             raise ConfigurationError(f"{match[1]} is given twice")
         found[match[1]] = match[2]
@@ -116,7 +118,7 @@ def _deleted(text: str | None) -> list[str]:
     names = [] if text is None else list(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = [name for name in names if name not in MECHANISMS]
     if unknown:
-        raise ConfigurationError(f"there is no mechanism {unknown[0]!r}; those that exist: {', '.join(MECHANISMS)}")
+        raise ConfigurationError(f"unknown mechanism {unknown[0]!r}; supported: {', '.join(MECHANISMS)}")
     return names
 
 

@@ -1,7 +1,8 @@
-"""Rules over the past: when each was broken, by whom and until when, and which changes it would have refused.
+"""Evaluates rules over the past: when each was violated, by whom and until when, and which changes it would have
+refused.
 
-Every state that a resource ever had is judged as the server's policy judges what a request would make of it
-(engine/policy/rules.py; tests/spark/test_backtest.py holds this to it).
+Every past state of a resource is evaluated as the server's policy evaluates the result of a request
+(engine/policy/rules.py; tests/spark/test_backtest.py compares the two).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NEXT: Final = (*PLACE, "time", *WHO, "exists", "topic_id")
 def judged(
     history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
 ) -> DataFrame:
-    """One row per state and rule that did not hold in it, with what ended the state as `next`."""
+    """One row per state and violated rule, with what ended the state as `next`."""
     ordered = Window.partitionBy("spot", *RESOURCE).orderBy(*PLACE)
     rows = broken(states(history, snapshot, keys, rules, some), rules).select(
         *("spot", *RESOURCE, *PLACE, "time", *WHO, "exists", "topic_id", "own", "altered", "reshaped", "found"),
@@ -46,12 +47,12 @@ def judged(
 
 
 def refusals(judged: DataFrame) -> DataFrame:
-    """The changes that a rule would have refused, or warned of."""
+    """The changes that a rule would have refused or warned about."""
     return judged.where("judged").select(*RESOURCE, "rule", *_TOLD, "time", "place.*", "who.*").drop("step")
 
 
 def breaches(judged: DataFrame) -> DataFrame:
-    """The intervals in which a rule was broken; another one begins where the value, or what it breaks, is another."""
+    """The intervals in which a rule was violated; a new one starts if the value or the violated condition changes."""
     by_rule = Window.partitionBy("spot", *RESOURCE, "rule").orderBy("number")
     told = F.struct("topic_id", "value", "condition")
     last = F.lag(F.struct("number", told.alias("told"))).over(by_rule)
@@ -68,7 +69,7 @@ def breaches(judged: DataFrame) -> DataFrame:
 
 
 def _is_same(one: str, other: str) -> Column:
-    """A topic whose id becomes known is the same topic."""
+    """A topic whose ID becomes known is the same topic."""
     same = [F.col(f"{one}.{name}").eqNullSafe(F.col(f"{other}.{name}")) for name in ("value", "condition")]
     topic = F.coalesce(F.col(f"{one}.topic_id") == F.col(f"{other}.topic_id"), F.lit(True))
     return same[0] & same[1] & topic

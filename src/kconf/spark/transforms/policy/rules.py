@@ -1,9 +1,8 @@
-"""The policy's rules, judged on whole tables: engine/policy/rules.py says what each word means.
+"""The policy rules, evaluated on whole tables; engine/policy/conditions.py defines their meaning.
 
-A subject is a resource as it was after a change: of each key that rules read, the value in force (`values`) and
-whether it is set at the resource itself (`overrides`); a topic's `partitions` and `replication`. Of the change it knows
-whether it `touched` a key, or `altered` anything at the resource; `assumed` says of which keys nobody could know the
-value at that time.
+A subject is a resource after a change: for each key used by rules, its effective value (`values`) and whether it is set
+on the resource itself (`overrides`); for topics also `partitions` and `replication`. For the change: whether it
+`touched` a key or `altered` the resource. `assumed` lists the keys whose value was unknown at that time.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from pyspark.sql import functions as F
 from kconf.configdef.java.parsing import Value
 from kconf.configdef.key import ConfigKey
 from kconf.configdef.units import FOLLOWS, NUMBERS, UNLIMITED, unit_of
-from kconf.engine.policy.regex import LONGEST, anchored
-from kconf.engine.policy.rules import (
+from kconf.engine.policy.conditions import (
     ABOUT_OVERRIDES,
     FACTS,
     NAME,
@@ -30,8 +28,9 @@ from kconf.engine.policy.rules import (
     Condition,
     Operator,
     Rule,
-    Rules,
 )
+from kconf.engine.policy.regex import LONGEST, anchored
+from kconf.engine.policy.rules import Rules
 from kconf.engine.policy.selectors import NamePattern, RuleSelector
 from kconf.model.entry import ValueType
 from kconf.spark.transforms.values import items, matches_pattern, matches_regex, trimmed, whole
@@ -44,14 +43,14 @@ _FINDING: Final = (
 
 
 def keys_of_rules(rules: Rules) -> list[str]:
-    """Every key that some rule snapshots of, in order; what else is said of a topic is none."""
+    """Every key used by some rule, in order, except the partitions and replication of topics."""
     return sorted({name for rule in rules.rules for name in rule.keys} - set(FACTS))
 
 
 def broken(subjects: DataFrame, rules: Rules) -> DataFrame:
-    """Subjects with `found`: what each rule that does not hold has to tell, null among them; null where all hold.
+    """Subjects with `found`: the results of violated rules, null for others; null if no rule is violated.
 
-    `judged` says whether the rule is one of those that the change is judged by; of one that makes the topic all are.
+    `judged` tells whether the change is evaluated against the rule; creating a topic is evaluated against all rules.
     """
     numbered = [(rule, f"broken_{number}") for number, rule in enumerate(rules.rules)]
     rows = subjects.withColumn("labels", labels(rules))
@@ -62,7 +61,7 @@ def broken(subjects: DataFrame, rules: Rules) -> DataFrame:
 
 
 def _broken(rule: Rule) -> Column:
-    """The first condition that does not hold, or null."""
+    """The first violated condition, or null."""
     chosen = reduce(or_, (selects(each) for each in rule.selectors))
     return F.when(
         F.col("exists") & chosen, F.coalesce(*(F.when(~holds(each, rule), _said(each)) for each in rule.conditions))
@@ -70,7 +69,7 @@ def _broken(rule: Rule) -> Column:
 
 
 def _finding(rule: Rule, said: str) -> Column:
-    """What a broken rule tells, or null."""
+    """The result of a violated rule, or null."""
     shown = F.lit(None) if rule.key.sensitive else value_of(rule.key)
     values = sorted(rule.keys - set(FACTS))
     touched = [F.col("touched")[name] for name in [*values, *(rule.keys & {PARTITIONS.name})]]
@@ -118,7 +117,7 @@ def _fits(name: Column, patterns: tuple[NamePattern, ...]) -> Column:
 
 
 def labels(rules: Rules) -> Column:
-    """The labels of a resource that any selector asks for; of several entries that fit, the later wins."""
+    """The labels of a resource used by any selector; of several matching entries, the last one applies."""
     asked = {name for rule in rules.rules for each in rule.selectors for name, _ in each.labels}
     found = dict.fromkeys(sorted(asked), F.lit(None).cast("string"))
     for each in rules.labelled:
@@ -129,7 +128,7 @@ def labels(rules: Rules) -> Column:
 
 
 def fields(columns: Sequence[Column]) -> Column:
-    """A struct of them; there may be none."""
+    """A struct of them, possibly empty."""
     return F.struct(*columns) if columns else F.struct(F.lit(None).alias("none"))
 
 
@@ -137,7 +136,7 @@ def fields(columns: Sequence[Column]) -> Column:
 
 
 def value_of(key: ConfigKey) -> Column:
-    """The text of a key at the subject, or null."""
+    """The value of a key of the subject, or null."""
     if key is NAME:
         return F.col("resource_name")
     if key is PARTITIONS or key is REPLICATION_FACTOR:
@@ -146,7 +145,7 @@ def value_of(key: ConfigKey) -> Column:
 
 
 def holds(condition: Condition, rule: Rule) -> Column:
-    """Whether a condition holds. No value breaks nothing; a text that cannot be read breaks every condition."""
+    """Whether a condition is met. A missing value violates nothing; an invalid value violates every condition."""
     operator, operands, key = condition.operator, condition.operands, rule.key
     if operator in ABOUT_OVERRIDES:
         is_set = F.col("overrides")[key.name]
@@ -177,9 +176,9 @@ def _number(key: ConfigKey, raw: Column) -> Column:
 
 
 def _amount(key: ConfigKey) -> Column:
-    """A number to compare by: no limit is above everything, and local retention may be that of the whole."""
+    """A number for comparison: unlimited is above everything, and local retention may equal total retention."""
     number = _number(key, value_of(key))
-    number = F.when(~F.isnan(number), number)  # Spark holds it to be above everything
+    number = F.when(~F.isnan(number), number)  # Spark treats it as above everything
     if key.name in UNLIMITED:
         number = F.when(number == -1, F.lit(_INFINITE)).otherwise(number)
     if key.name in FOLLOWS:
@@ -216,7 +215,7 @@ def _readable(key: ConfigKey) -> Column:
 
 
 def _relates(condition: Condition, rule: Rule) -> Column:
-    """Compared in one unit; true where the other key has no value."""
+    """Compared in one unit; true if the other key has no value."""
     other = rule.others[str(condition.operands[0])]
     mine, its = (_amount(key) * _unit(key) for key in (rule.key, other))
     match condition.operator:

@@ -1,10 +1,10 @@
-"""What every resource was after each change: the subjects of rules, over all of the past.
+"""The state of every resource after each change: the subjects of rules, over the whole past.
 
-The lines of one revision hold together, so there is one state per resource and revision, and one wherever what it
-inherits becomes another. A state in which the resource does not exist is one too: it ends the one before it.
+The lines of a revision belong together, so there is one state per resource and revision, and one for each change of
+inherited values. A state in which the resource does not exist ends the previous one.
 
-Millions of rows pass through here: they are moved and sorted once, by a hash first, since Spark compares by the first
-eight bytes where these differ, and the windows carry plain columns, since they copy all of a struct for every row.
+Millions of rows pass through here: they are shuffled and sorted once, by a hash first, because Spark compares the first
+eight bytes quickly. The windows use plain columns, because they would copy a whole struct per row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kconf.engine.policy.rules import PARTITIONS, Rules
+from kconf.engine.policy.conditions import PARTITIONS
+from kconf.engine.policy.rules import Rules
 from kconf.spark.transforms import broker_levels
 from kconf.spark.transforms.broker_levels import WHO
 from kconf.spark.transforms.history import RESOURCE
@@ -31,13 +32,13 @@ _COUNTS: Final = ("partitions", "replication")
 
 
 Some = Callable[[DataFrame], DataFrame]
-"""Leaves of rows about resources those that are asked for."""
+"""Keeps only rows of the requested resources."""
 
 
 def states(
     history: DataFrame, snapshot: DataFrame, keys: DataFrame, rules: Rules, some: Some | None = None
 ) -> DataFrame:
-    """The states of all resources that rules may be about, or of some of them."""
+    """The states of all resources that rules may select, or of some of them."""
     names = keys_of_rules(rules)
     kinds = sorted({kind.word for rule in rules.rules for kind in rule.types})
     brokers = _small(broker_levels.brokers(history, snapshot))
@@ -52,7 +53,7 @@ def states(
         seen = _seen_brokers(brokers, snapshot, history)
         own = own.unionByName(some(seen) if some else seen, allowMissingColumns=True)
     everything = own.withColumn("own", F.lit(True)).withColumn("version", F.lit(None).cast("int"))
-    if not versions.isEmpty():  # most clusters never change their defaults: no need to look for whom it concerns
+    if not versions.isEmpty():  # most clusters never change their defaults: skip the search for affected resources
         resources = own.where("NOT (resource_type = 'broker' AND resource_name = '')").select(*RESOURCE).distinct()
         moved = resources.join(F.broadcast(versions), "cluster").select("*", "place.*").drop("place")
         moved = moved.withColumns({"line": F.lit(0), "own": F.lit(False)})
@@ -61,12 +62,12 @@ def states(
 
 
 def _small(rows: DataFrame) -> DataFrame:
-    """Made now, since several need it: the plan of all these steps together would take longer than the steps."""
+    """Computed now, because it is used several times: planning all steps at once would take longer than the steps."""
     return rows.localCheckpoint()
 
 
 def changes(history: DataFrame, keys: DataFrame, rules: Rules, kinds: list[str]) -> DataFrame:
-    """What was set, and what ended, at resources: values as a describe prints them, `key` empty for a topic itself."""
+    """Values set and removed on resources, formatted as by describe; `key` is empty for the topic itself."""
     topic, key = F.col("resource_type") == "topic", F.col("key")
     rows = history.where(F.col("kind").isin("config", "topic") & F.col("resource_type").isin(*kinds))
     if not any(rule.always for rule in rules.rules):
@@ -74,7 +75,7 @@ def changes(history: DataFrame, keys: DataFrame, rules: Rules, kinds: list[str])
     types = keys.select("resource_type", "key", "type", "distinct")
     rows = rows.join(F.broadcast(types), ["resource_type", "key"], "left")
     replaced, done = F.col("ended") == "replaced", F.col("done")
-    alone = F.col("open") | (topic & replaced)  # what replaces it tells
+    alone = F.col("open") | (topic & replaced)  # the replacing row has it
     both = F.when(alone, F.array(F.lit(False))).otherwise(F.array(F.lit(False), F.lit(True)))
     rows = rows.select(*(name for name in rows.columns if name != "kind"), F.explode(both).alias("done"))
     text = F.when(F.col("type").isNull(), F.col("value")).otherwise(
@@ -98,12 +99,12 @@ def changes(history: DataFrame, keys: DataFrame, rules: Rules, kinds: list[str])
 
 
 def _either(name: str) -> Column:
-    """Of what began an interval, or of what ended it."""
+    """The columns for the start or the end of an interval."""
     return F.when(F.col("done"), F.col(f"until_{name}")).otherwise(F.col(name))
 
 
 def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -> DataFrame:
-    """A broker is there from the first snapshot that shows it to the one that does not."""
+    """A broker exists from the first snapshot that shows it until the first that does not."""
     facts = snapshot.where("resource_type = 'broker' AND resource_name <> ''")
     last = facts.groupBy("cluster", F.col("resource_name").alias("broker")).agg(F.max("taken").alias("last"))
     rows = brokers.where("seen IS NOT NULL").join(last, ["cluster", "broker"])
@@ -123,7 +124,7 @@ def _seen_brokers(brokers: DataFrame, snapshot: DataFrame, history: DataFrame) -
 
 
 def _relevant(levels: DataFrame, brokers: DataFrame, keys: DataFrame, names: list[str], kinds: list[str]) -> DataFrame:
-    """The levels that what rules read may come from."""
+    """The sources from which values used by rules may come."""
     wanted = keys.where(F.col("key").isin(*names) & F.col("resource_type").isin(*kinds))
     rungs = wanted.select(F.explode("rungs.name").alias("name")).distinct()
     found = levels.join(F.broadcast(rungs), "name", "left_semi")
@@ -135,9 +136,9 @@ def _relevant(levels: DataFrame, brokers: DataFrame, keys: DataFrame, names: lis
 
 
 def _folded(events: DataFrame, names: list[str]) -> DataFrame:
-    """The last word on everything after each revision; `at` tells the places of one resource apart.
+    """The last value of every key after each revision; `at` distinguishes the positions of a resource.
 
-    Of one place, what is inherited comes first: so its last row is of the resource itself, if any is.
+    At the same position, inherited values come first, so the last row belongs to the resource itself, if any does.
     """
     told, key = F.col("own") & F.col("is_set").isNotNull(), F.col("key")
     said = F.when(~F.col("is_set"), _UNSET).when(F.col("value").isNull(), _WITHOUT_VALUE).otherwise(_WITH_VALUE)
@@ -173,7 +174,7 @@ def _folded(events: DataFrame, names: list[str]) -> DataFrame:
 
 
 def _told(rows: DataFrame, names: list[str]) -> DataFrame:
-    """What rules want to know of a state and of the change that made it, beside the values."""
+    """The properties of a state and its change that rules need, apart from values."""
     topic = F.col("resource_type") == "topic"
     is_shaped = F.coalesce(F.col("shaped") != _UNSET, F.lit(False))
     there = F.when(topic, reduce(or_, (_is_set(number) for number, _ in enumerate(names)), is_shaped))
@@ -194,7 +195,7 @@ def _is_set(number: int) -> Column:
 
 
 def _with_values(rows: DataFrame, inherited: DataFrame, names: list[str]) -> DataFrame:
-    """With the values in force: what is set at the resource itself, or what it inherits."""
+    """Add the effective values: overrides or inherited values."""
     broker, name = F.col("resource_type") == "broker", F.col("resource_name")
     rows = rows.withColumn("seat", F.when(broker, name).otherwise(""))
     rows = rows.join(inherited, ["cluster", "version", "resource_type", "seat"], "left")

@@ -1,8 +1,8 @@
-"""The incarnations of topics: a name that is deleted and made anew is another topic, which inherits nothing.
+"""The incarnations of topics: a topic that is deleted and recreated is a new topic, which inherits nothing.
 
-Another incarnation begins where the topic is deleted, where its creation is recorded, and where a known id becomes
-another known id. An id that is unknown contradicts nothing: a client may record a topic before any broker shows it, so
-a topic whose id becomes known is the same topic, and had that id before.
+A new incarnation starts when the topic is deleted, when its creation is recorded, and when a known ID changes to
+another known ID. An unknown ID contradicts nothing: a client may record a topic before any broker shows it, so a topic
+whose ID becomes known is the same topic, and had that ID before.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from kconf.spark.transforms.topics.shapes import topic_id_of
 def incarnations_of(topics: DataFrame, name: Sequence[str], order: Sequence[str], ending: Sequence[str]) -> DataFrame:
     """Per topic its events in `order`: (order, id, new, number, end).
 
-    `number` counts the incarnations, `new` says that one begins, and `id` is that of the incarnation, null where it
-    never shows.
+    `number` counts the incarnations, `new` marks the start of one, and `id` is its topic ID, null if never shown.
     """
     was, now = topic_id_of("before"), topic_id_of("value")
     event = F.struct(
@@ -73,7 +72,7 @@ def _has_all_ids() -> Column:
 
 
 def _with_ids(incarnation: str) -> Column:
-    """An id that shows late in an incarnation was its id from the beginning."""
+    """An ID that becomes known late in an incarnation was its ID from the start."""
 
     def known(number: Column) -> Column:
         return F.filter("incarnations", lambda each: (each["number"] == number) & each["id"].isNotNull())
@@ -92,20 +91,20 @@ def _with_ids(incarnation: str) -> Column:
 
 
 def incarnation_of(incarnations: str, own: str) -> Column:
-    """The number of the incarnation that a place in the order belongs to; 0: before any that we know to begin."""
+    """The number of the incarnation at a position in the order; 0: before the first known start."""
     begun = F.filter(incarnations, lambda each: each["new"] & (each["order"] <= F.col(own)))
     return F.when(F.col(incarnations).isNull(), 0).otherwise(F.size(begun))
 
 
 def id_of(incarnations: str, own: str) -> Column:
-    """The id of the topic that a place in the order belongs to."""
+    """The ID of the topic at a position in the order."""
     number = F.size(F.filter(incarnations, lambda each: each["new"] & (each["order"] <= F.col(own))))
     known = F.filter(incarnations, lambda each: (each["number"] == number) & each["id"].isNotNull())
     return F.get(known, F.lit(0))["id"]
 
 
 def began_of(incarnations: str, own: str) -> Column:
-    """The place at which that incarnation began; null: unknown."""
+    """The position at which that incarnation started; null: unknown."""
     begun = F.filter(incarnations, lambda each: each["new"] & (each["order"] <= F.col(own)))
     return F.get(begun, F.size(begun) - 1)["order"]
 

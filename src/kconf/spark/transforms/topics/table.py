@@ -1,4 +1,4 @@
-"""Topics, one row per id that bore a name, with their owners."""
+"""The table of topics, one row per topic ID of a name, with owners."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def topics(history: DataFrame, snapshots: DataFrame, owners: Owners) -> DataFram
 
 
 def owner_of(name: Column, owners: Owners) -> Column:
-    """The owner by the first line that fits. Names between two patterns are looked up at once."""
+    """The owner by the first matching line. Literal names between two patterns are looked up together."""
     found: list[Column] = []
     plain: dict[str, str] = {}
     for pattern, owner in owners:

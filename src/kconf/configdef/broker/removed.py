@@ -1,4 +1,7 @@
-"""Broker keys that Kafka knew up to 3.9: ZooKeeper mode, old formats. To 4.x these names are custom keys."""
+"""Broker keys that Kafka removed before 4.3, as the last release with the key defines it: ZooKeeper mode, old formats.
+
+`configdef/releases/` says which release has which. To a release without it such a name is a custom key.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from kconf.configdef.define import (
     LONG,
     LOW,
     MEDIUM,
+    MOST,
     PASSWORD,
     READ_ONLY,
     SHORT,
@@ -25,19 +29,20 @@ from kconf.configdef.validators import AT_LEAST_0, AT_LEAST_1, METADATA_VERSION,
 KEYS: tuple[ConfigKey, ...] = (
     broker("alter.config.policy.kraft.compatibility.enable", BOOLEAN, "false", None, LOW, READ_ONLY, "Makes the ZooKeeper server hand the alter policy the same map as KRaft.", legacy=True),
     broker("auto.include.jmx.reporter", BOOLEAN, "true", None, LOW, READ_ONLY, "Adds the JMX reporter although metric.reporters does not name it.", legacy=True),
-    broker("broker.id.generation.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Lets ZooKeeper number the brokers that bring no id.", legacy=True),
+    broker("broker.id.generation.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Lets ZooKeeper assign IDs to brokers without one.", legacy=True),
     broker("control.plane.listener.name", STRING, None, None, HIGH, READ_ONLY, "Listener reserved for what the ZooKeeper controller sends to brokers.", legacy=True),
     broker("controlled.shutdown.max.retries", INT, "3", None, MEDIUM, READ_ONLY, "Tries at a controlled shutdown before the broker stops without one.", legacy=True),
     broker("controlled.shutdown.retry.backoff.ms", LONG, "5000", None, MEDIUM, READ_ONLY, "Pause between tries at a controlled shutdown.", legacy=True),
     broker("delegation.token.master.key", PASSWORD, None, None, MEDIUM, READ_ONLY, "Old name of delegation.token.secret.key.", legacy=True),
     broker("eligible.leader.replicas.enable", BOOLEAN, "false", None, HIGH, READ_ONLY, "Keeps track of replicas outside the in-sync set that are still safe leaders.", legacy=True),
-    broker("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, "Switches to the rewritten group coordinator.", internal=True, legacy=True),
-    broker("group.share.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, "Switches share groups on, while they were in early access.", internal=True, legacy=True),
+    broker("group.coordinator.new.enable", BOOLEAN, "true", None, MEDIUM, READ_ONLY, "Switches to the rewritten group coordinator.", internal=True, legacy=True),
+    broker("group.share.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, "Switches share groups on, when they were in early access.", internal=True, legacy=True),
     broker("group.share.max.groups", SHORT, "10", between(1, 100), MEDIUM, READ_ONLY, "Most share groups the cluster may have.", legacy=True),
     broker("inter.broker.protocol.version", STRING, "3.9-IV0", METADATA_VERSION, MEDIUM, READ_ONLY, "Version that ZooKeeper-mode brokers speak among themselves; raised after an upgrade.", legacy=True),
+    broker("internal.metadata.max.fetch.size.in.bytes", INT, "8388608", None, LOW, READ_ONLY, "Most bytes of one read of the metadata log; for tests.", internal=True, legacy=True),
     broker("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, "Share of a broker's partitions led elsewhere, in percent, that triggers a rebalance.", legacy=True),
     broker("log.message.downconversion.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, "Cluster default for rewriting batches for old consumers.", legacy=True),
-    broker("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION, MEDIUM, READ_ONLY, "Cluster default for the old record format switch; no longer obeyed.", legacy=True),
+    broker("log.message.format.version", STRING, "3.0-IV1", METADATA_VERSION, MEDIUM, READ_ONLY, "Cluster default for the old record format setting; ignored.", legacy=True),
     broker("log.message.timestamp.difference.max.ms", LONG, UNLIMITED, AT_LEAST_0, MEDIUM, CLUSTER_WIDE, "Cluster default for the older two-sided timestamp limit.", legacy=True),
     broker("metadata.log.segment.min.bytes", INT, "8388608", between(12), HIGH, READ_ONLY, "Smallest allowed segment size of the metadata log; for tests.", internal=True, legacy=True),
     broker("offsets.commit.required.acks", SHORT, "-1", None, HIGH, READ_ONLY, "Acks an offset commit waits for.", legacy=True),
@@ -48,13 +53,14 @@ KEYS: tuple[ConfigKey, ...] = (
     broker("password.encoder.old.secret", PASSWORD, None, None, MEDIUM, READ_ONLY, "Previous encoder secret, needed once to re-encrypt after a change.", legacy=True),
     broker("password.encoder.secret", PASSWORD, None, None, MEDIUM, READ_ONLY, "Secret from which the key for passwords kept in ZooKeeper is derived.", legacy=True),
     broker("reserved.broker.max.id", INT, "1000", AT_LEAST_0, MEDIUM, READ_ONLY, "Highest id set by hand; ids that ZooKeeper hands out begin above it.", legacy=True),
+    broker("share.fetch.max.fetch.records", INT, MOST, None, HIGH, READ_ONLY, "Most records of one share fetch.", internal=True, legacy=True),
     broker("zookeeper.clientCnxnSocket", STRING, None, None, MEDIUM, READ_ONLY, "Socket class of the ZooKeeper client; TLS needs the Netty one.", legacy=True),
     broker("zookeeper.connect", STRING, None, None, HIGH, READ_ONLY, "Addresses of ZooKeeper, host:port with commas between, and an optional path behind.", legacy=True),
     broker("zookeeper.connection.timeout.ms", INT, None, None, HIGH, READ_ONLY, "How long connecting to ZooKeeper may take; unset means the session timeout.", legacy=True),
     broker("zookeeper.max.in.flight.requests", INT, "10", AT_LEAST_1, HIGH, READ_ONLY, "Requests sent to ZooKeeper before the first answer has to be there.", legacy=True),
     broker("zookeeper.metadata.migration.enable", BOOLEAN, "false", None, HIGH, READ_ONLY, "Prepares the node for moving the metadata from ZooKeeper to KRaft.", legacy=True),
     broker("zookeeper.metadata.migration.min.batch.size", INT, "200", AT_LEAST_1, MEDIUM, READ_ONLY, "Records gathered per batch while metadata moves from ZooKeeper to KRaft.", internal=True, legacy=True),
-    broker("zookeeper.session.timeout.ms", INT, "18000", None, HIGH, READ_ONLY, "Silence after which ZooKeeper drops the session.", legacy=True),
+    broker("zookeeper.session.timeout.ms", INT, "18000", None, HIGH, READ_ONLY, "Time without contact after which ZooKeeper drops the session.", legacy=True),
     broker("zookeeper.set.acl", BOOLEAN, "false", None, HIGH, READ_ONLY, "Protects what the broker creates in ZooKeeper with ACLs.", legacy=True),
     broker("zookeeper.ssl.cipher.suites", LIST, None, None, LOW, READ_ONLY, "Cipher suites towards ZooKeeper; unset leaves the choice to the JVM.", legacy=True),
     broker("zookeeper.ssl.client.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, "Uses TLS towards ZooKeeper.", legacy=True),

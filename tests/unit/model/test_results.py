@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kconf.errors import ApiError, ErrorCode, KafkaError, Results, UnknownTopic
+from kconf.errors import ApiError, ErrorCode, KafkaError, UnknownTopic
 from kconf.model.entry import Entry, Source, View
 from kconf.model.resource import Resource
+from kconf.model.results import Results
 
 ORDERS, MISSING = Resource.topic("orders"), Resource.topic("miss<ing")
 REFUSED = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no <b> topic")

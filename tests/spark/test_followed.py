@@ -1,0 +1,311 @@
+"""Clusters that are followed: whatever was delivered in which order, the lake has every change of the log once, names
+no false author, names each author that the files prove, and says which offsets nobody read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kconf.lake.schemas import FILES, HISTORY, JOURNAL
+from kconf.operations.history.sources import HistoryEntry, _from_directory, _from_lake
+from kconf.spark import bronze, runner, silver
+from kconf.spark.delta_tables import Lake
+from kconf.spark.gold import Gold
+from kconf.spark.inputs import Inputs
+from tests.spark.followed_clusters import (
+    BROKER,
+    SKEW,
+    Cluster,
+    Commit,
+    Follower,
+    Step,
+    cut,
+    gateway_lines,
+    is_through_gateway,
+)
+from tests.unit.client.kraft.log import batch, new_topic, snapshot, topic_config
+
+Row = dict[str, Any]
+SEED, COUNT, COMMITS, BATCHES = 22, 8, 40, 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster with its files. `lost` is a range that no file has, `gap` one that the first follower has not read."""
+
+    cluster: Cluster
+    files: dict[str, list[Row]]
+    gap: tuple[int, int] | None
+    lost: tuple[int, int] | None
+    known: frozenset[int]  # the offsets of commits that a follower wrote
+    named: frozenset[int]  # those that a follower wrote with their author
+    gateway: frozenset[int]  # those of the gateway's own
+    is_alone: bool  # one follower: the archive alone says the same
+
+
+def case(number: int) -> Case:
+    random = Random(f"{SEED}/{number}")
+    cluster = Cluster(f"c{number:02}", random)
+    cluster.grow(COMMITS)
+    gap = _span(cluster, 12, 18) if number % 3 == 1 else None
+    first = Follower(cluster, cut(random, 0, cluster.end, gap))
+    files = {f"first/{cluster.name}/{name}": lines for name, lines in first.files()}
+    covered = [each[:2] for each in first.ranges if not each[2]]
+    lost = None
+    if number % 3 == 2:
+        name = sorted(files)[len(files) // 2]
+        lost = next(each[:2] for each in first.ranges if f"{each[0]:020d}-" in name)
+        del files[name]
+        covered.remove(lost)
+    named: frozenset[int] = frozenset()
+    if number % 2:
+        begin, end = _span(cluster, 5, 15)
+        other = Follower(cluster, cut(random, begin, end, None), names_authors=True)
+        files |= {f"second/{cluster.name}/{name}": lines for name, lines in other.files()}
+        covered.append((begin, end))
+        named = frozenset(each.offset for each in cluster.commits if each.author and begin <= each.offset < end)
+    gateway: frozenset[int] = frozenset()
+    seen: frozenset[int] = frozenset()
+    if number % 4 == 3:
+        begin, end = _span(cluster, 8, 30)
+        files[f"second/{cluster.name}/{1:020d}-{begin:020d}-{end:020d}.jsonl"] = gateway_lines(cluster, begin, end)
+        mine = [each for each in cluster.commits if begin <= each.offset < end]
+        gateway = frozenset(each.offset for each in mine if is_through_gateway(each))
+        seen = frozenset(each.offset for each in mine) - gateway
+    for place, lines in enumerate(cluster.client_lines()):
+        files[f"first/{cluster.name}/client-{place:03}.jsonl"] = lines
+    known = frozenset(each.offset for each in cluster.commits if any(b <= each.offset < e for b, e in covered))
+    return Case(cluster, files, gap, lost, known | seen, named, gateway, not number % 2)
+
+
+def _span(cluster: Cluster, first: int, last: int) -> tuple[int, int]:
+    return cluster.commits[first].offset, cluster.commits[last].offset
+
+
+def deliver(lake: Lake, made: list[Case], where: Path) -> bronze.Read:
+    random, brought = Random(SEED), bronze.Read()
+    files = [(name, lines) for each in made for name, lines in each.files.items()]
+    due = [min(BATCHES - 1, random.randrange(BATCHES + 1)) for _ in files]
+    for delivery in range(BATCHES):
+        for (name, lines), when in zip(files, due, strict=True):
+            if when == delivery:
+                path = where / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        number = silver.next_round(lake)
+        for each in ("first", "second"):
+            (where / each).mkdir(parents=True, exist_ok=True)
+            bronze.read_archive(lake, str(where / each), number, brought)
+        silver.update(lake)
+    return brought
+
+
+def rows(table: Any) -> list[Row]:
+    return [row.asDict(recursive=True) for row in table.collect()]
+
+
+def proven(one: Case) -> dict[tuple[int, Any], str]:
+    """The authors that the files prove, by offset and place: the only request, and the only record, that fit."""
+    found: dict[tuple[int, Any], str] = {}
+    known = [(each, step) for each in one.cluster.commits if each.offset in one.known for step in each.steps]
+    asked = [(each, step) for each in one.cluster.requests() for step in each.steps]
+    own = [each for each in one.cluster.commits if each.offset in one.gateway]
+    asked += [(replace(each, offsets=(each.offset, each.offset + 1)), step) for each in own for step in each.steps]
+    for record, step in known:
+        requests = [each for each, wanted in asked if wanted.subject == step.subject and _fits(each, record)]
+        if len(requests) != 1:
+            continue
+        fitting = [each for each, other in known if other.subject == step.subject and _fits(requests[0], each)]
+        if len(fitting) == 1:
+            found[record.offset, step.place] = f"User:{requests[0].author}"
+    for record, step in known:
+        if record.offset in one.named:
+            found.setdefault((record.offset, step.place), f"User:{record.author}")
+    return found
+
+
+def _fits(request: Commit, record: Commit) -> bool:
+    if request.offsets is not None:
+        return request.offsets[0] <= record.offset < request.offsets[1]
+    return request.asked - SKEW <= record.time <= request.answered + SKEW
+
+
+def place_of(row: Row) -> tuple[str, str, str]:
+    return row["resource_type"], row["resource_name"], row["key"]
+
+
+def test_random_followed_clusters(lake: Lake, tmp_path: Path) -> None:
+    made = [case(number) for number in range(COUNT)]
+    brought = deliver(lake, made, tmp_path / "archives")
+    runner.finish(lake, {}, brought, datetime.now(UTC), None)
+    history = rows(lake.read(HISTORY))
+    gold = Gold(lake, Inputs())
+    findings = rows(gold.integrity())
+
+    assert brought.skipped == {}
+    for one in made:
+        mine = [row for row in history if row["cluster"] == one.cluster.name]
+        _live_values_are_open(one, mine)
+        _every_record_is_there_once(one, mine)
+        _authors_are_true(one, mine)
+        _gaps_are_told(one, [row for row in findings if row["cluster"] == one.cluster.name])
+        if one.is_alone:
+            _archive_and_lake_agree(one, lake, tmp_path / "archives" / "first")
+    assert any(row["origin"] == "client" for row in history)
+    assert any(row["origin"] == "kconf" for row in history)
+    assert any(row["origin"] == "outside" for row in history)
+    assert any(row["origin"] == "snapshot" for row in history)
+    activity = gold.journal.where("origin IN ('outside', 'client', 'kconf') AND epoch > 0 AND line < 1000")
+    lines = sum(len(each.steps) for one in made for each in one.cluster.commits if each.offset in one.known)
+    assert activity.count() == lines
+
+    silver.rebuild(lake)
+
+    assert sorted(map(repr, rows(lake.read(HISTORY)))) == sorted(map(repr, history))
+
+
+def _live_values_are_open(one: Case, mine: list[Row]) -> None:
+    found = Counter((place_of(row), row["value"]) for row in mine if row["open"])
+    if one.lost is None:
+        assert found == Counter(one.cluster.live.items()), one.cluster.name
+
+
+def _every_record_is_there_once(one: Case, mine: list[Row]) -> None:
+    found = Counter(
+        (row["revision"], place_of(row), row["value"])
+        for row in mine
+        if row["origin"] != "snapshot" and row["epoch"] > 0 and row["line"] < 1000
+    )
+    assert found == Counter(
+        (each.offset, step.place, step.after)
+        for each in one.cluster.commits
+        if each.offset in one.known
+        for step in each.steps
+        if step.after is not None
+    ), one.cluster.name
+
+
+def _authors_are_true(one: Case, mine: list[Row]) -> None:
+    truth = {each.offset: each.author for each in one.cluster.commits}
+    wanted = proven(one)
+    for row in mine:
+        if row["epoch"] == 0 or row["line"] >= 1000 or row["origin"] == "snapshot":
+            continue
+        expected = wanted.get((row["revision"], place_of(row)))
+        assert (row["principal"] or None) == expected, (one.cluster.name, row)
+        assert row["origin"] in ({"outside"} if expected is None else {"client", "kconf"})
+        if row["principal"]:
+            assert row["principal"] == f"User:{truth[row['revision']]}"
+            assert row["reason"] in (None, f"ticket {row['revision']}")
+
+
+def _gaps_are_told(one: Case, findings: list[Row]) -> None:
+    """What no file covers, to the offset; where the first follower has a gap, the difference is known."""
+    covered = set()
+    for name in one.files:
+        if "/log-0" in name:
+            begin, end = (int(each) for each in name.rpartition("/log-")[2].removesuffix(".jsonl").split("-"))
+            covered |= set(range(begin, end))
+    missing = [each for each in range(one.cluster.end) if each not in covered]
+    told = [row for row in findings if row["kind"] == "gap"]
+    assert sorted(each for row in told for each in range(row["first_sequence"], row["last_sequence"] + 1)) == missing, (
+        one.cluster.name
+    )
+    assert all((row["found"] == "difference") is (one.gap is not None) for row in told)
+
+
+def _archive_and_lake_agree(one: Case, lake: Lake, directory: Path) -> None:
+    name = one.cluster.name
+    archive, tables = _from_directory(str(directory), name).entries, _from_lake(lake.uri, name).entries
+    one_side, other = (
+        {
+            (each.revision, each.change.resource, each.change.key, each.change.after, each.origin, author(each))
+            for each in entries
+            if each.is_from_log and not each.is_snapshot and each.line < 1000 and each.change.after is not None
+        }
+        for entries in (archive, tables)
+    )
+    assert one_side == other, name
+
+
+def author(entry: HistoryEntry) -> tuple[str, str | None]:
+    return entry.caller.principal, entry.caller.reason
+
+
+def test_a_line_with_an_author_takes_the_place_of_one_without(lake: Lake, tmp_path: Path) -> None:
+    """The other follower's file comes a run later."""
+    made = case(1)
+    known = Follower(made.cluster, [(0, made.cluster.end, False)], names_authors=True)
+    plain = Follower(made.cluster, [(0, made.cluster.end, False)])
+    for folder, follower in (("a", plain), ("b", known)):
+        ((name, lines),) = follower.files()
+        path = tmp_path / folder / made.cluster.name / name
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        bronze.read_archive(lake, str(path.parent.parent), silver.next_round(lake), bronze.Read())
+        silver.update(lake)
+
+    found = rows(lake.read(JOURNAL))
+    authors = {each.offset: each.author for each in made.cluster.commits}
+    assert len(found) == sum(len(each.steps) for each in made.cluster.commits)
+    assert {(row["revision"], row["principal"]) for row in found} == {
+        (offset, f"User:{author}" if author else "") for offset, author in authors.items()
+    }
+    assert {row["origin"] for row in rows(lake.read(HISTORY)) if row["principal"]} == {"client"}
+    assert lake.read(FILES).where("end_offset IS NOT NULL").count() == 2
+
+
+def test_a_tail_that_a_later_leader_cut_off_is_not_in_the_history(lake: Lake, tmp_path: Path) -> None:
+    """A directory of a lone controller may have records that were never committed; another follower has the log."""
+
+    def archived(name: str, *records: tuple[int, int, str | None, str]) -> None:
+        cluster = Cluster("c", Random(1))
+        cluster.commits = [Commit(at, epoch, at, (Step(BROKER, was, now),)) for at, epoch, was, now in records]
+        ((file, lines),) = Follower(cluster, [(0, cluster.end, False)]).files()
+        path = tmp_path / name / "c" / file
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        bronze.read_archive(lake, str(tmp_path / name), silver.next_round(lake), bronze.Read())
+        silver.update(lake)
+
+    archived("lone", (5, 1, None, "1"), (9, 1, "1", "never"))
+    archived("whole", (5, 1, None, "1"), (8, 2, "1", "2"))
+
+    assert [(row["value"], row["open"]) for row in rows(lake.read(HISTORY).orderBy("revision"))] == [
+        ("1", False),
+        ("2", True),
+    ]
+
+
+def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path) -> None:
+    """From its oldest snapshot on; read again only after it has changed."""
+    place = tmp_path / "data" / "__cluster_metadata-0"
+    place.mkdir(parents=True)
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=abc\n")
+    head = snapshot([*new_topic("orders", 1), topic_config("orders", "segment.ms", "7")], time=500)
+    (place / f"{10:020}-{3:010}.checkpoint").write_bytes(head)
+    segment = place / f"{10:020}.log"
+    segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5")], epoch=3))
+    brought = []
+    for more in (b"", b"", batch(11, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
+        segment.write_bytes(segment.read_bytes() + more)
+        read = bronze.Read()
+        bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
+        silver.update(lake)
+        brought.append((read.journal, len(read.notes)))
+
+    history = rows(lake.read(HISTORY).orderBy("epoch", "revision", "line"))
+    assert brought == [(3, 1), (0, 0), (1, 1)]
+    assert [(row["key"], row["value"], row["origin"], row["open"]) for row in history if row["key"]] == [
+        ("segment.ms", "7", "snapshot", True),
+        ("retention.ms", "5", "outside", False),
+        ("retention.ms", "6", "outside", True),
+    ]
+    gaps = [row for row in rows(Gold(lake, Inputs()).integrity()) if row["kind"] == "gap"]
+    assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]

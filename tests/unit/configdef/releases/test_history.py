@@ -1,0 +1,44 @@
+"""Since when a key is there, until when, and how its definition changed."""
+
+from __future__ import annotations
+
+from kconf.configdef.releases.history import KeyChange, history_of, newer_keys
+from kconf.model.resource import ResourceType
+
+TOPIC, BROKER, GROUP = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP
+
+
+def test_a_key_that_every_known_release_has() -> None:
+    assert history_of(TOPIC, "retention.ms") == (None, None, ())
+
+
+def test_a_key_came_with_a_release() -> None:
+    assert history_of(GROUP, "streams.session.timeout.ms") == ("4.1", None, ())
+
+
+def test_a_key_was_removed() -> None:
+    assert history_of(BROKER, "zookeeper.connect") == (None, "3.9", ())
+    assert history_of(BROKER, "internal.metadata.max.fetch.size.in.bytes") == ("4.1", "4.2", ())
+
+
+def test_default_and_bounds_moved() -> None:
+    found = history_of(BROKER, "group.coordinator.append.linger.ms")
+
+    assert found is not None
+    assert found.changes == (
+        KeyChange("4.0", "default", "10", "5"),
+        KeyChange("4.2", "default", "5", "-1"),
+        KeyChange("4.2", "range", "at least 0", "at least -1"),
+    )
+
+
+def test_a_key_of_a_release_that_is_only_known_by_its_client_jars() -> None:
+    assert history_of(TOPIC, "remote.copy.lag.ms") == ("4.4", None, ())
+    assert "remote.copy.lag.ms" in newer_keys(TOPIC)
+    assert "retention.ms" not in newer_keys(TOPIC)
+    assert newer_keys(ResourceType.QUOTA) == {}
+
+
+def test_an_unknown_key_and_a_type_without_releases_have_no_history() -> None:
+    assert history_of(TOPIC, "no.such.key") is None
+    assert history_of(ResourceType.QUOTA, "producer_byte_rate") is None

@@ -1,0 +1,97 @@
+"""The past by time, with a clock that is set ahead and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kconf.configdef.catalog import kafka_43
+from kconf.engine.configs.alter import AlterTarget, plan_alter
+from kconf.engine.topics.create import plan_create_topics
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
+from kconf.model.journal import RequestContext
+from kconf.model.resource import Resource
+from kconf.protocol.messages.describe_configs_at import DescribeConfigsAtRequest, ResourceAt
+from kconf.server.api.describe_configs_at import handle
+from kconf.server.context import ApiRequest, ServerContext
+from kconf.service import Service
+from kconf.store.base import Store
+from kconf.store.memory import MemoryStore
+from kconf.store.sqlite.store import SqliteStore
+
+ORDERS = Resource.topic("orders")
+ADA = RequestContext("User:ada")
+NOON = 1_700_000_000.0
+HOUR = 3600.0
+
+OPEN: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda _: MemoryStore(),
+    "sqlite": lambda path: SqliteStore.open(f"sqlite:///{path / 'kconf.db'}"),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_the_state_now_is_the_current_one_at_every_moment_of_a_clock_that_jumps(kind: str, tmp_path: Path) -> None:
+    clock = [NOON]
+
+    async def scene() -> None:
+        store = OPEN[kind](tmp_path)
+        service = Service(store, node_id=1, catalog=kafka_43(), static={}, clock=lambda: clock[0])
+        await service.start()
+        context = ServerContext.over(service, lambda: 0.0)
+
+        async def set_retention(value: str) -> None:
+            wish = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, "retention.ms", value)])
+            await service.submit(
+                lambda state, _: plan_alter(state.snapshot, [wish], AlterTarget(1, state.resolver), replace=False), ADA
+            )
+
+        async def check_now() -> None:
+            request = DescribeConfigsAtRequest(-1, service.now(), [ResourceAt(ORDERS.type, ORDERS.name)])
+            answer = await handle(context, request, ApiRequest(0, ADA, "localhost", 9092))
+            assert answer.revision == service.state.snapshot.revision
+            (found,) = answer.results
+            assert {each.name: each.value for each in found.overrides} == service.state.snapshot.overrides(ORDERS)
+
+        await service.submit(
+            lambda state, _: plan_create_topics(state.snapshot, [NewTopic("orders")], context.cluster(state)), ADA
+        )
+        for number, seconds in enumerate((0.0, HOUR, 1.0, -HOUR, 1.0, -30.0, 1.0, 60.0, -HOUR, HOUR)):
+            clock[0] += seconds
+            await check_now()  # before the first change at this time
+            await set_retention(str(1000 + number))
+            await check_now()
+        await context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_time_in_the_past_is_looked_up_although_the_clock_was_ahead() -> None:
+    clock = [NOON]
+
+    async def scene() -> None:
+        service = Service(MemoryStore(), node_id=1, catalog=kafka_43(), static={}, clock=lambda: clock[0])
+        await service.start()
+        context = ServerContext.over(service, lambda: 0.0)
+        for seconds, name in ((0.0, "one"), (HOUR, "ahead"), (-HOUR + 10.0, "true")):
+            clock[0] += seconds
+            await service.submit(
+                lambda state, _: plan_create_topics(state.snapshot, [NewTopic(name)], context.cluster(state)),  # noqa: B023
+                ADA,
+            )
+        clock[0] += 10.0
+
+        async def revision_at(seconds: float) -> int:
+            request = DescribeConfigsAtRequest(-1, int((NOON + seconds) * 1000), [])
+            answer = await handle(context, request, ApiRequest(0, ADA, "localhost", 9092))
+            return answer.revision
+
+        assert [await revision_at(each) for each in (-1.0, 0.0, 5.0, 10.0, 15.0, 20.0, HOUR)] == [0, 1, 1, 3, 3, 3, 3]
+        await context.feed.close()
+        await service.stop()
+
+    asyncio.run(scene())

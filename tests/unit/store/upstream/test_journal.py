@@ -1,0 +1,128 @@
+"""The local file of a gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconf.client.kraft.checkpoint import Checkpoint
+from kconf.errors import JournalTrimmed, StoreLocked, StoreMismatch
+from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
+from kconf.model.plan import PendingCommit
+from kconf.model.resource import Resource
+from kconf.store.sqlite.store import SqliteStore
+from kconf.store.upstream.journal import GatewayJournal, IntentOutcome
+
+ORDERS = Resource.topic("orders")
+SECRET = "Tr0ub4dor"
+
+
+def change(value: str, *, sensitive: bool = False) -> Change:
+    return Change(ChangeKind.CONFIG, ORDERS, "retention.ms", None, value, "set", sensitive)
+
+
+def revision(number: int, author: str = "") -> Revision:
+    origin = "kconf" if author else "log"
+    return Revision(number, 1000 * number, RequestContext(author), (change(str(number)),), origin)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'gw.db'}"
+
+
+def test_revisions_have_gaps_and_are_written_once(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.begin_at(10)
+    journal.append([revision(17, "User:alice"), revision(40)])
+    journal.append([revision(17), revision(55)])  # read again from the log after a crash: the author stays
+    found = journal.changes(10, 100)
+    assert [(each.number, each.caller.principal) for each in found] == [(17, "User:alice"), (40, ""), (55, "")]
+    assert [each.number for each in journal.changes(40, 100)] == [55]
+    reader = journal.reader()
+    assert [each.number for each in reader.changes_for([ORDERS], 17)] == [40, 55]
+    assert [each.number for each in reader.reverse_changes([ORDERS], 10)] == [55, 40, 17]
+    assert reader.revision_at(41_000) == 40
+    reader.close()
+    assert journal.last_changes() == {ORDERS: 55}
+    journal.close()
+
+
+def test_nothing_is_known_of_what_came_before(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.begin_at(10)
+    journal.append([revision(17)])
+    with pytest.raises(JournalTrimmed) as error:
+        journal.changes(9, 100)
+    assert error.value.oldest == 11
+    journal.close()
+
+
+def test_trimming_moves_the_beginning(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.append([revision(number) for number in (5, 9, 14, 20)])
+    assert journal.trim(before_time=None, keep_last=2, up_to=None) == 2
+    assert [each.number for each in journal.changes(9, 100)] == [14, 20]
+    with pytest.raises(JournalTrimmed):
+        journal.changes(5, 100)
+    assert journal.trim(before_time=1 << 50, keep_last=None, up_to=None) == 1
+    assert journal.last == 20
+    journal.close()
+
+
+def test_intents_survive_until_they_are_closed(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    caller = RequestContext("User:alice", reason="A-1")
+    ids = journal.add_intents(
+        [PendingCommit(caller, 5, [change("1")], {}), PendingCommit(caller, 6, [change("2")], {})], 99
+    )
+    journal.append([], {ids[0]: IntentOutcome.DONE})
+    journal.close()
+    journal = GatewayJournal(url, "one")
+    (intent,) = journal.open_intents()
+    assert (intent.id, intent.sent_after, intent.planned.caller) == (ids[1], 99, caller)
+    assert intent.planned.changes == (change("2"),)
+    journal.close()
+
+
+def test_secrets_are_in_no_intent(url: str, tmp_path: Path) -> None:
+    journal = GatewayJournal(url, "one")
+    journal.add_intents([PendingCommit(RequestContext(), 5, [change(SECRET, sensitive=True)], {})], 1)
+    (intent,) = journal.open_intents()
+    assert intent.planned.changes[0].after == ""
+    journal.close()
+    assert all(SECRET.encode() not in each.read_bytes() for each in tmp_path.iterdir())
+
+
+def test_a_file_belongs_to_one_cluster_and_one_process(url: str) -> None:
+    journal = GatewayJournal(url, "one")
+    with pytest.raises(StoreLocked):
+        GatewayJournal(url, "one")
+    journal.close()
+    with pytest.raises(StoreMismatch, match="cluster one, not of two"):
+        GatewayJournal(url, "two")
+    with pytest.raises(StoreMismatch):
+        SqliteStore.open(url)
+
+
+def test_the_file_of_a_server_is_refused(url: str) -> None:
+    SqliteStore.open(url).close()
+    with pytest.raises(StoreMismatch, match="not the journal of a gateway"):
+        GatewayJournal(url, "one")
+
+
+def test_the_image_is_private_and_of_this_cluster(url: str, tmp_path: Path) -> None:
+    journal = GatewayJournal(url, "one")
+    assert journal.read_image("one") is None
+    journal.write_image(Checkpoint.empty("one"))
+    assert (tmp_path / "gw.db.image").stat().st_mode & 0o777 == 0o600
+    found = journal.read_image("one")
+    assert found is not None
+    assert found.offset == 0
+    with pytest.raises(StoreMismatch):
+        journal.read_image("two")
+    (tmp_path / "gw.db.image").write_text("{")
+    with pytest.raises(StoreMismatch, match="damaged"):
+        journal.read_image("one")
+    journal.close()

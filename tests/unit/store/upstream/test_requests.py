@@ -1,0 +1,72 @@
+"""Requests to the cluster: merged, bounded, and never sent twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kconf.client.calls.base import Call
+from kconf.errors import ApiError, ConnectionFailed, ErrorCode
+from kconf.model.alteration import AlterConfigOp, NewTopic, OpType, ResourceAlterations
+from kconf.model.resource import Resource
+from kconf.model.results import Results
+from kconf.store.upstream.requests import MAX_OPERATIONS, MAX_RESOURCES, send
+
+
+class Cluster:
+    """Answers as told; keeps the calls."""
+
+    def __init__(self, refused: dict[Any, ApiError] | None = None, error: Exception | None = None) -> None:
+        self.calls: list[Call[Any, Any, Any]] = []
+        self._refused, self._error = refused or {}, error
+
+    def _send(self, call: Call[Any, Any, Any], _timeout: float) -> Results[Any, None]:
+        self.calls.append(call)
+        if self._error is not None:
+            raise self._error
+        return Results({item: self._refused.get(item) for item in call.items})
+
+
+def altered(number: int, ops: int = 1) -> ResourceAlterations:
+    alterations = [AlterConfigOp(OpType.SET, f"key{each}", "1") for each in range(ops)]
+    return ResourceAlterations(Resource.topic(f"t{number}"), alterations)
+
+
+def test_many_callers_share_one_request() -> None:
+    cluster = Cluster()
+    send(cluster, [altered(number) for number in range(64)])  # type: ignore[arg-type]
+    assert [len(each.items) for each in cluster.calls] == [64]
+    assert not cluster.calls[0].repeatable
+
+
+def test_requests_are_bounded() -> None:
+    cluster = Cluster()
+    send(cluster, [altered(number) for number in range(MAX_RESOURCES + 1)])  # type: ignore[arg-type]
+    assert [len(each.items) for each in cluster.calls] == [MAX_RESOURCES, 1]
+    cluster = Cluster()
+    send(cluster, [altered(number, 40) for number in range(2 * MAX_OPERATIONS // 40)])  # type: ignore[arg-type]
+    assert [len(each.items) for each in cluster.calls] == [MAX_OPERATIONS // 40] * 2
+
+
+def test_a_refusal_is_of_its_resource_alone() -> None:
+    refusal = ApiError(ErrorCode.INVALID_CONFIG, "no")
+    answers = send(Cluster({Resource.topic("t1"): refusal}), [altered(0), altered(1)])  # type: ignore[arg-type]
+    assert answers.refused == {Resource.topic("t1"): refusal}
+    assert answers.unknown == set()
+
+
+@pytest.mark.parametrize("was_sent", [True, False])
+def test_what_was_not_answered_is_unknown_and_what_was_not_sent_is_not(was_sent: bool) -> None:
+    error = ConnectionFailed("gone")
+    error.sent = was_sent
+    answers = send(Cluster(error=error), [altered(0)])  # type: ignore[arg-type]
+    assert answers.refused[Resource.topic("t0")].code == ErrorCode.REQUEST_TIMED_OUT
+    assert answers.unknown == ({Resource.topic("t0")} if was_sent else set())
+    assert ("nothing was changed" in str(answers.refused[Resource.topic("t0")])) is not was_sent
+
+
+def test_kinds_go_into_requests_of_their_own() -> None:
+    cluster = Cluster()
+    send(cluster, [altered(0), NewTopic("new", 1, 1)])  # type: ignore[arg-type]
+    assert [each.name for each in cluster.calls] == ["CreateTopics", "IncrementalAlterConfigs"]
