@@ -70,6 +70,22 @@ KAFKA_TOOLS: Final = {
     "kafka-configs": ("compat.kafka_configs.main", "kafka-configs.sh without the JVM"),
 }
 """Kafka's own tools, which parse their arguments themselves."""
+_OTHER_WORDS: Final = {
+    "get": ("describe", "explain"),
+    "show": ("describe", "explain"),
+    "alter": ("set", "unset"),
+    "configure": ("set",),
+    "list": ("topic list", "describe"),
+    "create": ("topic create",),
+    "delete": ("unset", "topic delete"),
+    "remove": ("unset", "topic delete"),
+    "log": ("history",),
+    "undo": ("rollback",),
+    "revert": ("rollback",),
+    "restore": ("rollback",),
+    "import": ("apply",),
+}
+"""Words of other tools, and the commands here that do it."""
 EPILOG: Final = """\
 Use `kconf COMMAND --help` for options and examples.
 Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current context.
@@ -100,7 +116,8 @@ class _Parser(argparse.ArgumentParser):
         from difflib import get_close_matches
 
         names = [one for each in self._actions if isinstance(each, argparse._SubParsersAction) for one in each.choices]
-        near = get_close_matches(name, names, n=1)
+        meant = [each for each in _OTHER_WORDS.get(name, ()) if each.partition(" ")[0] in names]
+        near = [" or ".join(meant)] if meant else get_close_matches(name, names, n=1)
         return f"unknown command {name!r}; " + (f"did you mean {near[0]}?" if near else f"see {self.prog} --help")
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from kconf import NewTopic, SyncAdminClient
-from kconf.cli.main import COMMANDS, GROUPS, parser
-from tests.cli.conftest import run_program
+from kconf.cli.main import COMMANDS, GROUPS, main, parser
+from tests.cli.conftest import run_in_process, run_program
 from tests.support.process import KconfProcess
 
 PEOPLES = {
@@ -113,3 +113,10 @@ def test_every_command_for_people_is_told_where_it_works() -> None:
     wanted = [name for name in COMMANDS if name not in ELSEWHERE]
     assert len(wanted) > 20
     assert [name for name in wanted if not re.search(rf"`{name}[` ]", page)] == []
+
+
+@pytest.mark.parametrize(("word", "meant"), [("get", "describe or explain"), ("undo", "rollback"), ("topics", "topic")])
+def test_a_word_of_another_tool_suggests_the_command_that_does_it(word: str, meant: str) -> None:
+    ran = run_in_process(main, [word, "topic:orders"])
+
+    assert (ran.status, ran.err.splitlines()[-1]) == (2, f"kconf: unknown command {word!r}; did you mean {meant}?")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kconf.operations.selection.selectors import Selector
     from kconf.operations.where import Condition
 
+_LISTED: Final = ("partitions", "replication-factor")
 EXAMPLES: Final = """\
 examples:
   kconf topic list
@@ -47,7 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     listing = add_verb(verbs, "list", "list topics", "List topics.", EXAMPLES)
     listing.add_argument("names", metavar="TOPIC", nargs="*", help="a name, a glob, a /regular expression/, @FILE")
     listing.add_argument("--internal", action="store_true", help="include internal topics")
-    listing.add_argument("--long", action="store_true", help="also show replicas and their problems")
+    listing.add_argument("--long", action="store_true", help="also show partitions with too few replicas in sync")
     add_where(listing)
     add_target(listing, several=True)
     listing.set_defaults(run=command("topic list", list_topics), rest="names")
@@ -99,17 +100,16 @@ def list_topics(options: argparse.Namespace, result: CommandResult) -> None:
     conditions = conditions_of(options, [ResourceType.TOPIC])
     clusters = targets(options)
     result.columns = [ResultColumn("context"), ResultColumn("topic"), ResultColumn("partitions")]
+    result.columns += [ResultColumn("replication_factor", "REPLICAS")]
     result.columns += [_value_column(each) for each in _compared(conditions)]
-    result.columns += (
-        [ResultColumn("replication_factor", "REPLICAS"), ResultColumn("under_replicated")] if options.long else []
-    )
+    result.columns += [ResultColumn("under_replicated")] if options.long else []
     result.columns += [ResultColumn("internal", show=lambda item: "internal" if item["internal"] else "")]
     on_each(clusters, result, lambda here, admin: _list(options, result, here.name, admin, selectors, conditions))
 
 
 def _compared(conditions: Sequence[Condition]) -> list[str]:
     """The keys that --where compares, less what the list has anyway."""
-    return [each for each in dict.fromkeys(each.key.name for each in conditions) if each != "partitions"]
+    return [each for each in dict.fromkeys(each.key.name for each in conditions) if each not in _LISTED]
 
 
 def _value_column(key: str) -> ResultColumn:
@@ -149,6 +149,7 @@ def _list(
             context=context,
             topic=name,
             partitions=listing.partitions,
+            replication_factor=listing.replication,
             **{each: values[Resource.topic(name)][each] for each in _compared(conditions)},
             **more,
             internal=listing.internal,
@@ -157,16 +158,12 @@ def _list(
 
 
 def _no_listing(context: str, name: str) -> dict[str, Any]:
-    return {"context": context, "topic": name, "partitions": None, "internal": None, "topic_id": None}
+    unknown = dict.fromkeys(("partitions", "replication_factor", "internal", "topic_id"))
+    return {"context": context, "topic": name, **unknown}
 
 
 def _replicas(topic: TopicDescription) -> dict[str, int]:
-    from kconf.operations.topics import replication_factor
-
-    return {
-        "replication_factor": replication_factor(topic),
-        "under_replicated": sum(len(each.isr) < len(each.replicas) for each in topic.partitions),
-    }
+    return {"under_replicated": sum(len(each.isr) < len(each.replicas) for each in topic.partitions)}
 
 
 def create(options: argparse.Namespace, result: CommandResult) -> None:

@@ -55,10 +55,17 @@ def history_columns() -> list[ResultColumn]:
 
 
 def who(item: Item) -> str:
-    """The principal, and the user of the operating system; `outside` if it was not made with this kconf."""
+    """The principal, and the user of the operating system; or why they are not known, in the words of `blame`."""
+    from kconf.operations.history.record import Attribution, Fit
+    from kconf.operations.history.sources import SNAPSHOT_ORIGIN
+    from kconf.operations.history.wording import author_text
+
+    origin = item.get("origin")
+    if not item["principal"]:
+        fit = {SNAPSHOT_ORIGIN: Fit.SEEN, "outside": Fit.CHANGED_OUTSIDE}.get(str(origin), Fit.UNRECORDED)
+        return author_text(Attribution(fit))
     user = f" ({item['os_user']})" if item.get("os_user") else ""
-    nobody = "outside" if item.get("origin") == "outside" else "?"
-    return f"{item['principal'] or nobody}{user}"
+    return f"{item['principal']}{user}"
 
 
 def attribution_fields(attribution: Attribution) -> dict[str, Any]:

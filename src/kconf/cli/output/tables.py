@@ -17,6 +17,7 @@ _GAP = "  "
 _BELOW = "    "
 _MANY = 5  # from this number of columns on, a last column of sentences may be printed below its row
 _LEAST = 8  # minimum characters of a column, however narrow the terminal
+_SHORT_NAME = 20  # characters of a name that is not split while another column can be printed below its row
 _TOGETHER = {"AFTER": "BEFORE", "NEW": "OLD"}  # columns that are read together stay next to each other
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\s*(?:\d{4}-\d\d-\d\d \d\d:\d\d\S*|\S+)\s*")  # a date and its time are one word
@@ -139,7 +140,9 @@ def _kept_beside(
 
 
 def _longest_part(cell: str) -> int:
-    """Minimum width of a column: words of sentences are not split, names wrap after a dot."""
+    """Minimum width of a column: words of sentences and short names are not split, other names wrap after a dot."""
+    if " " not in cell and text_width(cell) <= _SHORT_NAME:
+        return text_width(cell)
     parts = _words(cell) if " " in cell else [part.rstrip() for part in _PART.findall(cell)]
     return max(map(text_width, parts), default=0)
 

@@ -12,7 +12,7 @@ from typing import Final
 from kconf.errors import ConfigurationError
 from kconf.util.iso_time import EPOCH
 
-TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', 2h; UTC without an offset"
+TIME_HELP: Final = "2026-11-15T09:30, 'yesterday 14:00', '2 days ago', monday, 2h; UTC without an offset"
 """What a TIME may be, for --help."""
 
 _UNITS: Final = {
@@ -26,7 +26,8 @@ _UNIT_OF: Final = {word: unit for unit, words in _UNITS.items() for word in (*wo
 _AMOUNT: Final = re.compile(r"(\d{1,9}|an?)\s*([a-z]+)(?:\s*,)?(?:\s+and)?\s*")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _DAYS: Final = {"today": 0, "yesterday": 1}
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NAMES: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS: Final = {word: number for number, name in enumerate(_NAMES) for word in (name, name[:3])}
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:
@@ -39,8 +40,10 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         found = None
     if found is None:
         raise ConfigurationError(
-            f"{text!r} is not a time; try 2026-11-15, 2026-11-15T09:30, 09:30, 'yesterday 14:00', '2 days ago', 2h, "
-            "now, or milliseconds since 1970 (UTC, or with an offset)"
+            f"{text!r} is not a time; a time is a date (2026-11-15, '2026-11-15 09:30', 2026-11-15T09:30+01:00), a "
+            "clock time of today (09:30), a day (today, yesterday, monday, 'yesterday 14:00'), a time ago (2h, 1h30m, "
+            "'2 days ago', 'an hour ago', 'last week'; units are seconds, minutes, hours, days, weeks), now, or "
+            "milliseconds since 1970; UTC, unless it has an offset"
         )
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
@@ -51,9 +54,11 @@ def is_epoch(text: str) -> bool:
 
 
 def _relative(word: str, now: datetime) -> datetime | None:
-    """`now`, `2 days ago`, `2h`, `1h 30min ago`, `an hour ago`."""
+    """`now`, `2 days ago`, `2h`, `1h 30min ago`, `an hour ago`, `last week`."""
     if word == "now":
         return now
+    if word.startswith("last ") and word.removeprefix("last ") in _UNIT_OF:
+        word = word.replace("last", "a", 1)
     amounts = word.removeprefix("-").removesuffix(" ago").strip()
     if not amounts or not re.fullmatch(f"(?:{_AMOUNT.pattern})+", amounts):
         return None
@@ -75,7 +80,7 @@ def _of_day(word: str, now: datetime) -> datetime | None:
     if first in _DAYS:
         day = now - timedelta(days=_DAYS[first])
     elif first in _WEEKDAYS:
-        day = now - timedelta(days=(now.weekday() - _WEEKDAYS.index(first) - 1) % 7 + 1)
+        day = now - timedelta(days=(now.weekday() - _WEEKDAYS[first] - 1) % 7 + 1)
     else:
         return None
     clock = _CLOCK.fullmatch(rest.removeprefix("at ") or "0:00")

@@ -40,14 +40,18 @@ On a kconf server, the source is its journal; otherwise the `journal:` directory
 --metadata-log if `kconf follow` was not running: the metadata log of a KRaft controller contains all changes that the
 cluster has not deleted yet, made by any tool. With -C, changes that kconf recorded in the context's `journal:` have
 their authors.
+
+WHO is "unknown" if no author is recorded: another tool made the change, and a snapshot or the metadata log shows it.
 """,
     "blame": """\
 examples:
   kconf blame topic:orders
   kconf blame broker --output json
 
-If other tools also change the cluster, a value that differs from the last recorded one has no author. It is shown as
-"changed outside kconf": by another tool, or by a kconf that records its changes elsewhere.
+If other tools also change the cluster, a value that differs from the last recorded one has no author. WHO is then
+"changed outside kconf": by another tool, or by a kconf that records its changes elsewhere. It is "unknown: not
+recorded" if there is no record of the key. Kafka does not return secrets: WHO set one last by the record, "unless
+changed outside kconf since".
 """,
 }
 
