@@ -48,7 +48,7 @@ def test_a_size_that_no_request_has_closes_the_line(line: Line, size: int) -> No
 
 @pytest.mark.parametrize(
     ("key", "version"),
-    [(0, 0), (1, 4), (-1, 0), (32767, 0), (71, 0), (32, 5), (32, -1), (3, 14), (44, 2), (2102, 0)],
+    [(0, 14), (1, 19), (8, 2), (-1, 0), (32767, 0), (71, 0), (32, 5), (32, -1), (3, 14), (44, 2), (2102, 0)],
 )
 def test_an_unknown_key_or_version_closes_the_line_before_the_body_comes(line: Line, key: int, version: int) -> None:
     line.send(LENGTH.pack(LARGEST))
@@ -58,21 +58,21 @@ def test_an_unknown_key_or_version_closes_the_line_before_the_body_comes(line: L
 
 
 def test_a_head_that_comes_byte_by_byte_is_refused_all_the_same(line: Line) -> None:
-    for byte in LENGTH.pack(LARGEST) + struct.pack(">hh", 0, 0):
+    for byte in LENGTH.pack(LARGEST) + struct.pack(">hh", 8, 0):
         line.send(bytes([byte]))
         time.sleep(0.002)
 
     assert line.is_closed()
 
 
-@pytest.mark.parametrize("version", [5, 127, 32767, -1])
+@pytest.mark.parametrize("version", [6, 127, 32767, -1])
 def test_api_versions_of_an_unknown_version_is_answered_in_version_0(line: Line, version: int) -> None:
     line.send(LENGTH.pack(30) + HEAD.pack(18, version, 7, -1) + bytes(20))
 
     answer = read("ApiVersions", 0, line.receive(), correlation=7)
 
     assert answer.error_code == 35
-    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 4)]
+    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 5)]
     assert line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).error_code == 0
 
 
@@ -217,7 +217,9 @@ def test_tls_is_not_answered(line: Line) -> None:
 def test_every_api_of_ours_is_served_and_no_other_key_is_read(kconf: KconfProcess, line: Line) -> None:
     served = {each.api_key for each in line.ask("ApiVersions", 4, ApiVersionsRequest("test", "1")).api_keys}
 
-    assert served == set(APIS) - {BY_NAME["Fetch"].key, BY_NAME["FetchSnapshot"].key}  # they are the client's alone
+    assert served == set(APIS) - {
+        BY_NAME[name].key for name in ("DescribeQuorum", "FetchSnapshot")
+    }  # the client's alone
     for key in sorted(set(range(100)) - served):
         with Line(kconf) as other:
             other.send(LENGTH.pack(100) + struct.pack(">hh", key, 0))

@@ -79,7 +79,7 @@ def test_api_versions_of_the_future_is_answered_in_version_0(admin: Admin) -> No
     answer = decode(ApiVersionsResponse, 0, False, admin.say(18, 99, b"\x00\x01\x02"))
 
     assert answer.error_code == 35
-    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 4)]
+    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 5)]
 
 
 @pytest.mark.parametrize(("key", "version"), [(32, 5), (19, 8), (0, 14), (8, 2), (9999, 0)])
