@@ -192,9 +192,9 @@ def test_violations_end_with_3_where_an_error_is_among_them(place: Path) -> None
 def test_integrity_ends_with_3_where_something_does_not_add_up(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(str(tmp_path), spark)
     put(lake, HISTORY, INTERVALS)
-    gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1).isoformat()}
+    gap = {"kind": "gap", "first_sequence": 5, "last_sequence": 49, "found": "difference", "time": at(1)}
     named = {"resource_type": "topic", "resource_name": "orders", "key": "retention.ms"}
-    lost = {"kind": "contradicted", **named, "expected": "60000", "time": at(2).isoformat()}
+    lost = {"kind": "contradicted", **named, "expected": "60000", "time": at(2)}
     put(lake, INTEGRITY, [{"cluster": ONE, **gap}, {"cluster": ONE, **lost}])
     finish(lake, [HISTORY, INTEGRITY])
 

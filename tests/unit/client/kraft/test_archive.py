@@ -133,7 +133,7 @@ def test_a_checkpoint_of_another_cluster_and_a_damaged_one_are_refused(tmp_path:
     path = archive.directory / ".follow.json"
     archive.close()
     path.write_text(json.dumps(Checkpoint("other", 3, 1, MetadataImage()).to_json()))
-    with pytest.raises(StoreMismatch, match="of the cluster other"):
+    with pytest.raises(StoreMismatch, match="belongs to cluster other"):
         opened(tmp_path)
     path.write_text("{")
     with pytest.raises(StoreMismatch, match="damaged"):
