@@ -48,7 +48,7 @@ else
 RUNS_ON := $(if $(JDK),$(VENV)/.spark,$(if $(filter zookeeper:%,$(STORE)),$(VENV)/.zookeeper,$(VENV)/.core))
 endif
 
-run: $(RUNS_ON) ## run a demo; STORE=zookeeper: on 3 servers; UPSTREAM=: a gateway
+run: $(RUNS_ON) ## run a demo; STORE=zookeeper: on 3; UPSTREAM=: a gateway
 ifdef UPSTREAM
 	@mkdir -p .run
 	@$(BIN)/kconf serve --upstream $(UPSTREAM) --controllers $(CONTROLLERS) --listen $(LISTEN) --store sqlite:///.run/gateway.db

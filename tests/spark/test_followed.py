@@ -14,6 +14,7 @@ from typing import Any
 
 from kconf.lake.schemas import FILES, HISTORY, JOURNAL
 from kconf.operations.history.sources import HistoryEntry, _from_directory, _from_lake
+from kconf.protocol.records import metadata
 from kconf.spark import bronze, runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold
@@ -291,9 +292,10 @@ def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path) -> N
     head = snapshot([*new_topic("orders", 1), topic_config("orders", "segment.ms", "7")], time=500)
     (place / f"{10:020}-{3:010}.checkpoint").write_bytes(head)
     segment = place / f"{10:020}.log"
-    segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5")], epoch=3))
+    threads = metadata.ConfigRecord(4, "", "log.cleaner.threads", "2")
+    segment.write_bytes(batch(10, [topic_config("orders", "retention.ms", "5"), threads, threads, threads], epoch=3))
     brought = []
-    for more in (b"", b"", batch(11, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
+    for more in (b"", b"", batch(14, [topic_config("orders", "retention.ms", "6")], epoch=4, time=2000)):
         segment.write_bytes(segment.read_bytes() + more)
         read = bronze.Read()
         bronze.read_metadata_log(lake, str(tmp_path / "data"), silver.next_round(lake), read)
@@ -301,11 +303,13 @@ def test_the_metadata_directory_of_a_controller(lake: Lake, tmp_path: Path) -> N
         brought.append((read.journal, len(read.notes)))
 
     history = rows(lake.read(HISTORY).orderBy("epoch", "revision", "line"))
-    assert brought == [(3, 1), (0, 0), (1, 1)]
+    assert brought == [(6, 1), (0, 0), (1, 1)]
     assert [(row["key"], row["value"], row["origin"], row["open"]) for row in history if row["key"]] == [
         ("segment.ms", "7", "snapshot", True),
         ("retention.ms", "5", "outside", False),
+        *(("log.cleaner.threads", "2", "outside", each) for each in (False, False, True)),
         ("retention.ms", "6", "outside", True),
     ]
+    assert not any(row["returned"] for row in history)  # a broker key that is written again does not flap
     gaps = [row for row in rows(Gold(lake, Inputs()).integrity()) if row["kind"] == "gap"]
     assert [(row["first_sequence"], row["last_sequence"], row["found"]) for row in gaps] == [(0, 9, "difference")]

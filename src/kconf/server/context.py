@@ -36,6 +36,7 @@ from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
 from kconf.server.upstream_client import UpstreamClient
 from kconf.service import Service, State
+from kconf.store.base import elr_version_of
 from kconf.util.slice_scheduler import SliceScheduler
 
 UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
@@ -120,6 +121,7 @@ class ServerContext:
             check,
             self.brokers.resolvers(state),
             alters_authentication=alters_authentication(self.authorizer, principal, self.service.settings.static),
+            has_elr=elr_version_of(self.service.store) > 0,
         )
 
     def cluster(self, state: State) -> ClusterDefaults:

@@ -22,6 +22,7 @@ from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
 from kconf.server.context import ServerContext
+from kconf.server.features import choose_features, set_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
@@ -58,6 +59,7 @@ class ServerSettings:
     node_id: int = 1
     static: Mapping[str, str] = field(default_factory=dict, repr=False)
     listeners: Sequence[EndPoint] = ()  # if there are none: a PLAINTEXT one on `host` and `port`
+    features: Mapping[str, int] = field(default_factory=dict)  # of a new store
     read_only: bool = False
     recover: bool = False  # ignore the dynamic broker configs of the store
     upstream: UpstreamSettings | None = None  # of a gateway: the cluster behind it
@@ -113,6 +115,7 @@ class Server:
         store = await _open_store(settings)
         try:
             check_gateway(settings.static, store.brokers_static)
+            choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
         except BaseException:
             self._close_listeners()
@@ -130,6 +133,7 @@ class Server:
         )
         try:
             await service.start()
+            await set_min_insync(service)
             await self._open(service, upstream)
         except BaseException:
             self._close_listeners()

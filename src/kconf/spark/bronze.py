@@ -123,7 +123,9 @@ def _take_lines(lake: Lake, batch: DataFrame, number: int, brought: Read) -> Non
             changes, count = _unknown(lake, lines.changes(read), marks, told)
             if count:
                 lake.append(JOURNAL, changes, note=note)
-            brought.journal += count + _name_authors(lake, lines.changes(read), note)
+            brought.journal += count
+            if any(row["named"] for row in told.values()):
+                brought.journal += _name_authors(lake, lines.changes(read), note)
         if any(row["attempts"] for row in told.values()):
             fresh = lines.attempts(read).dropDuplicates(list(_ATTEMPT))
             fresh = fresh.join(lake.read(ATTEMPTS).select(*_ATTEMPT), list(_ATTEMPT), "left_anti")
@@ -152,16 +154,20 @@ def _put_aside(lake: Lake, bad: DataFrame) -> int:
 
 
 def _counts(read: DataFrame) -> DataFrame:
-    """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line."""
+    """Per cluster: the number of lines of each kind, the first and last change, and the highest count of one line.
+
+    `named` are those of followers that say who made the change.
+    """
     good = F.col("fault").isNull()
     grouped = read.groupBy(*_LINE).agg(
         F.count_if(~good).alias("bad"),
         F.count_if(good & F.col("attempt")).alias("attempts"),
         F.count_if(good & ~F.col("attempt")).alias("changes"),
+        F.count_if(good & (F.col("origin") == "log") & _has_author()).alias("named"),
     )
     place = F.when(F.col("changes") > 0, order())
     return grouped.groupBy("cluster").agg(
-        *(F.sum(name).alias(name) for name in ("bad", "attempts", "changes")),
+        *(F.sum(name).alias(name) for name in ("bad", "attempts", "changes", "named")),
         F.max("changes").alias("times"),
         F.min(place).alias("first"),
         F.max(place).alias("last"),
@@ -206,8 +212,6 @@ def _has_author() -> Column:
 def _name_authors(lake: Lake, changes: DataFrame, note: dict[str, Any]) -> int:
     """Followed lines that are known without an author, and that another follower has with one; how many."""
     better = changes.where((F.col("origin") == "log") & _has_author()).dropDuplicates(list(_NAME))
-    if better.isEmpty():
-        return 0
     poor = lake.read(JOURNAL).where((F.col("origin") == "log") & ~_has_author()).select(*_NAME)
     better = better.join(poor, list(_NAME), "left_semi").persist(StorageLevel.DISK_ONLY)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from kconf.errors import RevisionConflict, StoreFailed
 from kconf.model.journal import AuditEntry, Revision
@@ -257,6 +257,28 @@ class SingleServerMixin(OwnStateMixin):
 
     def acquire_archive_lock(self) -> bool:
         return True
+
+
+@runtime_checkable
+class FeatureStore(Protocol):
+    """A store that records which features its cluster was initialized with. Kafka's layout in ZooKeeper has none."""
+
+    elr_version: int | None
+    """The level of eligible.leader.replicas.version; None if it was never recorded."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever committed."""
+        ...
+
+    def record_elr_version(self, level: int) -> None:
+        """Record it, for good."""
+        ...
+
+
+def elr_version_of(store: Store) -> int:
+    """The level of eligible.leader.replicas.version of a store's cluster; 0: eligible leader replicas are disabled."""
+    return (store.elr_version or 0) if isinstance(store, FeatureStore) else 0
 
 
 class InitialIdentity(NamedTuple):

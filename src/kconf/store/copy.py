@@ -19,7 +19,7 @@ from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot, topic_to_json
 from kconf.security.value_cipher import NO_SECRETS, Secrets
-from kconf.store.base import InitialIdentity, Store
+from kconf.store.base import FeatureStore, InitialIdentity, Store, elr_version_of
 from kconf.store.registry import initialize_store, open_damaged_store, open_store
 from kconf.store.sensitive import is_sensitive
 
@@ -54,6 +54,8 @@ def copy_store(
         _check_readable(source)
         identity = InitialIdentity(source.cluster_id, source.epoch + 1)
         with initialize_store(target_url, identity, secrets) as target:
+            if isinstance(target, FeatureStore):
+                target.record_elr_version(elr_version_of(source))
             _write(snapshot, target, f"copied from {source.url}", progress)
             copied = target.load()
             _check_equal(snapshot, copied)

@@ -63,6 +63,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="store for state and journal (default: %(default)s)",
     )
     add(
+        "--feature",
+        metavar="NAME=LEVEL",
+        action="append",
+        default=[],
+        help="level of a Kafka feature for a new store: eligible.leader.replicas.version=1 behaves as a new Kafka 4.3 "
+        "cluster does, whose default of min.insync.replicas cannot be removed or set per broker (default: 0)",
+    )
+    add(
         "--upstream",
         metavar="CONTEXT|HOST:PORT",
         help=(
@@ -132,6 +140,7 @@ def _take_all_files() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
+    from kconf.server.features import read_features
     from kconf.server.listener_config import read_listeners
     from kconf.server.server import Server, ServerSettings
     from kconf.server.static_config import load_static, node_id
@@ -151,6 +160,7 @@ async def _serve(options: argparse.Namespace) -> None:
         node_id=node_id(static),
         static=static,
         listeners=listeners,
+        features=read_features(options.feature),
         read_only=options.read_only,
         recover=options.recover,
         upstream=upstream,

@@ -45,6 +45,7 @@ from kconf.util.slices import in_slices
 Outcomes = list[ApiError | None]
 """One per wish, in the order of the request; None: granted."""
 
+MIN_INSYNC = "min.insync.replicas"
 _NO_KEYS: ConfigDef = {}
 _SHOWN_KEYS = 5
 
@@ -75,6 +76,7 @@ class AlterTarget:
     check: Callable[[BrokerChange], None] | None = None
     others: Mapping[int, ConfigResolver] = field(default_factory=dict)
     alters_authentication: bool = True
+    has_elr: bool = False  # eligible.leader.replicas.version is 1
 
 
 def plan_alter(
@@ -237,11 +239,21 @@ class _Decision(NamedTuple):
         resulting = self._resulting(stored, resolver.catalog.broker)
         self._authentication_right(stored, resulting)
         check_broker(resolver, resulting, stored, everywhere=not self.resource.name)
+        if self.node.has_elr:
+            self._check_min_insync(stored, resulting)
         if self.node.check is not None:
             after = self.start.with_level(resulting, everywhere=not self.resource.name).effective
             self.node.check(BrokerChange(self.start.effective, after, resulting, self.alterations))
         changes = self._settled(stored, resulting, defaults=self._topic_defaults(resulting))
         return [change._replace(sensitive=resolver.sensitive(change.key)) for change in changes]
+
+    def _check_min_insync(self, stored: Overrides, resulting: Overrides) -> None:
+        """With eligible leader replicas the cluster has one min.insync.replicas, in its default (KIP-966)."""
+        if self.resource.name:
+            if any(each.key == MIN_INSYNC for each in self.alterations):
+                raise InvalidConfig(f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled.")
+        elif MIN_INSYNC in stored and MIN_INSYNC not in resulting:
+            raise InvalidConfig(f"Cluster-level {MIN_INSYNC} cannot be removed while ELR is enabled.")
 
     def _client_metrics(self, stored: Overrides, authorize: Authorize) -> list[Change]:
         self._cluster_right(authorize)

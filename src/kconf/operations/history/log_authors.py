@@ -2,8 +2,9 @@
 
 The log says what was changed and when, and never by whom. A client's journal says who asked for what: between which
 offsets of the log, if the client could ask for them, or else between which times. They are matched only if there is no
-doubt: the same key went from the same value to the same value within these bounds, and the request fits no other change
-and the change no other request. Else the author is unknown. spark/transforms/followed.py does the same in the lake.
+doubt: the same key was set to the same value within these bounds (and from the same value, if only times are known),
+and the request fits no other change and the change no other request. Else the author is unknown.
+spark/transforms/followed.py does the same in the lake.
 
 A request that fits no change of the log is none itself if the log is known for the whole time in which it can have been
 made. If the log is not known for all of that time, it stays.
@@ -157,7 +158,7 @@ def _subject(change: Change) -> _Subject:
         return change.kind, change.resource, change.op
     if change.sensitive:
         return change.kind, change.resource, change.key, change.after is not None
-    return change.kind, change.resource, change.key, change.before, change.after
+    return change.kind, change.resource, change.key, change.after
 
 
 def _fits(request: HistoryEntry, change: HistoryEntry) -> bool:
@@ -167,7 +168,12 @@ def _fits(request: HistoryEntry, change: HistoryEntry) -> bool:
     if begin is not None and end is not None:
         return True
     earliest, latest = _times(request)
-    return earliest <= change.time <= latest
+    return earliest <= change.time <= latest and _has_same_before(request.change, change.change)
+
+
+def _has_same_before(request: Change, change: Change) -> bool:
+    is_comparable = change.kind is not ChangeKind.TOPIC and not change.sensitive
+    return not is_comparable or request.before == change.before
 
 
 def _times(request: HistoryEntry) -> tuple[int, int]:

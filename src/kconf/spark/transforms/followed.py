@@ -87,27 +87,28 @@ def committed(journal: DataFrame) -> DataFrame:
 
 def candidates(requests: DataFrame, logged: DataFrame) -> DataFrame:
     """Pairs of a request and a line that it may have made: `cluster`, `request`, `place`."""
-    asked = requests.select("cluster", F.struct(*_NAME).alias("request"), *_subject(), *_bounds()).alias("r")
-    lines = logged.select("cluster", F.struct(*ORDER).alias("place"), *_subject(), "time").alias("l")
+    was = F.when((F.col("kind") != "topic") & ~F.col("sensitive"), F.col("before")).alias("was")
+    asked = requests.select("cluster", F.struct(*_NAME).alias("request"), *_subject(), was, *_bounds()).alias("r")
+    lines = logged.select("cluster", F.struct(*ORDER).alias("place"), *_subject(), was, "time").alias("l")
     same = [F.col(f"r.{name}").eqNullSafe(F.col(f"l.{name}")) for name in ("cluster", *_SUBJECT)]
     offset = F.col("l.place.revision")
     begin, end = F.col("r.log_begin"), F.col("r.log_end")
     by_offset = begin.isNull() | ((offset >= begin) & (end.isNull() | (offset < end)))
     exact = begin.isNotNull() & end.isNotNull()
     by_time = F.col("l.time").between(F.col("r.earliest"), F.col("r.latest"))
-    fits = by_offset & (exact | by_time)
+    same_before = F.col("r.was").eqNullSafe(F.col("l.was"))  # what a client read may be older than its request
+    fits = by_offset & (exact | (by_time & same_before))
     return asked.join(lines, [*same, fits]).select("r.cluster", "r.request", "l.place")
 
 
-_SUBJECT: Final = ("kind", "resource_type", "resource_name", "key", "was", "now")
+_SUBJECT: Final = ("kind", "resource_type", "resource_name", "key", "now")
 
 
 def _subject() -> list[Column]:
     """What must be the same: of a topic what was done (clients may not know its replicas), of a secret its key."""
-    topic = F.col("kind") == "topic"
-    was = F.when(topic, F.col("op")).when(~F.col("sensitive"), F.col("before"))
-    now = F.when(F.col("sensitive"), F.col("after").isNotNull().cast("string")).otherwise(F.col("after"))
-    return [*map(F.col, _SUBJECT[:4]), was.alias("was"), F.when(~topic, now).alias("now")]
+    now = F.when(F.col("kind") == "topic", F.col("op"))
+    now = now.when(F.col("sensitive"), F.col("after").isNotNull().cast("string")).otherwise(F.col("after"))
+    return [*map(F.col, _SUBJECT[:4]), now.alias("now")]
 
 
 def _bounds() -> list[Column]:

@@ -1,6 +1,7 @@
 """The tables of a SQLite store, and the migrations of older files.
 
-    meta        facts about the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded
+    meta        facts about the file: schema, cluster_id, epoch (unless it is 1), the kconf that wrote it, folded,
+                eligible.leader.replicas.version if it was chosen
     journal     one row per committed plan: its number and its record, a JSON array that includes the changes
     resources   one row per resource ever changed: the revision of its last change, and its overrides as a JSON object
     topics      one row per topic: its id and replicas, as in the journal
@@ -165,6 +166,14 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 def _run(db: sqlite3.Connection, statements: Sequence[str]) -> None:
     for statement in statements:
         db.execute(statement)
+
+
+ELR_VERSION = "eligible.leader.replicas.version"
+
+
+def record_feature(db: sqlite3.Connection, level: int) -> None:
+    with transaction(db):
+        _write(db, **{ELR_VERSION: str(level)})
 
 
 def _write(db: sqlite3.Connection, **facts: str) -> None:

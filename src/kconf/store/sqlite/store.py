@@ -46,7 +46,17 @@ from kconf.store.sqlite.rows import (
     read_revision,
     read_snapshot,
 )
-from kconf.store.sqlite.schema import FIRST, LAST, TOUCHED, is_empty, prepare, read_meta, transaction
+from kconf.store.sqlite.schema import (
+    ELR_VERSION,
+    FIRST,
+    LAST,
+    TOUCHED,
+    is_empty,
+    prepare,
+    read_meta,
+    record_feature,
+    transaction,
+)
 
 log = getLogger(__name__)
 
@@ -72,6 +82,7 @@ class SqliteStore(SingleServerMixin):
         facts = read_meta(db)
         self.cluster_id = facts["cluster_id"]
         self.epoch = int(facts.get("epoch", 1))
+        self.elr_version = int(facts[ELR_VERSION]) if ELR_VERSION in facts else None
         self._db = db
         self._store_key = store_key
         self._opened = opened
@@ -126,6 +137,15 @@ class SqliteStore(SingleServerMixin):
     def open_damaged(cls, url: str, secrets: Secrets = NO_SECRETS) -> SqliteStore:
         """Open a store whose state is whole, although its journal is damaged."""
         return cls.open(url, secrets, integrity=check_state)
+
+    @property
+    def is_new(self) -> bool:
+        return self._revision == 0
+
+    def record_elr_version(self, level: int) -> None:
+        with self._errors:
+            record_feature(self._db, level)
+        self.elr_version = level
 
     @property
     def problem(self) -> StoreFailed | None:

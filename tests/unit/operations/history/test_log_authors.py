@@ -104,6 +104,14 @@ def test_offsets_match_although_the_clocks_are_an_hour_apart() -> None:
     assert authors(entries) == [("client", "1", "User:alice")]
 
 
+def test_offsets_match_although_another_tool_changed_the_value_after_the_client_had_read_it() -> None:
+    record = at(8, 10_020, "1")
+    later = record._replace(change=record.change._replace(before="7"))
+
+    assert authors([requested(10_000, "1", ALICE, offsets=(7, 9)), later]) == [("client", "1", "User:alice")]
+    assert authors([requested(10_000, "1", ALICE), later])[-1] == ("outside", "1", "")
+
+
 def test_two_records_between_the_offsets_make_the_author_unknown() -> None:
     entries = [requested(10_000, "1", ALICE, offsets=(7, 12)), at(8, 10_010, "1"), at(11, 10_020, "1")]
 

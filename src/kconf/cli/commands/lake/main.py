@@ -23,7 +23,7 @@ examples:
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exits with 3 if there is drift
   kconf lake violations --owner search                exits with 3 if a rule is violated
-  kconf lake integrity                                exit code 3: there are gaps, or changes that nobody recorded
+  kconf lake integrity                                exits with 3 if there are gaps, or changes that nobody recorded
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake backtest --policy new.yaml               exits with 3 if a rule was violated
