@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from kconf.spark import cache as own
-from kconf.spark import class_archive, session
+from kconf.spark import session
+from kconf.spark.startup import class_archive
 from tests.spark.test_command import kconf
 
 MAKE = """
 import sys
 from pathlib import Path
-from kconf.spark import session, warmup
+from kconf.spark import session
+from kconf.spark.startup import warmup
 warmup.make(session.archive(session.check_java()), Path(sys.argv[1]), print, lambda *_: None)
 """
 START = """

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.model.acl import AclBinding
-from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
-from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kconf.model.acl import AclBinding
+    from kconf.model.quota import ClientQuotaAlteration
+    from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
 
 
 class OpType(IntEnum):
@@ -84,15 +87,16 @@ class DeletedAcl(NamedTuple):
     binding: AclBinding
 
 
-RequestedChange = (
-    ResourceAlterations
-    | NewTopic
-    | NewPartitions
-    | DeletedTopic
-    | ClientQuotaAlteration
-    | UserScramCredentialUpsertion
-    | UserScramCredentialDeletion
-    | NewAcl
-    | DeletedAcl
-)
-"""A requested change of one resource."""
+if TYPE_CHECKING:
+    RequestedChange = (
+        ResourceAlterations
+        | NewTopic
+        | NewPartitions
+        | DeletedTopic
+        | ClientQuotaAlteration
+        | UserScramCredentialUpsertion
+        | UserScramCredentialDeletion
+        | NewAcl
+        | DeletedAcl
+    )
+    """A requested change of one resource."""

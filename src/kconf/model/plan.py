@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from kconf.errors import ApiError
-from kconf.model.alteration import RequestedChange
 from kconf.model.journal import Change, RequestContext
 from kconf.model.resource import Resource
 from kconf.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from kconf.model.alteration import RequestedChange
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kconf.client.admin import AdminClient
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions
 from kconf.client.settings import Address, Bootstrap, ClientSettings
+from kconf.model.cluster import GroupListing
 from kconf.model.membership import ClusterMember
 from kconf.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -51,6 +52,10 @@ class UpstreamClient:
         assert broker.plaintext is not None
         address = Address(*broker.plaintext)
         return AdminClient._from_settings(self._settings._replace(bootstrap=Bootstrap((address,))))
+
+    async def groups(self) -> list[GroupListing]:
+        """The groups of all brokers. Raises KconfError."""
+        return await self._client.list_groups(timeout=_TIMEOUT)
 
     async def partitions(self, topics: Sequence[str]) -> dict[str, Sequence[MetadataPartition]]:
         """Leaders and replicas of topics, as a broker knows them. Raises KconfError."""

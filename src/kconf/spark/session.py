@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kconf.errors import KconfError
-from kconf.spark import cache, class_archive
+from kconf.spark import cache
+from kconf.spark.startup import class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

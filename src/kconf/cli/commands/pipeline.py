@@ -155,7 +155,8 @@ def _tell_skipped(skipped: Mapping[str, str]) -> None:
 
 def _advise() -> None:
     """Print how the next run can be faster."""
-    from kconf.spark import class_archive, session
+    from kconf.spark import session
+    from kconf.spark.startup import class_archive
 
     if sys.stderr.isatty():
         file = session.archive(session.check_java())
@@ -201,7 +202,7 @@ def run_vacuum(options: argparse.Namespace) -> int:
 def run_prepare(options: argparse.Namespace) -> int:
     """Have the slow things done before anyone waits for them."""
     say("starting Spark …")
-    from kconf.spark.warmup import prepare
+    from kconf.spark.startup.warmup import prepare
 
     file = prepare(options.log, say)
     say("")

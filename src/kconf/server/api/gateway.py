@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from kconf.errors import ErrorCode, KconfError, RemoteProtocolError
+from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicPartition,
 )
+from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
 from kconf.server.api import describe_topic_partitions, metadata
 from kconf.server.context import ApiRequest, ServerContext
@@ -65,8 +67,32 @@ async def handle_describe_topic_partitions(
     return response
 
 
+async def handle_list_groups(
+    context: ServerContext, request: ListGroupsRequest, call: ApiRequest
+) -> ListGroupsResponse:
+    """The groups of all brokers that the caller may describe."""
+    upstream = context.upstream
+    assert upstream is not None
+    try:
+        found = await upstream.groups()
+    except KconfError as error:
+        return ListGroupsResponse(error_code=getattr(error, "code", ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    sees_all = call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME)
+    states, types = ({each.lower() for each in names} for names in (request.states_filter, request.types_filter))
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(each.name, each.protocol, each.state, each.type)
+            for each in in_slices(found)
+            if (sees_all or call.authorize(Operation.DESCRIBE, AclType.GROUP, each.name))
+            and (not states or each.state.lower() in states)
+            and (not types or each.type.lower() in types)
+        ]
+    )
+
+
 HANDLERS: Final[dict[int, Callable[[ServerContext, Any, ApiRequest], Awaitable[Any]]]] = {
     3: handle_metadata,
+    16: handle_list_groups,
     75: handle_describe_topic_partitions,
 }
 """In place of those of a server with its own state."""

@@ -8,7 +8,7 @@ request that may have arrived is never sent again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.calls.acls import CreateAcls, DeleteAcls
@@ -27,13 +27,15 @@ from kconf.model.alteration import (
     NewAcl,
     NewPartitions,
     NewTopic,
-    RequestedChange,
     ResourceAlterations,
 )
 from kconf.model.quota import ClientQuotaAlteration
 from kconf.model.resource import Resource
 from kconf.model.results import Results
 from kconf.model.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
+
+if TYPE_CHECKING:
+    from kconf.model.alteration import RequestedChange
 
 MAX_RESOURCES: Final = 1000
 MAX_OPERATIONS: Final = 5000

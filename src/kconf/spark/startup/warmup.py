@@ -18,10 +18,11 @@ from kconf.errors import KconfError
 from kconf.model.journal import AuditEntry, Change, ChangeKind, RequestContext, Revision
 from kconf.model.lines.journal import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
-from kconf.spark import cache, class_archive, session
+from kconf.spark import cache, session
 from kconf.spark.delta_tables import Lake
 from kconf.spark.inputs import Inputs
 from kconf.spark.runner import Say, Sources, run
+from kconf.spark.startup import class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
