@@ -32,7 +32,7 @@ from kconf.protocol.messages.incremental_alter_configs import (
     IncrementalAlterableConfig,
     IncrementalAlterConfigsResource,
 )
-from kconf.server.api.router import HANDLERS
+from kconf.server.api.router import DATA_PLANE, HANDLERS
 from tests.policies import recorder
 from tests.security.sasl_server import ALICE, PLAIN_MODULE, ROOT, User
 from tests.security.test_sasl_state import Line
@@ -143,7 +143,8 @@ ROWS = [
 
 
 def test_every_altering_api_has_a_row() -> None:
-    altering = {APIS[key].name for key in HANDLERS if APIS[key].name.startswith(("Alter", "Create", "Delete"))}
+    own = HANDLERS.keys() - DATA_PLANE.keys()  # a server without messages has nothing there that could be altered
+    altering = {APIS[key].name for key in own if APIS[key].name.startswith(("Alter", "Create", "Delete"))}
     assert {row.api for row in ROWS} == altering | {"IncrementalAlterConfigs"}
 
 

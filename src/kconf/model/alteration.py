@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,12 +58,11 @@ class NewTopic(NamedTuple):
     configs: Sequence[tuple[str, str | None]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NewPartitions:
-    """A topic that is to have `count` partitions; `assignment` has the brokers of each new one, if they are given."""
+class NewPartitions(NamedTuple):
+    """A topic that is to have `partitions` partitions; `assignment` has the brokers of each new one, if they are given."""
 
     name: str
-    count: int
+    partitions: int
     assignment: Sequence[Sequence[int]] | None = None
 
 

@@ -85,12 +85,12 @@ def _grow(snapshot: Snapshot, wanted: NewPartitions, cluster: ClusterDefaults, m
     old = snapshot.topics.get(wanted.name)
     if old is None:
         raise UnknownTopic
-    added = wanted.count - old.partitions
+    added = wanted.partitions - old.partitions
     if added == 0:
         raise InvalidPartitions(f"topic {wanted.name} already has {old.partitions} partitions")
     if added < 0:
         raise InvalidPartitions(
-            f"topic {wanted.name} has {old.partitions} partitions; {wanted.count} is not an increase"
+            f"topic {wanted.name} has {old.partitions} partitions; {wanted.partitions} is not an increase"
         )
     if added > most:
         raise too_many_partitions()

@@ -131,7 +131,7 @@ def _create_topics(changes: Sequence[NewTopic], validate_only: bool) -> Call[Any
 
 def _create_partitions(changes: Sequence[NewPartitions], validate_only: bool) -> Call[Any, Any, Any]:
     return CreatePartitions(
-        {each.name: each.count for each in changes},
+        {each.name: each.partitions for each in changes},
         timeout_ms=_timeout_ms(),
         assignments={each.name: each.assignment for each in changes if each.assignment is not None},
         validate_only=validate_only,
