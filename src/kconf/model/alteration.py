@@ -59,7 +59,7 @@ class NewTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """A topic that is to have `partitions` partitions; `assignment` has the brokers of each new one, if they are given."""
+    """A topic that is to have so many partitions; `assignment` has the brokers of each new one, if they are given."""
 
     name: str
     partitions: int

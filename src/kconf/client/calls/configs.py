@@ -76,15 +76,18 @@ def _keys_of(resources: Sequence[Resource], keys: Keys | None) -> Mapping[Resour
 
 def _check_known(names: Sequence[str], outcomes: Mapping[Resource, View | ApiError]) -> None:
     """Raise for a name that no resource has as a key: the brokers leave it out without an error."""
-    from kconf.configdef.lookup import known_key, similar_key
-
     views = {resource: each for resource, each in outcomes.items() if not isinstance(each, ApiError)}
-    kinds = dict.fromkeys(resource.type for resource in views)
     if not names or len(views) < len(outcomes):
         return
     found = {entry.name for each in views.values() for entry in each.entries}
-    for name in names:
-        if name not in found and not any(known_key(kind, name) for kind in kinds):
+    missing = [name for name in names if name not in found]
+    if not missing:
+        return
+    from kconf.configdef.lookup import known_key, similar_key
+
+    kinds = dict.fromkeys(resource.type for resource in views)
+    for name in missing:
+        if not any(known_key(kind, name) for kind in kinds):
             near = next(filter(None, (similar_key(kind, name) for kind in kinds)), None)
             meant = f"; did you mean {near}?" if near else ""
             raise InvalidRequest(f"keys: {', '.join(each.word for each in kinds)} has no key {name!r}{meant}")
