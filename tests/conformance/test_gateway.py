@@ -149,6 +149,7 @@ def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureR
                 ours_topic, their_topic = described[0][name], described[1][name]
                 assert ours_topic == their_topic
             assert made.topic_id == described[1][other].topic_id
+            assert admin.list_groups() == direct.list_groups()
             admin.delete_topics([other]).raise_for_failures()
             assert other not in direct.list_topics()
             assert other not in admin.list_topics()
