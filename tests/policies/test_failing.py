@@ -139,7 +139,7 @@ def test_a_class_is_told_that_the_server_stops() -> None:
         ("/no/such/file.py:Policy", "cannot import /no/such/file.py"),
         (f"{recorder.__file__}:Nobody", "has no class 'Nobody'"),
         ("org.example.Strict", "looks like a Java class"),
-        ("kconf:rules", "needs policy.file"),
+        ("kconf:rules", "requires policy.file"),
     ],
 )
 def test_a_policy_that_is_missing_stops_the_start(setting: str, name: str, sentence: str) -> None:

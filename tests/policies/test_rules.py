@@ -266,7 +266,7 @@ def test_a_risk_is_forbidden_or_allowed_by_its_name(admin: Admin, topic: str) ->
     refused = admin.alter((TOPIC, name), unclean)
     assert refused.error_code == 44
     assert refused.error_message.startswith(
-        "keep what is acknowledged: unclean-leader-election is forbidden: a replica"
+        "keep what is acknowledged: unclean-leader-election is forbidden: an out-of-sync replica"
     )
     assert admin.alter((TOPIC, lab), unclean).error_code == 0
     assert admin.alter((TOPIC, name), ("cleanup.policy", SET, "compact")).error_code == 44

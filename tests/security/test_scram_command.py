@@ -87,7 +87,7 @@ def test_what_is_said_has_no_password(store: str) -> None:
         (("delete", "--user", "u"), 1, "no such credential"),
         (("list", "--user", "u"), 1, "no SCRAM credential"),
         (("set", "--user", "u", "--iterations", "5", "--password-file", "-"), 2, "iterations"),
-        (("set", "--user", "u", "--password-file", "/nowhere/at/all"), 2, "cannot be read"),
+        (("set", "--user", "u", "--password-file", "/nowhere/at/all"), 2, "cannot read"),
     ],
 )
 def test_a_wish_that_cannot_be_granted_is_told_in_a_sentence(
