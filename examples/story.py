@@ -20,7 +20,7 @@ PASSWORD = "demo"  # for a server that listens on loopback only
 MECHANISM = Mechanism.SCRAM_SHA_512
 STORY = (
     (
-        "Create topics; the response contains partitions, replicas and every config (KIP-525)",
+        "Create topics; the response has partitions, replicas and configs (KIP-525)",
         "python -m examples.plain {address}",
     ),
     (

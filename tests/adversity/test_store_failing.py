@@ -130,7 +130,7 @@ def test_news_that_cannot_be_read_do_not_end_the_writer(caplog: pytest.LogCaptur
         store.mood = RuntimeError("a bug of the store")
         store.wake()
         async with asyncio.timeout(30):
-            while "cannot be read" not in caplog.text:
+            while "cannot read the changes" not in caplog.text:
                 await asyncio.sleep(0.001)
 
         store.mood = None

@@ -348,7 +348,7 @@ def test_a_policy_that_cannot_be_honoured_stops_the_start(key: str) -> None:
 def test_the_kips_spelling_of_the_policy_stops_the_start() -> None:
     """Policy: the KIP writes alter.configs.policy.class.name, Kafka alter.config: a policy is never left off."""
     key = "alter.configs.policy.class.name"
-    with pytest.raises(RuntimeError, match=r"write alter\.config\.policy"), KconfProcess(properties={key: _POLICY}):
+    with pytest.raises(RuntimeError, match=r"use alter\.config\.policy"), KconfProcess(properties={key: _POLICY}):
         pass
 
 

@@ -23,6 +23,7 @@ JUDGED = [message for message in KAFKA_TOOLS if kio_judge.judged(message)]
 
 # KIP-896 removed these from Kafka 4, and kio with it.
 LACKING = {
+    ("ApiVersions", 5),
     ("CreateTopics", 0),
     ("CreateTopics", 1),
     ("DeleteTopics", 0),

@@ -416,9 +416,9 @@ def topics_are_found_by_value(people: People) -> None:
     assert found("replication-factor>1") == []
     table = people(f"topic list '{one}.*' --where 'retention.ms>30d'").lines
     assert [line.split() for line in table] == [
-        ["TOPIC", "PARTITIONS", "retention.ms", "INTERNAL"],
-        [f"{one}.forever", "3", "unlimited"],
-        [f"{one}.long", "1", "40d"],
+        ["TOPIC", "PARTITIONS", "REPLICAS", "retention.ms", "INTERNAL"],
+        [f"{one}.forever", "3", "1", "unlimited"],
+        [f"{one}.long", "1", "1", "40d"],
     ]
     described = people.items(f"describe 'topic:{one}.*' --where 'retention.ms<=7d'")
     assert [(e["resource"].rpartition(".")[2], e["key"], e["source"]) for e in described] == [

@@ -142,7 +142,7 @@ def test_references_are_looked_up_and_never_shown(people: People, monkeypatch: p
     people("topic list -C by-env")
     assert "KCONF_TEST_NOT_SET" in people("topic list -C no-env", status=2).err
     assert "nothing is not in the file" in people("topic list -C no-key", status=2).err
-    assert "ended with 3" in people("topic list -C failing", status=2).err
+    assert "failed with exit code 3" in people("topic list -C failing", status=2).err
 
 
 def test_a_context_tells_what_can_be_done(people: People) -> None:
