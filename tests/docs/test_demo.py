@@ -95,7 +95,7 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
         assert "topic:orders retention.ms 7d 1d topic dry run ! may delete data: retention is reduced" in words
         assert "topic:orders retention.ms 7d 14d topic done" in words
         assert "producer_byte_rate 10MiB user user ben applies" in words
-        assert "producer_byte_rate 1MiB default user user (default) loses" in words
+        assert "producer_byte_rate 1MiB default user user (default) overridden" in words
         assert "7d 14d User:ana the auditors look back two weeks" in words
         assert "topic:orders retention.ms 14d 7d topic done" in words
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
