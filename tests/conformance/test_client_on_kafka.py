@@ -438,7 +438,7 @@ def test_old_versions_say_the_same(
         assert admin.list_groups() == []
         with pytest.raises(SecurityDisabled):
             admin.describe_acls(AclFilter(pattern=PatternType.LITERAL))
-        with pytest.raises(UnsupportedVersion, match="by id"):
+        with pytest.raises(UnsupportedVersion, match="by ID"):
             admin.delete_topics([uuid4()])
         admin.delete_topics([name]).raise_for_failures()
         wait(lambda: name not in admin.list_topics())
