@@ -570,7 +570,7 @@ def test_an_unknown_mechanism_is_answered_with_those_that_there_are(secured: Kaf
 
     with (
         driver(kind, secured.address("PLAIN"), sasl=login) as admin,
-        pytest.raises(UnsupportedSaslMechanism, match=r"it offers .*PLAIN"),
+        pytest.raises(UnsupportedSaslMechanism, match=r"it supports .*PLAIN"),
     ):
         admin.describe_cluster()
 

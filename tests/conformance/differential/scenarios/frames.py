@@ -47,7 +47,7 @@ def beyond(draw: Draw) -> Iterator[Ask]:
     for ask in draw.some(_requests(draw, draw.name()), 3):
         newest = max(draw.versions[ask.name])
         yield ask.at(newest + draw.one((1, 2, 100)))
-    yield draw.ask("ApiVersions", ApiVersionsRequest("lab", "1"), draw.one((5, 6, 99, 32767)))
+    yield draw.ask("ApiVersions", ApiVersionsRequest("lab", "1"), draw.one((6, 7, 99, 32767)))
 
 
 def _requests(draw: Draw, name: str) -> tuple[Ask, ...]:
