@@ -387,7 +387,7 @@ def test_rights_are_the_acls_of_the_cluster(tmp_path: Path) -> None:
             found = kconf("check", "--upstream", "User:ANONYMOUS", "-b", kafka.bootstrap, "-o", "json")
             assert found.returncode == 3, found.stderr
             (right,) = [each for each in json.loads(found.stdout)["items"] if each["finding"] == "direct right"]
-            assert "User:alice may alter-configs on topic:orders" in right["detail"]
+            assert "User:alice can alter-configs on topic:orders" in right["detail"]
             cure = shlex.split(right["cure"].removeprefix("kconf "))
             assert kconf(*cure, "--yes", "-b", kafka.bootstrap).returncode == 0
             until(lambda: bool(admin.incremental_alter_configs({resource: setting(2)}).failures), True)

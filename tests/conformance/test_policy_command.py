@@ -43,7 +43,7 @@ def test_a_real_cluster_is_judged_by_the_same_rules(kafka_431: KafkaBroker, tmp_
             "client-metrics:policy-command: error: interval.ms is 9000 but must be at least 10s (rule metrics)",
             "group:policy-command: error: consumer.session.timeout.ms is 50000 but must be at most 46s (rule group)",
         ]
-        assert done.stderr.endswith("by 6 rules: 5 errors, 1 warning\n")
+        assert done.stderr.endswith("against 6 rules: 5 errors, 1 warning\n")
         admin.delete("policy-command.long", "policy-command.bare", "policy-command.fine")
         assert admin.alter((BROKER, ""), dry=True).error_code == 0
 
