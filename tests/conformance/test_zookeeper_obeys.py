@@ -354,7 +354,7 @@ def test_acls_of_others_are_in_force_here_too(shared: Shared) -> None:
 
 
 def test_the_broker_starts_again_on_all_that_kconf_wrote(shared: Shared, make_probe: MakeProbe) -> None:
-    """A znode that a running broker only logs can stop one that starts. Odd names, and what Kafka 3.9 does not use, too."""
+    """A znode that a running broker only logs can stop one that starts. Odd names, and what 3.9 does not use, too."""
     shared.create("again")
     altered_by_java(shared.ask, "topic", "again", {"max.message.bytes": "1500", "compression.type": "zstd"})
     altered_by_java(shared.ask, "client", "odd id/ä+*~%é😀", {"request_percentage": "12.5"})
