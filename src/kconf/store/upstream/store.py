@@ -62,7 +62,10 @@ class UpstreamStore:
             self._log = LogThread(controllers, cluster, self._image)
             self._log.start()
             self._loaded = self._load()
-            self._write_image()
+            if self._image is None:
+                self._write_image()
+            else:
+                self._imaged = self._image.offset
         except BaseException:
             self.close()
             raise
