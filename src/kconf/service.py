@@ -234,6 +234,7 @@ class Service:
         _check_size(plan)
         if self.store.brokers_static is None or not plan.operations:
             return plan.outcome
+        self._check_current()
         pending = PendingCommit(context, self.now(), plan.changes, plan.guards, plan.operations)
         return self._revised(plan, await self._call_store(lambda: self.store.validate(pending)))
 
@@ -270,6 +271,10 @@ class Service:
             raise StoreReadOnly("this server is read-only")
         if self._closed:
             raise StoreUnavailable("the server is stopping")
+        self._check_current()
+
+    def _check_current(self) -> None:
+        """A gateway passes nothing on while it does not know the state of its cluster."""
         if self.store.brokers_static is not None and not self.store.is_reachable:
             raise StoreUnavailable("the cluster behind this gateway does not answer, so the state may be stale")
 

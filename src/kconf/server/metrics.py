@@ -84,7 +84,7 @@ class ServerCollector(Collector):
             yield CounterMetricFamily(
                 "kconf_outside_revisions",
                 "Changes of the cluster that did not come through this gateway.",
-                getattr(store, "outside", 0),
+                store.outside_revisions,
             )
         yield GaugeMetricFamily(
             "kconf_store_reachable", "0 if the store does not respond and reads may be stale.", store.is_reachable

@@ -70,14 +70,11 @@ class ServerSettings:
         return self.listeners or (plain,)
 
 
-def _zookeeper_catalog() -> Catalog:
-    """The keys of real brokers that share an ensemble with kconf: 3.9 is the last release with ZooKeeper.
-
-    Also those of an older cluster behind a gateway.
-    """
+def _brokers_catalog(store: Store) -> Catalog:
+    """The keys of real brokers: those behind a gateway, or those that share an ensemble with kconf, which are 3.9."""
     from kconf.configdef.releases.catalogs import catalog_of
 
-    return catalog_of("3.9")
+    return catalog_of(store.brokers_release or "3.9")
 
 
 async def _open_store(settings: ServerSettings) -> Store:
@@ -127,7 +124,7 @@ class Server:
             node_id=settings.node_id if upstream is None else store.members.ids[0],
             catalog=kafka_43(),
             static=static,
-            broker_catalog=_zookeeper_catalog if upstream is None or getattr(store, "is_kafka_3", False) else kafka_43,
+            broker_catalog=lambda: _brokers_catalog(store),
             read_only=settings.read_only,
             ignore_broker_configs=settings.recover,
         )

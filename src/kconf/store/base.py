@@ -145,6 +145,16 @@ class Store(Protocol):
         """The static configs of the brokers whose state this is; None: they are those of this server."""
         ...
 
+    @property
+    def brokers_release(self) -> str | None:
+        """The Kafka release whose keys these brokers have; None: they are those of this server."""
+        ...
+
+    @property
+    def outside_revisions(self) -> int:
+        """How many revisions of another cluster did not come through this server."""
+        ...
+
     def validate(self, pending: PendingCommit) -> Refusals:
         """What another cluster would refuse of it; nothing is changed. Empty for a store that decides by itself."""
         ...
@@ -217,6 +227,8 @@ class OwnStateMixin:
     """The parts of the contract that are trivial for a store that has the state itself."""
 
     brokers_static: Overrides | None = None
+    brokers_release: str | None = None
+    outside_revisions = 0
 
     def validate(self, pending: PendingCommit) -> Refusals:
         return {}

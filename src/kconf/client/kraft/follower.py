@@ -103,6 +103,7 @@ class LogFollower:
 
     If an offset is given, the image at that offset is built first from what the cluster has of its log. If that is not
     possible any more, `receive` raises JournalTrimmed; a checkpoint has the image, so that a LogGap is possible then.
+    With `rewrites`, records that set a value to what it was are reported too.
     """
 
     def __init__(
@@ -112,7 +113,9 @@ class LogFollower:
         after: int | Checkpoint | None = None,
         cluster: str | None = None,
         attempts: int = 3,
+        rewrites: bool = False,
     ) -> None:
+        self._rewrites = rewrites
         self._controllers, self._attempts = tuple(controllers), attempts * len(controllers)
         self.image = MetadataImage()
         self.high_watermark = -1
@@ -302,7 +305,7 @@ class LogFollower:
                 break
             begin = self._report_from
             is_wanted = begin is not None and (batch.next_offset > begin or self.image.in_transaction)
-            revisions = self.image.apply(batch, report=is_wanted)
+            revisions = self.image.apply(batch, report=is_wanted, rewrites=self._rewrites)
             self._applied, self._applied_epoch = batch.next_offset, batch.leader_epoch
             if not self.image.in_transaction:
                 self._checkpoint = self._applied, self._applied_epoch

@@ -68,8 +68,7 @@ class MetadataImage:
         self._changes: list[tuple[_Position, Change]] = []
         self._changed_topics: dict[bytes, _Position] = {}
         self._reports = True
-        self.reports_rewrites = False
-        """Whether a record that sets a value to what it was is a change too; that of a broker always is."""
+        self._reports_rewrites = False
 
     @property
     def in_transaction(self) -> bool:
@@ -111,14 +110,15 @@ class MetadataImage:
         """Of a sensitive value, to compare with another image of this process; None: not known."""
         return self._digests.get((resource, key))
 
-    def apply(self, batch: RecordBatch, *, report: bool = True) -> list[Revision]:
+    def apply(self, batch: RecordBatch, *, report: bool = True, rewrites: bool = False) -> list[Revision]:
         """What a batch changes: a revision for each record that changes something, with its offset as its number.
 
-        Without `report` only the image changes, which takes half the time.
+        Without `report` only the image changes, which takes half the time. With `rewrites`, a record that sets a value
+        to what it was is a change too; that of a broker always is.
         """
         if batch.is_control:
             return []
-        self._reports = report
+        self._reports, self._reports_rewrites = report, rewrites
         for record in batch.records():
             if record.value is not None:
                 self._record(decode_record(record.value), _Position(record.offset, record.timestamp))
@@ -291,7 +291,7 @@ class MetadataImage:
                 del self.configs[resource]
         else:
             self.configs.setdefault(resource, {})[key] = after
-        if self._reports and (op != "rewrite" or self.reports_rewrites or resource.type is ResourceType.BROKER):
+        if self._reports and (op != "rewrite" or self._reports_rewrites or resource.type is ResourceType.BROKER):
             self._add(at, ChangeKind.CONFIG, resource, key, before, after, op, is_sensitive)
 
     def _hide(

@@ -1,15 +1,16 @@
 """Handlers of a gateway that differ from those of a server with its own state: who leads is asked of the brokers.
 
 Everything else in these responses is that of the followed state, so that a client sees what it has created. A partition
-that the brokers do not know yet has no leader.
+that the brokers do not know yet has no leader; while they do not respond, none has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from logging import getLogger
+from typing import Any, Final, TypeVar
 
-from kconf.errors import ErrorCode, KconfError, RemoteProtocolError
+from kconf.errors import ErrorCode, KconfError
 from kconf.model.acl import CLUSTER_NAME, AclType, Operation
 from kconf.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -20,18 +21,31 @@ from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, 
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataResponse
 from kconf.server.api import describe_topic_partitions, metadata
 from kconf.server.context import ApiRequest, ServerContext
+from kconf.server.upstream_client import UpstreamClient
+from kconf.util.rate_limited_log import RateLimitedLogger
 from kconf.util.slices import in_slices
+
+T = TypeVar("T")
+_unanswered: Final = RateLimitedLogger(getLogger(__name__))
+
+
+async def _unless_away(context: ServerContext, ask: Callable[[UpstreamClient], Awaitable[T]]) -> T | None:
+    """What the brokers answer; None if they do not. What the followed state tells is answered without them."""
+    assert context.upstream is not None
+    if not context.service.store.is_reachable:
+        return None
+    try:
+        return await ask(context.upstream)
+    except KconfError as error:
+        _unanswered.log("the brokers behind this gateway do not respond: %s", error)
+        return None
 
 
 async def handle_metadata(context: ServerContext, request: MetadataRequest, call: ApiRequest) -> MetadataResponse:
     response = metadata.handle(context, request, call)
     known = [each for each in in_slices(response.topics) if not each.error_code and each.name is not None]
-    upstream = context.upstream
-    assert upstream is not None
-    try:
-        found = await upstream.partitions([each.name for each in known if each.name is not None])
-    except KconfError as error:
-        raise RemoteProtocolError(f"the brokers behind this gateway do not respond: {error}") from None
+    names = [each.name for each in known if each.name is not None]
+    found = await _unless_away(context, lambda upstream: upstream.partitions(names)) or {}
     for topic in in_slices(known):
         of_topic = {each.partition_index: each for each in found.get(topic.name or "", ())}
         topic.partitions = [
@@ -52,12 +66,7 @@ async def handle_describe_topic_partitions(
     names = [each.name for each in known if each.name is not None]
     limit = sum(len(each.partitions) for each in known)
     cursor = request.cursor if request.cursor is not None and request.cursor.topic_name in names else None
-    upstream = context.upstream
-    assert upstream is not None
-    try:
-        found = await upstream.described_partitions(names, cursor, limit)
-    except KconfError as error:
-        raise RemoteProtocolError(f"the brokers behind this gateway do not respond: {error}") from None
+    found = await _unless_away(context, lambda upstream: upstream.described_partitions(names, cursor, limit)) or {}
     for topic in in_slices(known):
         topic.partitions = [
             found.get((topic.name or "", each.partition_index))
@@ -71,12 +80,9 @@ async def handle_list_groups(
     context: ServerContext, request: ListGroupsRequest, call: ApiRequest
 ) -> ListGroupsResponse:
     """The groups of all brokers that the caller may describe."""
-    upstream = context.upstream
-    assert upstream is not None
-    try:
-        found = await upstream.groups()
-    except KconfError as error:
-        return ListGroupsResponse(error_code=getattr(error, "code", ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    found = await _unless_away(context, lambda upstream: upstream.groups())
+    if found is None:
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     sees_all = call.authorize(Operation.DESCRIBE, AclType.CLUSTER, CLUSTER_NAME)
     states, types = ({each.lower() for each in names} for names in (request.states_filter, request.types_filter))
     return ListGroupsResponse(

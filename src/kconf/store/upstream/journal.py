@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.errors import JournalTrimmed, StoreMismatch
@@ -92,6 +92,7 @@ class GatewayJournal:
 
     def __init__(self, url: str, cluster: str) -> None:
         self.url = url
+        self._unwritten: list[Revision] = []
         path = self._path = path_of(url)
         with self._errors(), ExitStack() as opened:
             check_location(path)
@@ -144,10 +145,21 @@ class GatewayJournal:
         rows = self._db.execute("SELECT resource, max(number) FROM touched GROUP BY resource")
         return {read_resource(json.loads(text)): number for text, number in rows}
 
-    def append(self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None) -> None:
-        """Add revisions that are not there yet, and close intents, in one transaction."""
+    @property
+    def is_behind(self) -> bool:
+        """Whether revisions wait that could not be written."""
+        return bool(self._unwritten)
+
+    def append(
+        self, revisions: Iterable[Revision], outcomes: Mapping[int, IntentOutcome] | None = None
+    ) -> list[Revision]:
+        """Add revisions that are not there yet, and close intents, in one transaction; returns what was written.
+
+        What cannot be written waits for the next call: the log does not repeat it.
+        """
+        self._unwritten += revisions
         with self._writing(), transaction(self._db):
-            for each in revisions:
+            for each in self._unwritten:
                 record = to_json(revision_record(each.time, each.caller, each.origin, each.changes))
                 self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
                 self._db.executemany(
@@ -156,6 +168,8 @@ class GatewayJournal:
                 )
             for id_, outcome in (outcomes or {}).items():
                 self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
+        written, self._unwritten = self._unwritten, []
+        return written
 
     def add_intents(self, batch: Sequence[PendingCommit], sent_after: int) -> list[int]:
         """Make what is about to be sent durable; returns the ids."""
@@ -242,9 +256,10 @@ class GatewayJournal:
             raise StoreMismatch(f"{path} belongs to cluster {checkpoint.cluster}, not {cluster}")
         return checkpoint
 
-    def write_image(self, checkpoint: Checkpoint) -> None:
+    def write_image(self, image: Mapping[str, Any]) -> None:
+        """`image` is a Checkpoint as JSON."""
         with self._errors(), PartialFile(self._path.absolute().parent) as file:
-            file.write(to_json(checkpoint.to_json()).encode())
+            file.write(to_json(image).encode())
             file.publish(beside(self._path, IMAGE).name)
 
     def close(self) -> None:
@@ -254,9 +269,12 @@ class GatewayJournal:
     def _errors(self) -> AbstractContextManager[None]:
         return store_errors(self._path)
 
-    def _writing(self) -> AbstractContextManager[None]:
-        self.file.check()
-        return self._errors()
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Nothing is written to a file that has lost its name."""
+        with self._errors():
+            self.file.check()
+            yield
 
 
 def _fact(db: sqlite3.Connection, key: str) -> int:

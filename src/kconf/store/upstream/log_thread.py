@@ -1,7 +1,8 @@
 """Follows the metadata log of the cluster in a thread of its own.
 
 Every fetch has a number. What Kafka has acknowledged is in the answer to any fetch that was sent after the
-acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it.
+acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it. Only fetches count
+that the leader answered with the log: during an election the state may be stale.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from logging import getLogger
 from threading import Condition, RLock, Thread
-from typing import Final
+from typing import Any, Final
 
 from immutables import Map
 
 from kconf.client.calls.base import CallResult
+from kconf.client.kraft.calls import FetchedLog
 from kconf.client.kraft.checkpoint import Checkpoint
 from kconf.client.kraft.follower import LogChanges, LogFollower, LogGap, LogReset
 from kconf.client.kraft.revisions import STEP_TIMEOUT, gap_revision
 from kconf.client.settings import ClientSettings
-from kconf.client.transport.requests import Backoff
+from kconf.client.transport.requests import Backoff, Reply
 from kconf.client.transport.selector_pool import SyncConnectionPool
 from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
 from kconf.model.journal import Revision
@@ -41,9 +43,12 @@ class LogThread:
 
     def __init__(self, controllers: ClientSettings, cluster: str, after: Checkpoint | None) -> None:
         self.follower = LogFollower(
-            controllers.bootstrap.addresses, after=after, cluster=cluster, attempts=controllers.retries.connect_attempts
+            controllers.bootstrap.addresses,
+            after=after,
+            cluster=cluster,
+            attempts=controllers.retries.connect_attempts,
+            rewrites=True,
         )
-        self.follower.image.reports_rewrites = True
         self.problem: StoreFailed | None = None
         self.gaps = 0
         self.on_change: Callable[[], None] = lambda: None
@@ -68,12 +73,12 @@ class LogThread:
                 raise StoreUnavailable("the controllers did not serve the metadata log in time")
 
     def _is_ready(self) -> bool:
-        follower = self.follower
-        return 0 <= follower.high_watermark <= follower.applied
+        """A snapshot alone is not the present: the log goes on after it."""
+        return self._answered > 0 and 0 <= self.follower.high_watermark <= self.follower.applied
 
     @property
     def is_current(self) -> bool:
-        """Whether a controller answered a moment ago."""
+        """Whether the leader served the log a moment ago."""
         return self._error is None and time.monotonic() - self._answered_at < STALE
 
     @property
@@ -101,10 +106,11 @@ class LogThread:
             self._changed.wait_for(lambda: is_found(self._revisions) or self._answered > bound or self._closed, timeout)
             return is_found(self._revisions)
 
-    def checkpoint(self) -> Checkpoint:
-        """The image, while nothing is being applied to it. What it has is also in what can be taken."""
+    def take_image(self) -> tuple[int, dict[str, Any], list[Revision]]:
+        """The image as JSON with its offset, and what can be taken up to it."""
         with self._changed:
-            return self.follower.checkpoint(self._cluster)
+            checkpoint = self.follower.checkpoint(self._cluster)
+            return checkpoint.offset, checkpoint.to_json(), self.take()
 
     def close(self) -> None:
         with self._changed:
@@ -136,14 +142,13 @@ class LogThread:
                     self._revisions += event.revisions
                 elif isinstance(event, LogGap):
                     self.gaps += 1
-                    self.follower.image.reports_rewrites = True
                     log.warning(
                         "part of the metadata log was deleted before it was read from=%d to=%d", event.begin, event.end
                     )
                     self._revisions.append(gap_revision(event))
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
-            if isinstance(reply, CallResult):
+            if _has_log(reply):
                 self._answered, self._answered_at, self._error = number, time.monotonic(), None
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
@@ -160,6 +165,14 @@ class LogThread:
             log.error("the metadata log cannot be read: %s", error)
         self.on_change()
         time.sleep(_RETRY)
+
+
+def _has_log(reply: Reply) -> bool:
+    """Whether the leader has answered with the log. An election or a snapshot says nothing about its end."""
+    fetched = reply.outcomes[None] if isinstance(reply, CallResult) else None
+    return (
+        isinstance(fetched, FetchedLog) and not fetched.error and fetched.snapshot is None and fetched.diverging is None
+    )
 
 
 def without_rewrites(revisions: Sequence[Revision]) -> list[Revision]:

@@ -8,6 +8,7 @@ gets an acknowledgement sees the change. The number of a revision is its offset 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from logging import getLogger
 from typing import Final
@@ -16,7 +17,8 @@ from immutables import Map
 
 from kconf.client.admin_sync import SyncAdminClient
 from kconf.client.settings import ClientSettings
-from kconf.errors import KconfError, RevisionConflict, StoreFailed, StoreUnavailable
+from kconf.configdef.releases.detect import release_of
+from kconf.errors import KconfError, RevisionConflict, StoreError, StoreFailed, StoreUnavailable
 from kconf.model.entry import static_overrides
 from kconf.model.journal import AuditEntry, Revision
 from kconf.model.membership import NO_MEMBERS, ClusterMember, ClusterMembers
@@ -34,7 +36,6 @@ log = getLogger(__name__)
 _SEEN_WITHIN: Final = 10.0  # seconds for an acknowledged change to be in the log
 _HOUSEKEEPING: Final = 5.0  # seconds for an answer that can wait for the next time
 _IMAGE_EVERY: Final = 10_000  # offsets
-_KAFKA_3_KEY: Final = "zookeeper.connect"
 
 
 class UpstreamStore:
@@ -46,57 +47,68 @@ class UpstreamStore:
 
     def __init__(self, url: str, brokers: ClientSettings, controllers: ClientSettings) -> None:
         self.url = url
-        self.outside = 0  # revisions that did not come through this gateway
-        self.is_kafka_3 = False
+        self.outside_revisions = 0
         self.members: ClusterMembers = NO_MEMBERS
         self.brokers_static: Overrides | None = {}
-        self.client = SyncAdminClient._from_settings(brokers)
-        self.settings = brokers
-        cluster = self._read_cluster()
-        self.cluster_id = cluster
+        self._reads = 0  # of the brokers
         self._waiting: list[Revision] = []  # for poll_remote
-        self._imaged = -1  # the offset of the image that was written last; -1: none
-        self._journal = GatewayJournal(url, cluster)
-        try:
-            self._image = self._journal.read_image(cluster)
-            self._log = LogThread(controllers, cluster, self._image)
+        with ExitStack() as opened:
+            self._client = SyncAdminClient._from_settings(brokers)
+            opened.callback(self._client.close)
+            self.cluster_id = self._read_cluster()
+            self.brokers_release: str | None = self._read_release()
+            self._journal = GatewayJournal(url, self.cluster_id)
+            opened.callback(self._journal.close)
+            image = self._journal.read_image(self.cluster_id)
+            self._log = LogThread(controllers, self.cluster_id, image)
+            opened.callback(self._log.close)
             self._log.start()
-            self._loaded = self._load()
-            if self._image is None:
+            self._loaded = self._load(begins=image is None)
+            if image is None:
                 self._write_image()
             else:
-                self._imaged = self._image.offset
-        except BaseException:
-            self.close()
-            raise
+                self._imaged = image.offset
+            self._opened = opened.pop_all()
 
     # What the cluster is
 
     def _read_cluster(self, timeout: float | None = None) -> str:
         """The id of the cluster. Reads its brokers, and the static configs of the first one."""
-        found = self.client.describe_cluster(timeout=timeout)
+        found = self._client.describe_cluster(timeout=timeout)
         if found.cluster_id is None:
             raise StoreUnavailable("the cluster did not report its ID")
+        if not found.nodes:
+            raise StoreUnavailable("the cluster has no brokers now")
+        first = Resource.broker(min(found.nodes))
+        static = static_overrides(self._client.describe_configs([first], synonyms=True, timeout=timeout)[first])
+        if static != self.brokers_static:  # the resolver stays while it is the same object
+            self.brokers_static = static
+        # Kafka does not tell when a broker was started: after each reading, its static configs are asked for again.
+        self._reads += 1
         brokers = {
-            each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port)) for each in found.nodes.values()
+            each.id: ClusterMember(each.id, {}, each.rack, (each.host, each.port), self._reads)
+            for each in found.nodes.values()
         }
-        if brokers != self.members.brokers:
-            first = Resource.broker(min(brokers))
-            view = self.client.describe_configs([first], synonyms=True, timeout=timeout)[first]
-            self.brokers_static = static_overrides(view)
-            self.is_kafka_3 = _KAFKA_3_KEY in view
-            self.members = ClusterMembers({}, brokers)
+        self.members = ClusterMembers({}, brokers)
         return found.cluster_id
+
+    def _read_release(self) -> str:
+        """The release whose keys the brokers have, as far as they tell."""
+        found = self._client.describe_features()
+        release = release_of(found.supported, found.apis)
+        if not release.is_exact:
+            log.warning("the release of the brokers is %s: their keys are taken for those of %s", *reversed(release))
+        return release.catalog
 
     def join(self, member: ClusterMember) -> None:
         """Gateways do not register with each other."""
 
     # The state
 
-    def _load(self) -> Snapshot:
+    def _load(self, *, begins: bool) -> Snapshot:
         """What the journal does not know may have changed until it began, and has not since."""
         snapshot, caught_up = self._log.take_all()
-        if self._image is None:
+        if begins:
             self._journal.begin_at(snapshot.revision)
         self._changed: dict[Resource, int] = self._journal.last_changes()
         self._close_intents(self._journal.open_intents(), caught_up)
@@ -126,27 +138,32 @@ class UpstreamStore:
         self._keep(caught_up, outcomes)
 
     def _keep(self, revisions: Sequence[Revision], outcomes: dict[int, IntentOutcome] | None = None) -> list[Revision]:
-        """Journal what was read from the log."""
+        """Journal what was read from the log; returns what is to be made visible. Raises StoreError."""
         kept = without_rewrites(revisions)
-        if kept or outcomes:
-            self._journal.append(kept, outcomes)
+        if not kept and not outcomes and not self._journal.is_behind:
+            return []
+        kept = self._journal.append(kept, outcomes)
         for revision in kept:
             for change in revision.changes:
                 self._changed[change.resource] = revision.number
-        self.outside += sum(each.origin != "kconf" for each in kept)
+        self.outside_revisions += sum(each.origin != "kconf" for each in kept)
         return kept
 
     def on_change(self, callback: Callable[[], None]) -> None:
         self._log.on_change = callback
 
     def poll_remote(self) -> Sequence[Revision]:
-        self._waiting += self._keep(self._log.take())
+        try:
+            self._waiting += self._keep(self._log.take())
+        except StoreError as error:
+            log.error("changes of the cluster cannot be written to the journal, and are not visible: %s", error)
         found, self._waiting = self._waiting, []
         return found
 
     @property
     def is_reachable(self) -> bool:
-        return self._log.is_current
+        """Whether the state is that of the cluster: it is followed, and what was read of it is in the journal."""
+        return self._log.is_current and not self._journal.is_behind
 
     @property
     def generation(self) -> int:
@@ -165,13 +182,13 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return send(self.client, pending.operations, validate_only=True).refused
+        return send(self._client, pending.operations, validate_only=True).refused
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StoreUnavailable("the controllers of the cluster do not respond, so its state may be stale")
+            raise StoreUnavailable("the state of the cluster may be stale")
         results: dict[int, Revision | RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions that this batch led to
         refused: set[Resource] = set()
@@ -203,7 +220,7 @@ class UpstreamStore:
         """One request for the changes of many callers, and then the log until it has them."""
         self._waiting += self._keep(self._log.take())
         ids = self._journal.add_intents(batch, self._log.applied)
-        answers = send(self.client, [each for pending in batch for each in pending.operations])
+        answers = send(self._client, [each for pending in batch for each in pending.operations])
         expected = ExpectedChanges(batch, answers.refused.keys())
         if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
             log.info("an acknowledged change differs from the request in the metadata log")
@@ -240,34 +257,37 @@ class UpstreamStore:
 
     def housekeep(self, *, notification_retention: float) -> bool:
         """Read the brokers again, and note the position in the log now and then."""
+        if self._journal.is_behind:
+            self._waiting += self._keep(())
+            self._log.on_change()
         if not self.is_reachable:
             return False
+        static = self.brokers_static
         try:
             self._read_cluster(_HOUSEKEEPING)
         except KconfError as error:
             raise StoreUnavailable(f"the brokers cannot be read: {error}") from None
+        if self.brokers_static is not static:
+            self._log.on_change()
         if self._log.applied - self._imaged >= _IMAGE_EVERY:
             self._write_image()
         return False
 
     def _write_image(self) -> None:
         """Everything up to the image is in the journal before it."""
-        checkpoint = self._log.checkpoint()
-        self._waiting += self._keep(self._log.take())
-        self._journal.write_image(checkpoint)
-        self._imaged = checkpoint.offset
+        offset, image, found = self._log.take_image()
+        self._waiting += self._keep(found)
+        self._journal.write_image(image)
+        self._imaged = offset
 
     def acquire_archive_lock(self) -> bool:
         return True
 
     def close(self) -> None:
-        if hasattr(self, "_log"):
+        with self._opened:
             self._log.close()
-        if self._imaged >= 0 and self.problem is None:
-            self._write_image()
-        if hasattr(self, "_journal"):
-            self._journal.close()
-        self.client.close()
+            if self.problem is None:
+                self._write_image()
 
 
 def _rounds(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:

@@ -187,6 +187,17 @@ def test_a_snapshot_is_the_state_and_the_log_goes_on_from_its_end() -> None:
     assert revision.changes[0].before == "1"
 
 
+def test_records_that_change_nothing_are_reported_on_request_also_after_a_snapshot() -> None:
+    one, quiet = LogFollower([ONE], rewrites=True), LogFollower([ONE])
+    for each in (one, quiet):
+        load(each, snapshot([*new_topic("orders", 1), config("1")]), 100)
+        answer(each, records=batch(100, [NoOpRecord()]), high_watermark=101)
+    again = batch(101, [config("1")])
+
+    assert changes(serve(one, again, high_watermark=102)) == [(101, "retention.ms", "1")]
+    assert changes(serve(quiet, again, high_watermark=102)) == []
+
+
 def test_a_snapshot_past_the_position_is_a_gap_with_the_difference() -> None:
     one = follower(after=0)
     serve(one, batch(1, new_topic("orders", 1)), batch(3, [config("1")]), high_watermark=4)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kconf.client.kraft.checkpoint import Checkpoint
-from kconf.errors import JournalTrimmed, StoreLocked, StoreMismatch
+from kconf.errors import JournalTrimmed, StoreLocked, StoreLost, StoreMismatch, StoreUnavailable
 from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource
@@ -115,7 +117,7 @@ def test_the_file_of_a_server_is_refused(url: str) -> None:
 def test_the_image_is_private_and_of_this_cluster(url: str, tmp_path: Path) -> None:
     journal = GatewayJournal(url, "one")
     assert journal.read_image("one") is None
-    journal.write_image(Checkpoint.empty("one"))
+    journal.write_image(Checkpoint.empty("one").to_json())
     assert (tmp_path / "gw.db.image").stat().st_mode & 0o777 == 0o600
     found = journal.read_image("one")
     assert found is not None
@@ -125,4 +127,43 @@ def test_the_image_is_private_and_of_this_cluster(url: str, tmp_path: Path) -> N
     (tmp_path / "gw.db.image").write_text("{")
     with pytest.raises(StoreMismatch, match="damaged"):
         journal.read_image("one")
+    journal.close()
+
+
+class FullDisk:
+    """Passes statements on, and fails those that write."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        if statement.startswith("INSERT"):
+            raise sqlite3.OperationalError("database or disk is full")
+        return self._db.execute(statement, *parameters)
+
+
+def test_what_could_not_be_written_is_written_by_the_next_call(url: str) -> None:
+    """The log is read once: what a full disk refused would be missing for ever."""
+    journal = GatewayJournal(url, "one")
+    db = journal._db
+    journal._db = FullDisk(db)  # type: ignore[assignment]
+    with pytest.raises(StoreUnavailable, match="disk is full"):
+        journal.append([revision(5, "User:alice")])
+    assert journal.is_behind
+    journal._db = db
+    assert [each.number for each in journal.append([revision(9)])] == [5, 9]
+    assert not journal.is_behind
+    assert [each.caller.principal for each in journal.changes(0, 10)] == ["User:alice", ""]
+    journal.close()
+
+
+def test_nothing_is_written_to_a_file_that_was_deleted(url: str, tmp_path: Path) -> None:
+    journal = GatewayJournal(url, "one")
+    (tmp_path / "gw.db-wal").unlink()
+    with pytest.raises(StoreLost):
+        journal.add_intents([PendingCommit(RequestContext(), 5, [change("1")], {})], 1)
+    assert journal.file.problem is not None
     journal.close()

@@ -1,4 +1,4 @@
-"""`kconf history` and `kconf blame`: what was changed, when, by whom, and why."""
+"""`kconf history` and `kconf blame`: what was changed, when, who changed it, and why."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ changed outside kconf since".
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     history = commands.add_parser(
         "history",
-        help="show changes: what, when, by whom and why",
-        description="Show show changes: what, when, by whom and why, oldest first.",
+        help="show changes: what, when, who and why",
+        description="Show changes, oldest first: what, when, who and why.",
         epilog=EXAMPLES["history"],
     )
     add_history(history)

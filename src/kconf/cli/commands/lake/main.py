@@ -34,12 +34,12 @@ The lake is the directory passed to `kconf pipeline run --lake`. The default is 
 starts Spark.
 """
 WORDS: Final = {
-    "history": "every value a key had: from when, until when, by whom and why",
+    "history": "every value of a key: since when, until when, who set it and why",
     "as-of": "what was set at a time, and who had set it",
     "blame": "what is set now, and who set it",
     "diff": "what differs between two points in time",
     "drift": "where clusters differ from the declared state, with the change that caused it",
-    "violations": "what violates the rules of the last run, since when and by whom",
+    "violations": "what violates the rules of the last run, since when, and who caused it",
     "integrity": "what does not add up: gaps in what was read, and changes that nobody recorded",
     "compare": "what differs between two clusters",
     "what-if": "which topics a new cluster default would affect",
