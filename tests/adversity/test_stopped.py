@@ -56,7 +56,7 @@ def test_a_stop_answers_what_was_read_before_it() -> None:
             assert values(read(*DESCRIBE, again.receive())) == {"retention.ms": "300"}
 
 
-def test_a_stop_does_not_wait_for_silent_and_half_said_lines() -> None:
+def test_a_stop_does_not_wait_for_idle_connections_and_incomplete_requests() -> None:
     with KconfProcess() as kconf, Line(kconf) as silent, Line(kconf) as slow:
         whole = describing(topic("orders"))
         slow.send(whole[:-3])

@@ -94,7 +94,7 @@ def test_a_deny_wins(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert not may_describe(alice, "hidden")
 
 
-def test_acls_are_described_as_they_were_made(root: SyncAdminClient) -> None:
+def test_acls_are_described_as_they_were_created(root: SyncAdminClient) -> None:
     made = [
         READ,
         CONFIGS,

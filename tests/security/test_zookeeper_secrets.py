@@ -17,7 +17,9 @@ KEYSTORE = "listener.name.internal.ssl.keystore.password"
 
 
 @pytest.mark.parametrize("properties", [{}, {"password.encoder.secret": "the-encoders-own"}])
-def test_a_secret_comes_back_and_is_in_no_znode(zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]) -> None:
+def test_a_secret_is_decrypted_and_is_in_no_znode(
+    zookeeper: ZooKeeper, chroot: str, properties: dict[str, str]
+) -> None:
     wishes = [
         AlterConfigOp(OpType.SET, KEYSTORE, SECRETS[0]),
         AlterConfigOp(OpType.SET, "some.plugins.own", SECRETS[1]),

@@ -55,7 +55,7 @@ def test_a_refusal_gives_the_reason() -> None:
         list_of("a", "b")(("a", "c"))
 
 
-def test_a_set_of_strings_minds_the_case() -> None:
+def test_a_set_of_strings_is_case_sensitive() -> None:
     assert passes(one_of("CreateTime", "LogAppendTime"), "CreateTime")
     assert not passes(one_of("CreateTime", "LogAppendTime"), "createtime")
     assert passes(one_of_any_case("UPGRADE"), "Upgrade")

@@ -36,7 +36,7 @@ def test_describe_is_allowed_by_read_and_not_denied_by_a_deny_of_read() -> None:
     assert found == [("User:alice", "*", ())]
 
 
-def test_what_is_denied_is_not_granted_and_is_an_exception_of_a_wider_grant() -> None:
+def test_a_denied_principal_is_an_exception_of_a_wider_grant() -> None:
     found = grants(
         acl(Operation.READ, "*", principal="User:*"),
         acl(Operation.ALL, "ord", principal="User:eve", prefixed=True, deny=True),
