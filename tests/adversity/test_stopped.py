@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: what has been read is answered, what was answered is kept, and the port is free again."""
+"""SIGTERM and SIGINT: received requests are answered, acknowledged changes are stored, and the port is released."""
 
 from __future__ import annotations
 

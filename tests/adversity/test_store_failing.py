@@ -1,4 +1,4 @@
-"""A store that cannot be written: changes are told so at once, reads go on, nothing is half done, and it passes."""
+"""A store that cannot be written: changes fail at once, reads continue, nothing is half applied, and it recovers."""
 
 from __future__ import annotations
 

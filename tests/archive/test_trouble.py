@@ -1,4 +1,4 @@
-"""An archive that cannot be written is an alarm: the server goes on, the journal keeps what is missing."""
+"""An archive that cannot be written is reported: the server continues, and the journal retains what is not archived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf serve --read-only`: everything is answered, nothing is changed, and whoever tries is told why."""
+"""`kconf serve --read-only`: reads are answered, and changes are refused with the reason."""
 
 from __future__ import annotations
 

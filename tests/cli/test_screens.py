@@ -1,4 +1,4 @@
-"""What people's commands show on a terminal is what was looked at: tests/cli/screens.txt."""
+"""The terminal output of commands is that of tests/cli/screens.txt, which a person has reviewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of tools in the README says what docs/reference/compared.md says, and each cell rests on something."""
+"""The table of tools in the README agrees with docs/reference/compared.md, and each cell has a source."""
 
 from __future__ import annotations
 

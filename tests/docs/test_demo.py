@@ -1,4 +1,4 @@
-"""`make run` tells its story on an empty store, and again on the one it left; on SQLite and on a ZooKeeper."""
+"""The demo of `make run`, on an empty store and again on the same store; on SQLite and on ZooKeeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/protocol.md tells the truth: its tests exist, its table is that of the code, its links lead somewhere."""
+"""docs/protocol.md: the tests it cites exist, its table is that of the code, and its links work."""
 
 from __future__ import annotations
 

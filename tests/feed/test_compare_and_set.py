@@ -1,4 +1,4 @@
-"""Compare-and-set: a describe tells its revision (tag 40003), an alteration names it (tag 40001); one of two wins."""
+"""Compare-and-set: a describe returns its revision (tag 40003), an alteration names it (tag 40001); one of two wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a resource was: by revision and by time, also for what was deleted and made again since; attempts beside it."""
+"""Past states of resources by revision and by time, also of recreated topics; and the audit log of attempts."""
 
 from __future__ import annotations
 

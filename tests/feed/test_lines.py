@@ -1,4 +1,4 @@
-"""What the journal says over the wire: every committed change in order, who did it, from what to what, and why."""
+"""The journal in the protocol: every committed change in order, with principal, old and new value, and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""journal.retention: what goes, what stays, and what a reader that is too far behind is told."""
+"""journal.retention: what is trimmed, what stays, and the error for a reader that is too far behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long-poll: who waits is answered by what it waits for, at the end of its time, and when it can be kept no longer."""
+"""Long polling: a waiting reader is answered by a matching change, at its timeout, or when the server must free it."""
 
 from __future__ import annotations
 

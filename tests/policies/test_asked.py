@@ -1,4 +1,4 @@
-"""What a Python policy is given, on a live server: Kafka's map, and what Kafka's policies never see."""
+"""What a Python policy gets on a running server: Kafka's map, and what Kafka's policies do not get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that raise, hang, are missing or answer nonsense: their resource fails, and nobody else notices."""
+"""Policies that raise, hang, are missing or return invalid results: only their resource fails."""
 
 from __future__ import annotations
 

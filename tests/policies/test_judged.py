@@ -1,4 +1,4 @@
-"""A refusal is 44, its resource's alone, after every other check; and it is written nowhere but in the attempts."""
+"""A refusal is error 44 for its resource only, after all other checks, and is recorded only as an attempt."""
 
 from __future__ import annotations
 

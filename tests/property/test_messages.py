@@ -1,4 +1,4 @@
-"""Every message and version that kio also has, held against kio's bytes, both ways.
+"""Every message and version that kio also has, compared with kio's bytes, both ways.
 
 kio 0.6.5 lacks the versions that Kafka 4 dropped; those are read from and written to our own bytes here, and their
 tables are compared with Kafka's schemas in tests/conformance/test_schemas.py.

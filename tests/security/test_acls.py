@@ -1,4 +1,4 @@
-"""ACLs on a real process: they act on open connections at once, hide what may not be seen, and outlive a restart."""
+"""ACLs on a real process: they apply to open connections at once, hide resources, and survive a restart."""
 
 from __future__ import annotations
 

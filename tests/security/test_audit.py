@@ -1,4 +1,4 @@
-"""Every alter leaves a line: API × what came of it. Accepted ones in the journal; refused and dry ones as attempts.
+"""Every alteration is recorded: API × outcome. Accepted ones in the journal; refused ones and dry runs as attempts.
 
 Each line names the principal, the client, its host, the API and the outcome. A row of the table says a request that is
 good and one that is not, where there is a policy one that it refuses, and whether the API knows dry runs.

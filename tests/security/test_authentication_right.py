@@ -1,4 +1,4 @@
-"""Keys that decide who somebody is, or must prove it, need more than ALTER_CONFIGS on the cluster."""
+"""Configs that control authentication need more than ALTER_CONFIGS on the cluster."""
 
 from __future__ import annotations
 

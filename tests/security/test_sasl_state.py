@@ -1,4 +1,4 @@
-"""The steps of a login, raw over sockets: what is answered, with which code, and when the line is closed (spec 7.5)."""
+"""The steps of a login on raw sockets: responses, error codes, and when the connection is closed (spec 7.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS listeners: who a certificate is, which stores are read, and certificates that change under open connections."""
+"""TLS listeners: the principal of a certificate, key stores, and certificates that change under open connections."""
 
 from __future__ import annotations
 

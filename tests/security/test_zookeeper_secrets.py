@@ -1,4 +1,4 @@
-"""No secret stands readable in a znode: not in Kafka's part of the tree, not in ours, and not in the journal."""
+"""No secret is readable in a znode: neither in Kafka's part of the tree, nor in kconf's, nor in the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kconf pipeline` as a person types it: what it says, what it leaves, and what it does when something is wrong."""
+"""`kconf pipeline` on the command line: its output, its tables, and its errors."""
 
 from __future__ import annotations
 

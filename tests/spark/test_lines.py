@@ -1,4 +1,4 @@
-"""Lines of an archive: what is taken, what is not and why, and that no secret gets in with it."""
+"""Lines of an archive: which are accepted, which are quarantined and why, and that no secret is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A live kconf through `spark.read.format("kconf")`: what is read, by whom, and what is shown of it."""
+"""A live cluster through `spark.read.format("kconf")`: facts, partitions, logins and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The violations as they are kept from run to run, held to all of the past judged anew: every column of every row."""
+"""The violations as runs update them, compared with an evaluation of the whole history: every column of every row."""
 
 from __future__ import annotations
 

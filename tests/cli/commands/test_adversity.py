@@ -1,4 +1,4 @@
-"""A server that dies in the middle, a person who interrupts, secrets that are refused, bytes that are no text."""
+"""A server that is killed during a command, Ctrl-C, refused secrets, and bytes that are not text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a beginner gets wrong is answered in a sentence that says what to do next."""
+"""Common mistakes get a message that says what to do next."""
 
 from __future__ import annotations
 

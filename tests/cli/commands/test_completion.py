@@ -1,4 +1,4 @@
-"""Completion: what a line may go on with, and that a real bash uses it."""
+"""Completion: the possible next words of a command line, and completion in a real bash."""
 
 from __future__ import annotations
 

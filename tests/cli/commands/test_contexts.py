@@ -1,4 +1,4 @@
-"""`kconf context` and how a cluster is chosen; what is wrong with the file is told with its line."""
+"""`kconf context` and how a cluster is selected; errors in the file are reported with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example of `--help` is run, on a kconf process that has what the examples speak of."""
+"""Every example of `--help` is run, on a kconf process with the resources that the examples name."""
 
 from __future__ import annotations
 

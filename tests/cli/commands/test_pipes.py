@@ -1,4 +1,4 @@
-"""Commands whose output nobody reads to its end, as in `| head`."""
+"""Commands whose output is not read to the end, as in `| head`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster refuses is told item by item: someone with few rights, as on a managed cluster."""
+"""A user with few rights, as on a managed cluster: each refused part is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line per event, whatever it says; an exception is shown without its words."""
+"""One line per event, whatever its text; an exception is logged without its message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both clients against a scripted broker: old versions, broken lines, silence, and who may go on afterwards."""
+"""Both clients on a scripted broker: old versions, broken connections, missing responses, and the calls after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check takes and refuses what Kafka 4.3.1's validator of the same key does."""
+"""Each validator accepts and refuses the same values as that of Kafka 4.3.1."""
 
 from __future__ import annotations
 

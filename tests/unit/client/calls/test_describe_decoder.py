@@ -1,4 +1,4 @@
-"""Entries by comparison with what was read before must be what the plain reader reads."""
+"""The caching decoder returns the same entries as the plain one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client's journal tells of topics where a broker's metadata lags behind what it has just confirmed."""
+"""Topics in a client's journal while the metadata of the broker is older than the change."""
 
 from __future__ import annotations
 

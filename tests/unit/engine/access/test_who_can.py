@@ -1,4 +1,4 @@
-"""Who may do something: held against the authorizer for every principal and host, named by an ACL or not."""
+"""Who may do something, compared with the authorizer for every principal and host, named by an ACL or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between files and a cluster: a difference of meaning, never of spelling."""
+"""Differences between files and a cluster are differences of meaning, not of spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is exported is read back as what was there."""
+"""An export, read back, has no differences."""
 
 from __future__ import annotations
 

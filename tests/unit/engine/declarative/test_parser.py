@@ -1,4 +1,4 @@
-"""Declarations, read. docs/how-to/declare.md tells the language; here are its words and its mistakes."""
+"""Parsing declarations (docs/how-to/declare.md shows the syntax): values and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pruning removes, and above all what it leaves alone."""
+"""What pruning removes, and what it does not touch."""
 
 from __future__ import annotations
 

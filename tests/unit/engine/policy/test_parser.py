@@ -1,4 +1,4 @@
-"""Every mistake is told with its line and column, and all of them at once."""
+"""Every error is reported with its line and column, and all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each word of the language means, told on Kafka's own keys."""
+"""The meaning of each operator of the policy language, on Kafka's own keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which entities a filter asks for: the table of Kafka's own tests, and an oracle that looks at every entity."""
+"""The entities that a filter matches: the table of Kafka's own tests, and an oracle that checks every entity."""
 
 from __future__ import annotations
 
