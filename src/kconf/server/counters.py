@@ -6,7 +6,7 @@ network/connection_registry.py, requests in api/router.py.
 
 from __future__ import annotations
 
-from kconf.protocol.apis import APIS
+from kconf.protocol.apis import APIS, OPAQUE
 
 
 class Counters:
@@ -40,4 +40,8 @@ class Counters:
         self.requests[key] = self.requests.get(key, 0) + 1
 
     def by_api(self) -> dict[str, int]:
-        return {APIS[int.from_bytes(key, "big")].name: count for key, count in self.requests.items()}
+        return {_name(int.from_bytes(key, "big")): count for key, count in self.requests.items()}
+
+
+def _name(key: int) -> str:
+    return APIS[key].name if key in APIS else OPAQUE[key]

@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self.last_seen = self._now()
         self.is_made = True
         host, port = self._endpoint.advertised or transport.get_extra_info("sockname")[:2]
-        self.context = ConnectionContext(self.host, host, port, self._endpoint.name)
+        self.context = ConnectionContext(self.host, host, port, self._endpoint.name, self._endpoint.node)
         try:
             self._sasl = self._authenticator.authenticate(self.context, transport)
         except ClientRejected as error:
