@@ -16,6 +16,7 @@ class Counters:
         "connections",
         "failed_handshakes",
         "failed_logins",
+        "failed_relays",
         "failed_requests",
         "fast_path",
         "idle_connections",
@@ -33,6 +34,7 @@ class Counters:
         self.invalid_requests = 0  # connections closed because of what they sent
         self.idle_connections = 0  # closed after connections.max.idle.ms
         self.fast_path = 0  # DescribeConfigs requests answered by the fast path
+        self.failed_relays = 0  # connections closed since a broker behind a gateway was away
         self.failed_requests = 0  # handlers that raised an unexpected exception
 
     def count_request(self, frame: bytes) -> None:

@@ -13,12 +13,12 @@ from typing import Final
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
-from kconf.errors import ErrorCode, ProtocolError
+from kconf.errors import ErrorCode, ProtocolError, UpstreamAway
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kconf.server.upstream_pool import BrokerPool, PoolLimits, RawRequest, UpstreamAway
+from kconf.server.upstream_pool import BrokerPool, PoolLimits, RawRequest
 from kconf.version import __version__
 
 log = getLogger(__name__)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, NamedTuple
 
 from kconf.client.transport.raw_connection import RawConnection
-from kconf.errors import KconfError, RemoteProtocolError
+from kconf.errors import KconfError, UpstreamAway
 
 _AWAY: Final = 1.0  # seconds in which a broker that could not be reached is not tried again
 _IDLE: Final = 60.0  # seconds until a connection that is not used is closed
@@ -28,10 +28,6 @@ class PoolLimits(NamedTuple):
     waiting_bytes: int = 64 << 20
     request: float = 30.0
     connect: float = 10.0
-
-
-class UpstreamAway(RemoteProtocolError):
-    """A request that cannot be passed on now. Its client's connection is closed, as that of a broker that is away."""
 
 
 def _no_throttle(_: bytes) -> int:

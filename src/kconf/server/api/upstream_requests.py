@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from kconf.errors import ErrorCode
+from kconf.errors import ErrorCode, UpstreamAway
 from kconf.protocol.apis import BY_NAME
 from kconf.protocol.headers import HEAD, LENGTH, read_response, request
 from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
@@ -17,7 +17,7 @@ from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
 from kconf.server.upstream_client import UpstreamClient
-from kconf.server.upstream_pool import RawRequest, UpstreamAway
+from kconf.server.upstream_pool import RawRequest
 
 _NO_TIME: Final = bytes(4)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -84,17 +85,13 @@ def accepts(port: int) -> bool:
 def free_range(size: int) -> int:
     """The first of so many ports that are free now."""
     for first in range(20000, 60000, size):
-        taken = []
-        try:
-            for port in range(first, first + size):
-                taken.append(socket.create_server((HOST, port)))
-        except OSError:
-            continue
-        else:
+        with ExitStack() as taken:
+            try:
+                for port in range(first, first + size):
+                    taken.enter_context(socket.create_server((HOST, port)))
+            except OSError:
+                continue
             return first
-        finally:
-            for each in taken:
-                each.close()
     raise AssertionError("no ports are free")
 
 
