@@ -34,9 +34,9 @@ from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream_brokers import UpstreamBrokers
-from kconf.server.upstream_client import UpstreamClient
-from kconf.server.upstream_pool import PoolLimits
+from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import PoolLimits
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
