@@ -229,7 +229,7 @@ def test_metrics_show_who_was_throttled(server: KconfProcess, admin: QuotaAdmin,
 
 
 def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
-    """kafka-python waits by itself for as long as it is told, and says so."""
+    """kafka-python waits for the throttle time by itself, and logs it."""
     admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
 
     with caplog.at_level(logging.WARNING, "kafka"):

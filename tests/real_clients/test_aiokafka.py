@@ -61,7 +61,7 @@ def create(admin: Admin, *topics: Any, **options: Any) -> dict[str, int]:
 
 
 def described(admin: Admin, *resources: Any) -> dict[str, Any]:
-    """What DescribeConfigs says of each resource: its code and its entries by key."""
+    """The error code and the entries of each resource in DescribeConfigs."""
     answers = admin.describe_configs(list(resources), include_synonyms=True)
     results = [each for answer in answers for each in answer.to_object()["resources"]]
     return {

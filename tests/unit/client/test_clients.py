@@ -306,7 +306,7 @@ def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -
 
 
 def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
-    """The kernel accepts the connection, and nobody answers ApiVersions."""
+    """The kernel accepts the connection, but no server answers ApiVersions."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (

@@ -224,7 +224,7 @@ def test_a_file_that_is_not_a_policy(text: str, mistake: str) -> None:
     ],
 )
 def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
-    """» stands before what the mistake's column points at; without it that is the rule."""
+    """» marks the column of the error; without it, the error is at the rule."""
     column = rule(text).splitlines()[1].find("»") + 1 or 5
 
     assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]
