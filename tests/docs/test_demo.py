@@ -137,7 +137,7 @@ def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("sign", one_of(signal.SIGTERM, [signal.SIGHUP]), ids=["SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
     store: str, sign: signal.Signals, tmp_path: Path
 ) -> None:
