@@ -1,7 +1,8 @@
 """The policies of a server. Python classes are called in threads of their own, with a time limit.
 
 A policy that raises, hangs, returns nonsense or cannot be called fails its resource with POLICY_VIOLATION, never the
-server. How policies take part in a change is in plan_check.py and service.py; nothing is planned or committed here.
+server. How policies take part in a change is in plan_check.py and service/service.py; nothing is planned or committed
+here.
 """
 
 from __future__ import annotations

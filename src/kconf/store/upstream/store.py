@@ -110,8 +110,9 @@ class UpstreamStore:
         return found.cluster_id
 
     def _read_release(self) -> str:
-        """The release whose keys the brokers have, as far as they tell."""
+        """The release whose keys the brokers have, as far as they tell. Reads the level of a feature."""
         found = self._client.describe_features()
+        self.elr_version = found.finalized.get("eligible.leader.replicas.version")
         release = release_of(found.supported, found.apis)
         if not release.is_exact:
             log.warning("the release of the brokers is %s: their keys are taken for those of %s", *reversed(release))

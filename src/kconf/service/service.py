@@ -17,10 +17,9 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from logging import getLogger
 from time import perf_counter, time
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from kconf.configdef.catalog import Catalog
 from kconf.engine.configs.resolver import ConfigResolver
@@ -33,72 +32,27 @@ from kconf.errors import (
     StoreError,
     StoreReadOnly,
     StoreUnavailable,
-    TooManyChanges,
 )
-from kconf.model.journal import ChangeKind, RequestContext, Revision
+from kconf.model.journal import RequestContext, Revision
 from kconf.model.plan import PendingCommit, Plan, Refusals
-from kconf.model.resource import Overrides, Resource
+from kconf.model.resource import Overrides
 from kconf.model.snapshot import Snapshot
-from kconf.store.base import PassedOn, SingleServerMixin, Store, find_conflict
+from kconf.service.job import Job, Outdated, PlannedJob, check_size
+from kconf.service.state import Planner, State, StateFactory
+from kconf.store.base import PassedOn, SingleServerMixin, Store
 from kconf.util.call_thread import CallThread
 from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
 
-log = getLogger(__name__)
+log = getLogger(__package__)
 
 T = TypeVar("T")
+Subscriber = Callable[[Sequence[Revision]], None]
 
 MAX_BATCH = 512  # plans in one transaction
 _LINGER_TURNS = 4  # turns of the loop that a transaction waits for as many callers as the last one had
 _MAX_TURN = 0.005  # seconds of planning before other tasks may run
-_NO_OVERRIDES: Overrides = {}
-_ALL_BROKERS = Resource.brokers()
 MAX_ATTEMPTS = 50  # for a plan whose guards keep breaking
-MAX_CHANGES = 10_000  # of one request, as in Kafka
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What is visible at one moment: a snapshot, and the resolver over its broker levels."""
-
-    snapshot: Snapshot
-    resolver: ConfigResolver
-
-
-Planner = Callable[[State, PolicyHooks], Plan[T]]
-Subscriber = Callable[[Sequence[Revision]], None]
-
-
-@dataclass(slots=True)
-class _Job(Generic[T]):
-    planner: Planner[T]
-    context: RequestContext
-    check: PlanCheck | None
-    done: asyncio.Future[T]
-    attempts: int = 0
-    early: tuple[State, Plan[T]] | None = None  # of a large request: its plan, and what it was planned on
-
-    def plan(self, state: State) -> Plan[T]:
-        """Raises TooManyChanges, and what the planner raises."""
-        if self.early is not None:
-            planned_on, plan = self.early
-            if planned_on is not state and not _still_holds(plan, planned_on, state):
-                raise _Outdated
-            return plan
-        plan = self.planner(state, NO_POLICY if self.check is None else self.check.hooks())
-        if len(plan.changes) > MAX_CHANGES:
-            _check_size(plan)
-        return plan
-
-
-class _Outdated(Exception):
-    """Concurrent changes affected what an early plan depends on."""
-
-
-class _Planned(NamedTuple):
-    job: _Job[Any]
-    plan: Plan[Any]
-    position: int | None  # in the transaction; None: there is nothing to commit
 
 
 class Service:
@@ -118,25 +72,23 @@ class Service:
     ) -> None:
         self.store = store
         self.node_id = node_id
-        self._own = Resource.broker(node_id)
         self.can_be_stale = not isinstance(store, SingleServerMixin)
-        self.state = State(Snapshot.EMPTY, ConfigResolver(catalog, static, {}, {}))
+        self._states = StateFactory(
+            store, node_id, catalog, static, broker_catalog, ignore_broker_configs=ignore_broker_configs
+        )
+        self.state = State(Snapshot.EMPTY, self._states.own_configs)
         self.commits = 0
         self.changes = 0
         self.remote_revisions = 0  # committed by other servers
         self.failed_commits = 0
         self.writable = not read_only  # according to the last commit
-        self._own_configs = self.state.resolver
-        self._catalog = catalog
-        self._broker_catalog = broker_catalog  # instead of it, while there are real brokers
         self._read_only = read_only
-        self._ignore_broker_configs = ignore_broker_configs  # those of the store: `kconf serve --recover`
         self._remote_changed = False  # other servers may have committed something
         self._generation = 0  # of the store: nothing that was committed in it before the last poll is missing
         self._clock = JournalClock(clock)
         self._subscribers: list[Subscriber] = []
-        self._jobs: deque[_Job[Any]] = deque()
-        self._batch: list[_Planned] = []
+        self._jobs: deque[Job[Any]] = deque()
+        self._batch: list[PlannedJob] = []
         self._closed = False
         self._loop: asyncio.AbstractEventLoop
         self._wake = asyncio.Event()
@@ -148,7 +100,7 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self.store.on_change(self._store_changed)
         snapshot = await self._thread.run(self.store.load)
-        self.state = self._after(self.state, snapshot)
+        self.state = self._states.after(self.state, snapshot)
         self._generation = self.store.polled_generation
         with suppress(JournalTrimmed):
             last = await self._thread.run(lambda: self.store.changes(snapshot.revision - 1, 1))
@@ -173,7 +125,11 @@ class Service:
     @property
     def settings(self) -> ConfigResolver:
         """The configs of this process. Those of the state are the same, unless it is that of another cluster."""
-        return self.state.resolver if self.store.brokers_static is None else self._own_configs
+        return self.state.resolver if self.store.brokers_static is None else self._states.own_configs
+
+    def stored_resolver(self, state: State) -> ConfigResolver:
+        """The resolver over the broker levels that are stored: those in force, unless they are ignored."""
+        return self._states.stored_resolver(state)
 
     @property
     def is_stale(self) -> bool:
@@ -231,7 +187,7 @@ class Service:
 
     async def _dry_run(self, planner: Planner[T], hooks: PolicyHooks, context: RequestContext) -> T:
         plan = planner(self.state, hooks)
-        _check_size(plan)
+        check_size(plan)
         if self.store.brokers_static is None or not plan.operations:
             return plan.outcome
         self._check_current()
@@ -242,25 +198,25 @@ class Service:
         """Leave the rest to the writer. Nothing is committed of a plan whose check is pending."""
         if is_sliced():
             return self._enqueue_large(planner, context, check)
-        return self._queued(_Job(planner, context, check, asyncio.get_running_loop().create_future()))
+        return self._queued(Job(planner, context, check, asyncio.get_running_loop().create_future()))
 
     async def _enqueue_large(self, planner: Planner[T], context: RequestContext, check: PlanCheck | None) -> T:
         """Like `_enqueue`; the plan is made here, in the caller's slices. Without changes the writer is not
         involved."""
         for _ in range(MAX_ATTEMPTS):
             state = self.state
-            job: _Job[T] = _Job(planner, context, check, asyncio.get_running_loop().create_future())
+            job: Job[T] = Job(planner, context, check, asyncio.get_running_loop().create_future())
             plan = job.plan(state)
             if not plan.changes or (check is not None and check.is_pending):
                 return plan.outcome
             job.early = state, plan
             try:
                 return await self._queued(job)
-            except _Outdated:
+            except Outdated:
                 continue
         raise StoreUnavailable("too many concurrent changes to the same resources")
 
-    def _queued(self, job: _Job[T]) -> asyncio.Future[T]:
+    def _queued(self, job: Job[T]) -> asyncio.Future[T]:
         self._check_writable()
         self._jobs.append(job)
         self._wake.set()
@@ -307,7 +263,7 @@ class Service:
                 log.error("cannot read the changes of other servers: %s", error)
                 return
             self.writable = (self.writable or self.store.is_reachable) and not self._read_only
-            self.state = self._after(self.state, self.state.snapshot)
+            self.state = self._states.after(self.state, self.state.snapshot)
             if remote:
                 self.remote_revisions += len(remote)
                 self._apply(remote, None)
@@ -378,11 +334,11 @@ class Service:
                     continue
                 if plan.changes:
                     snapshot = state.snapshot.apply(plan.changes, state.snapshot.revision + 1)
-                    state = self._after(state, snapshot)
+                    state = self._states.after(state, snapshot)
             except Exception as error:  # the one of the writer: a planner's bug fails its caller, not the writer
                 self._fail([job], error)
                 continue
-            batch.append(_Planned(job, plan, len(commits) if plan.changes else None))
+            batch.append(PlannedJob(job, plan, len(commits) if plan.changes else None))
             if plan.changes:
                 commits.append(PendingCommit(job.context, now, plan.changes, plan.guards, plan.operations))
             if perf_counter() > turn:
@@ -414,14 +370,14 @@ class Service:
         """The outcome of a plan that was passed on to another cluster."""
         return plan.outcome if plan.revised is None else plan.revised(plan.outcome, refusals, self.state.snapshot)
 
-    def _set_outcome(self, job: _Job[Any], outcome: Any) -> None:
+    def _set_outcome(self, job: Job[Any], outcome: Any) -> None:
         if not job.done.done():  # its caller may have been cancelled
             job.done.set_result(outcome)
 
-    def _retry(self, job: _Job[Any]) -> None:
+    def _retry(self, job: Job[Any]) -> None:
         job.attempts += 1
         if job.early is not None:
-            self._fail([job], _Outdated())
+            self._fail([job], Outdated())
         elif job.attempts >= MAX_ATTEMPTS:
             self._fail([job], StoreUnavailable("too many concurrent changes to the same resource"))
         else:
@@ -439,7 +395,7 @@ class Service:
             snapshot = self.state.snapshot
             for revision in revisions:
                 snapshot = snapshot.apply(revision.changes, revision.number)
-            self.state = self._after(self.state, snapshot)
+            self.state = self._states.after(self.state, snapshot)
             self._clock.latest = revisions[-1].time
         for subscriber in self._subscribers:
             subscriber(revisions)
@@ -449,42 +405,10 @@ class Service:
         self.writable = False
         self._fail((each.job for each in self._batch), error)
 
-    def _fail(self, jobs: Iterable[_Job[Any]], error: Exception) -> None:
+    def _fail(self, jobs: Iterable[Job[Any]], error: Exception) -> None:
         for job in jobs:
             if not job.done.done():  # its caller may have been cancelled
                 job.done.set_exception(error)
-
-    def _after(self, state: State, snapshot: Snapshot) -> State:
-        """The resolver stays while the broker levels and the catalog are the same objects."""
-        resolver = state.resolver
-        catalog = self._catalog
-        if self._broker_catalog is not None and self.store.members.brokers:
-            catalog = self._broker_catalog()
-        everywhere: Overrides = _NO_OVERRIDES
-        here: Overrides = _NO_OVERRIDES
-        if not self._ignore_broker_configs:
-            everywhere, here = snapshot.overrides(_ALL_BROKERS), snapshot.overrides(self._own)
-        static = self._own_configs.static if self.store.brokers_static is None else self.store.brokers_static
-        if (
-            everywhere is not resolver.everywhere
-            or here is not resolver.here
-            or catalog is not resolver.catalog
-            or static is not resolver.static
-        ):
-            resolver = ConfigResolver(catalog, static, everywhere, here)
-        return State(snapshot, resolver)
-
-    def stored_resolver(self, state: State) -> ConfigResolver:
-        """The resolver over the broker levels that are stored: those in force, unless they are ignored."""
-        if not self._ignore_broker_configs:
-            return state.resolver
-        snapshot, resolver = state.snapshot, state.resolver
-        return ConfigResolver(
-            resolver.catalog,
-            resolver.static,
-            snapshot.overrides(_ALL_BROKERS),
-            snapshot.overrides(self._own),
-        )
 
     def now(self) -> int:
         """Milliseconds since 1970, by the service's clock."""
@@ -503,20 +427,3 @@ class Service:
         except Exception:
             log.exception("the store failed unexpectedly")
             raise StoreUnavailable("the store failed") from None
-
-
-def _check_size(plan: Plan[Any]) -> None:
-    """As in Kafka; with a topic its overrides are deleted too, and do not count."""
-    changes = plan.changes
-    if len(changes) > MAX_CHANGES:
-        deleted = {each.resource for each in changes if each.kind is ChangeKind.TOPIC and each.after is None}
-        if len(deleted) + sum(each.resource not in deleted for each in changes) > MAX_CHANGES:
-            raise TooManyChanges("Unable to perform excessively large batch operation.")
-
-
-def _still_holds(plan: Plan[Any], planned_on: State, state: State) -> bool:
-    """Whether a plan may be committed on a later state than the one it is based on."""
-    if state.resolver is not planned_on.resolver or find_conflict(plan.guards, state.snapshot.changed) is not None:
-        return False
-    created = (each for each in plan.changes if each.kind is ChangeKind.TOPIC and each.before is None)
-    return all(state.snapshot.colliding_topic(each.resource.name) is None for each in created)

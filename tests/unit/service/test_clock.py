@@ -9,7 +9,7 @@ from kconf.configdef.catalog import kafka_43
 from kconf.server.journal.retention import Retention
 from kconf.service import Service
 from kconf.store.sqlite.store import SqliteStore
-from tests.unit.test_service import ADA, setting
+from tests.unit.service.test_service import ADA, setting
 
 
 class Clock:
