@@ -28,7 +28,7 @@ from tests.unit.client.certificates import Certificates
 FIRST, SECOND = "mahogany-Xylophone-1", "mahogany-Xylophone-2"
 SALT = b"1qmhuw5r3o7iwmcs6ee7e0u5tn"
 MECHANISMS = (Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512)
-OPT_IN = ("--override", "upstream.scram.logins=true")
+OPT_IN = ("--override", "gateway.scram.logins=true")
 
 
 @pytest.fixture(scope="module")
@@ -150,4 +150,4 @@ def test_it_takes_a_setting(kafka_431: KafkaBroker, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kconf", "serve", *words]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
-    assert "set upstream.scram.logins=true" in refused.stderr
+    assert "set gateway.scram.logins=true" in refused.stderr

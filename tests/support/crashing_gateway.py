@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kconf.cli.main import main
-from kconf.client.transport.selector_connection import SyncNodeConnection
+from kconf.client.transport.selector.connection import SyncNodeConnection
 from kconf.store.upstream import store
 from kconf.store.upstream.journal import GatewayJournal
 from kconf.store.upstream.log_thread import LogThread

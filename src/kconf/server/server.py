@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.configdef.server_settings import UPSTREAM_SCRAM, flag_setting
+from kconf.configdef.server_settings import RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -29,12 +29,15 @@ from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
+from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import PoolLimits
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -110,6 +113,7 @@ class Server:
         self._credentials = UpstreamCredentials() if reads_keys else None
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
+        self._broker_listeners: BrokerListeners | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
 
@@ -124,7 +128,7 @@ class Server:
             self._close_listeners()
             store.close()
             raise
-        upstream = None if settings.upstream is None else UpstreamClient(settings.upstream.brokers)
+        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
@@ -149,6 +153,10 @@ class Server:
         if self.archiver is not None:
             self.archiver.start()
         self._start(housekeep(service), "housekeeping")
+        if upstream is not None:
+            self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._broker_listeners is not None:
+            self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
         if self._retention is not None:
             self._start(trim(self._retention, service, self.archiver), "journal retention")
@@ -201,6 +209,8 @@ class Server:
         context = self.context = ServerContext.over(service, now, self._policies, upstream)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
+        if upstream is not None:
+            await upstream.brokers.refresh()
         if self._archive_settings is not None:
             self.archiver = Archiver(self._archive_settings, service, context.audit_log)
         for endpoint in self.settings.endpoints:
@@ -208,7 +218,19 @@ class Server:
                 listener = self._listener(endpoint, handler)
             self.listeners.append(listener)
             await listener.open()
+        if upstream is not None:
+            await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
+
+    def _upstream(self, settings: UpstreamSettings, store: Store) -> UpstreamClient:
+        limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
+        return UpstreamClient(settings.brokers, UpstreamBrokers(settings.brokers, lambda: store.members, limits))
+
+    async def _open_broker_listeners(self, service: Service) -> None:
+        """A port for each broker behind a gateway."""
+        listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
+        self._broker_listeners = listeners
+        await listeners.open(self.listeners)
 
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
@@ -244,6 +266,8 @@ class Server:
         return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
 
     def _close_listeners(self) -> None:
+        if self._broker_listeners is not None:
+            self._broker_listeners.close()
         for listener in self.listeners:
             listener.close()
         for sockets in self._sockets.values():

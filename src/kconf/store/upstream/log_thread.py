@@ -24,7 +24,7 @@ from kconf.client.kraft.revisions import STEP_TIMEOUT, gap_revision
 from kconf.client.kraft.scram_keys import CredentialSink, ScramKeys
 from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff, Reply
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, StoreFailed, StoreLost, StoreUnavailable
 from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource, ResourceType

@@ -10,7 +10,7 @@ from kconf.client.kraft.revisions import STEP_TIMEOUT
 from kconf.client.kraft.scram_keys import CredentialSink, ScramKeys
 from kconf.client.settings import ClientSettings
 from kconf.client.transport.requests import Backoff
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import StoreUnavailable
 from kconf.store.upstream.log_thread import has_log
 

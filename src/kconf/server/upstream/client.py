@@ -17,6 +17,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
+from kconf.server.upstream.brokers import UpstreamBrokers
 
 _TIMEOUT: Final = 10.0  # seconds
 
@@ -40,11 +41,13 @@ class _Ask(ClusterCall[Any]):
 class UpstreamClient:
     """Used from the event loop."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, brokers: UpstreamBrokers) -> None:
         self._settings = settings
         self._client = AdminClient._from_settings(settings)
+        self.brokers = brokers
 
     async def close(self) -> None:
+        self.brokers.close()
         await self._client.close()
 
     def for_broker(self, broker: ClusterMember) -> AdminClient:
