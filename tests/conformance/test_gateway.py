@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,12 +53,16 @@ def setting(value: object, key: str = KEY) -> list[AlterConfigOp]:
 
 @contextmanager
 def gateway(
-    kafka: KafkaBroker | KafkaCluster, store: Path, *options: str, listen: bool = True
+    kafka: KafkaBroker | KafkaCluster,
+    store: Path,
+    *options: str,
+    listen: bool = True,
+    program: Sequence[str] = ("kconf",),
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A real process, and the address that it listens on."""
     controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
     upstream = ["--upstream", kafka.bootstrap, "--controllers", controllers]
-    command = [sys.executable, "-m", "kconf", "serve", "--store", f"sqlite:///{store}"]
+    command = [sys.executable, "-m", *program, "serve", "--store", f"sqlite:///{store}"]
     if listen:
         command += ["--listen", "127.0.0.1:0"]
     process = subprocess.Popen(

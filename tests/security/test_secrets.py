@@ -171,7 +171,7 @@ HOLDERS: dict[str, Callable[[], object]] = {
     "state": lambda: State(Snapshot.EMPTY.apply([CHANGE], 1), _ladder()),
     "plan": lambda: Plan(None, [CHANGE]),
     "revision": lambda: Revision(1, 0, RequestContext(), [CHANGE]),
-    "realm": lambda: SaslConfig(("PLAIN",), {"alice": MARK}, lambda: Snapshot.EMPTY),
+    "realm": lambda: SaslConfig(("PLAIN",), {"alice": MARK}, lambda *_: None),
     "secrets": lambda: Secrets(MARK, MARK),
     "vault": lambda: ValueCipher(b"x" * 32, Secrets(MARK)),
     "encoder": lambda: PasswordEncoder(Secrets(MARK)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import pytest
 
+from kconf.engine.access.scram_credentials import credential_text
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.scram import Mechanism
@@ -31,7 +33,7 @@ def snapshot(iterations: int = 4096) -> Snapshot:
 
 
 STATE = snapshot()
-CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, lambda: STATE)
+CONFIG = SaslConfig(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), {"alice": PASSWORD}, partial(credential_text, STATE))
 
 
 def test_a_realm_shows_no_password() -> None:
@@ -48,7 +50,7 @@ def test_scram(mechanism: Mechanism) -> None:
 
 def test_a_credential_with_too_few_iterations_cannot_log_in() -> None:
     weak = snapshot(iterations=1000)
-    exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, lambda: weak))
+    exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, partial(credential_text, weak)))
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", PASSWORD, "nonce")
     with pytest.raises(LoginFailed):
         exchange.step(client.final(exchange.step(client.first())))
