@@ -248,7 +248,7 @@ def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
 
 
 @pytest.mark.full
-def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
+def test_a_given_zookeeper_is_used(zookeeper_url: str, tmp_path: Path) -> None:
     done = demo(zookeeper_url, tmp_path, "--no-tables")
 
     assert done.returncode == 0, done.stderr

@@ -50,7 +50,7 @@ def delay(connection: QuotaAdmin) -> int:
     return told
 
 
-def test_a_limited_client_is_answered_at_once_and_then_not_listened_to(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_a_throttled_client_is_answered_at_once_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """A change acts on open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)

@@ -285,7 +285,7 @@ def test_activity_counts_changes_refusals_and_flapping_keys(world: World) -> Non
     assert sum(row["count"] for row in changes) == world.lake.read(TABLES["journal"]).count()
 
 
-def test_the_journal_and_the_look_agree(world: World) -> None:
+def test_the_journal_and_the_snapshot_agree(world: World) -> None:
     assert world.rows("integrity") == []
 
 

@@ -74,7 +74,7 @@ def test_resources_outside_the_selector_stay_even_if_a_file_declares_them() -> N
         ("quotas", ('quota:{"user":"bob"}', "producer_byte_rate")),
     ],
 )
-def test_each_graver_thing_needs_its_word_and_spares_the_operators(word: str, also: tuple[str, str]) -> None:
+def test_each_kind_is_pruned_only_by_name_and_operators_are_spared(word: str, also: tuple[str, str]) -> None:
     without = gone(EVERYTHING + NAMED)
 
     assert gone(EVERYTHING + NAMED, word) == [*without, also]

@@ -84,7 +84,7 @@ p.yaml:26:45: required must be true or false: 'no'
 p.yaml:27:5: a rule must be a mapping of fields"""
 
 
-def test_all_mistakes_of_a_file_at_once() -> None:
+def test_all_errors_of_a_file_are_reported_at_once() -> None:
     assert "\n".join(mistakes(GOLDEN)) == TOLD
 
 
