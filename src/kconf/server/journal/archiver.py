@@ -1,8 +1,8 @@
 """Writes the journal to the archive: at an interval, when a segment is full, on request, and at the end.
 
 Its settings are archive.directory, archive.interval.ms and archive.segment.bytes (configdef/server_settings.py).
-A disk that is full or read-only is an alarm in the log, the metrics and /health, and is tried again; the server goes
-on, and the journal keeps what is not archived. Of many servers on one store one archives.
+If the disk is full or read-only, the log, the metrics and /health report it, and writing is retried. The server
+continues, and the journal retains what is not archived. If several servers share a store, one of them archives.
 """
 
 from __future__ import annotations
