@@ -101,7 +101,7 @@ _ROWS: Final = (
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=0", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),
