@@ -104,3 +104,14 @@ _ROWS: Final = (
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _ROWS}
 BY_NAME: Final[dict[str, Api]] = {api.name: api for api in _ROWS}
+
+OPAQUE: Final[dict[int, str]] = {
+    8: "OffsetCommit",
+    13: "LeaveGroup",
+    77: "ShareGroupDescribe",
+    89: "StreamsGroupDescribe",
+    90: "DescribeShareGroupOffsets",
+    91: "AlterShareGroupOffsets",
+    92: "DeleteShareGroupOffsets",
+}
+"""APIs that a gateway passes on and nothing here decodes."""

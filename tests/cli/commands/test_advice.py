@@ -1,4 +1,4 @@
-"""What a beginner gets wrong is answered in a sentence that says what to do next."""
+"""Common mistakes get a message that says what to do next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def a_web_server() -> Iterator[str]:
         thread.join()
 
 
-def test_a_port_of_a_web_server_is_told_from_kafkas() -> None:
+def test_a_web_server_port_is_distinguished_from_kafka() -> None:
     with a_web_server() as address:
         ran = run_program("describe", "topic:x", "-b", address)
 
@@ -69,7 +69,7 @@ def test_a_key_that_kconf_does_not_know_is_left_to_the_broker(people: People) ->
     assert note in people.whole("describe broker:default --key my.custom.key")["notes"]
 
 
-def test_who_named_no_cluster_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "none.yaml"))
     away = ConnectionFailed("cannot connect")

@@ -28,10 +28,9 @@ SERVED: list[ApiVersion] = []
 
 
 def handle(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse:
-    if not _is_valid(request, call.version):
-        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
-    if request.cluster_id is not None and not _is_here(context, request.cluster_id, request.node_id):
-        return ApiVersionsResponse(ErrorCode.REBOOTSTRAP_REQUIRED, ())
+    failure = refusal(context, request, call)
+    if failure is not None:
+        return failure
     store = context.service.store
     if not (levels := supported_features(store)):
         return ApiVersionsResponse(0, SERVED)
@@ -42,6 +41,14 @@ def handle(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest
     return ApiVersionsResponse(0, SERVED, 0, supported, epoch, finalized)
 
 
+def refusal(context: ServerContext, request: ApiVersionsRequest, call: ApiRequest) -> ApiVersionsResponse | None:
+    if not _is_valid(request, call.version):
+        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST, ())
+    if request.cluster_id is not None and not _is_here(context, request.cluster_id, request.node_id, call.node):
+        return ApiVersionsResponse(ErrorCode.REBOOTSTRAP_REQUIRED, ())
+    return None
+
+
 def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
     if (request.cluster_id is None) != (request.node_id == NO_NODE):
         return False
@@ -49,10 +56,12 @@ def _is_valid(request: ApiVersionsRequest, version: int) -> bool:
     return version < 3 or all(_SOFTWARE.fullmatch(name) for name in names)
 
 
-def _is_here(context: ServerContext, cluster_id: str, node_id: int) -> bool:
-    """Whether this server is that node. Beside real brokers it answers for all of them."""
+def _is_here(context: ServerContext, cluster_id: str, node_id: int, port_of: int | None) -> bool:
+    """Whether this server is that node. Beside real brokers it answers for all of them, but on the port of one."""
     if cluster_id != context.cluster_id:
         return False
+    if port_of is not None:
+        return node_id == port_of
     members = context.service.store.members
     return node_id == context.node_id or (bool(members.brokers) and node_id in members.ids)
 
