@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kconf.configdef.releases.data import release_data
 from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.engine.configs.resolver import ConfigResolver
 from kconf.engine.policy.hooks import PolicyHooks
@@ -64,21 +63,12 @@ def choose_features(store: Store, wanted: Mapping[str, int], *, read_only: bool)
 
 
 def supported_features(store: Store) -> dict[str, tuple[int, int]]:
-    """The features of this cluster and their lowest and highest levels.
-
-    A gateway has the metadata.version of its cluster, so that clients know whose keys these are. Kafka's layout in
-    ZooKeeper has no features.
-    """
-    if isinstance(store, FeatureStore):
-        return {METADATA_VERSION: (_LEVEL, _LEVEL), ELR: LEVELS}
-    if store.brokers_release is None:
-        return {}
-    level = release_data(store.brokers_release).metadata_version
-    return {METADATA_VERSION: (level, level)}
+    """The features of this cluster and their lowest and highest levels. Kafka's layout in ZooKeeper has none."""
+    return {METADATA_VERSION: (_LEVEL, _LEVEL), ELR: LEVELS} if isinstance(store, FeatureStore) else {}
 
 
 def finalized_features(store: Store) -> dict[str, int]:
-    """The features that are enabled, with their levels; none where they are unknown."""
+    """The features that are enabled, with their levels."""
     if not isinstance(store, FeatureStore):
         return {}
     level = elr_version_of(store)

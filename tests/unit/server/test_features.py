@@ -110,7 +110,7 @@ def test_a_store_that_was_used_before_levels_were_recorded_has_none(tmp_path: Pa
 
 
 def test_a_store_that_does_not_record_features_has_none() -> None:
-    store = cast(Store, SimpleNamespace(url="zookeeper://z", brokers_release=None))
+    store = cast(Store, SimpleNamespace(url="zookeeper://z"))
 
     choose_features(store, {}, read_only=False)
     choose_features(store, {ELR: 0}, read_only=False)
@@ -118,13 +118,6 @@ def test_a_store_that_does_not_record_features_has_none() -> None:
     assert (supported_features(store), finalized_features(store)) == ({}, {})
     with pytest.raises(ConfigurationError, match="such stores record no features"):
         choose_features(store, {ELR: 1}, read_only=False)
-
-
-def test_a_gateway_shows_the_metadata_version_of_its_cluster() -> None:
-    store = cast(Store, SimpleNamespace(url="sqlite:///g", brokers_release="4.1"))
-
-    assert supported_features(store) == {"metadata.version": (27, 27)}
-    assert finalized_features(store) == {}
 
 
 @pytest.mark.parametrize(("static", "value"), [({}, "1"), ({KEY: "2"}, "2")])
