@@ -14,6 +14,7 @@ from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
+from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -24,7 +25,7 @@ from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
 from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
-from kconf.server.features import choose_features, set_min_insync
+from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
@@ -140,7 +141,7 @@ class Server:
         )
         try:
             await service.start()
-            await set_min_insync(service)
+            await enforce_min_insync(service)
             await self._open(service, upstream)
         except BaseException:
             self._close_listeners()
@@ -249,9 +250,10 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            if not any(level for _, level in levels):
+            # What this server set itself, for eligible leader replicas, concerns no listener.
+            where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
+            if not where:
                 raise
-            where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
                 f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
                 "them, `kconf store unset` removes one"
