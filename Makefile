@@ -24,7 +24,7 @@ $(VENV)/.tools: pyproject.toml src/kconf/version.py | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.all: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,oauth,msk,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,tls,oauth,msk,console,dev]'
 	@touch $@ $(VENV)/.core $(VENV)/.tools
 
 install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spark

@@ -1,7 +1,7 @@
-"""Several servers on one ZooKeeper, and callers that write down what came of each change they asked for.
+"""Several servers on one ZooKeeper, and callers that record the outcome of each of their changes.
 
-Every change has a value that no other has, so the journal tells how often it was made: once if it was acknowledged,
-never if it was refused, and at most once if nobody can know (REQUEST_TIMED_OUT, or a line that broke).
+Every change has a unique value, so the journal shows how often it was made: once if it was acknowledged, never if it
+was refused, and at most once if the outcome is unknown (REQUEST_TIMED_OUT, or a broken connection).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A connection spoken to in bytes, and what a process holds: for tests that misbehave."""
+"""Raw connections, and the memory and files of a process: for tests of clients that misbehave."""
 
 from __future__ import annotations
 

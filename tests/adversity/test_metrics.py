@@ -81,7 +81,7 @@ def test_figures_move_as_they_should(kconf: KconfProcess) -> None:
     assert after["process_open_fds"] > 0
 
 
-def test_health_says_who_and_how(kconf: KconfProcess) -> None:
+def test_health_has_identity_and_state(kconf: KconfProcess) -> None:
     health = json.loads(_get(kconf, "/health"))
 
     assert health["status"] == "ok"

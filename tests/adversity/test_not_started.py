@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Scene, str]] = {
 
 
 @pytest.mark.parametrize(("scene", "word"), REFUSED.values(), ids=REFUSED)
-def test_a_bad_start_is_refused_with_one_sentence(scene: Scene, word: str, tmp_path: Path) -> None:
+def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_path: Path) -> None:
     options = scene(tmp_path)
 
     said, status = _serve(tmp_path, *options)

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what a store acknowledged is there, nothing is half applied.
+"""kill -9 at any moment: what a store acknowledged is stored, nothing is half applied.
 
 The child commits batches in a loop and says the last revision of each once it is durable; a secret and a topic are in
 play so that state which the journal cannot rebuild is covered too.

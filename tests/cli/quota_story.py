@@ -1,4 +1,4 @@
-"""What `kconf quota` does, told once: tests/cli/test_quota.py runs it on kconf, tests/conformance on real brokers."""
+"""One test story for `kconf quota`: tests/cli/test_quota.py runs it on kconf, tests/conformance on real brokers."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ from kconf import (
 )
 from kconf.cli.compat.kafka_configs.main import main as kafka_configs
 from kconf.cli.main import COMMANDS, KAFKA_TOOLS, main
-from kconf.cli.output.safe_text import UNSAFE
 from kconf.protocol.messages.describe_configs import (
     DescribeConfigsEntry,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
 from kconf.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
+from kconf.util.visible_text import UNSAFE
 from tests.cli.commands.stories import People
 from tests.cli.conftest import Ran, run_in_process
 from tests.support.process import KconfProcess

@@ -86,7 +86,9 @@ def test_the_answers_differ_only_where_they_may(run: Run) -> None:
         pytest.fail(report(run.score.found), pytrace=False)
 
 
-def test_enough_was_asked(run: Run, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+def test_enough_requests_were_sent(
+    run: Run, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     _whole(request)
     apis = {name: sum(number for (api, _), number in run.score.asked.items() if api == name) for name in SERVED}
     told = ", ".join(f"{name} {number}" for name, number in apis.items())
@@ -97,7 +99,7 @@ def test_enough_was_asked(run: Run, request: pytest.FixtureRequest, capsys: pyte
     assert min(apis.values()) >= 20
 
 
-def test_every_version_that_both_serve_was_asked(run: Run, request: pytest.FixtureRequest) -> None:
+def test_every_version_that_both_serve_was_sent(run: Run, request: pytest.FixtureRequest) -> None:
     _whole(request)
     both = {(name, version) for name, versions in run.versions.items() for version in versions}
 
@@ -128,7 +130,7 @@ def test_old_versions_differ_from_3_9_only_where_they_may(old_run: Run) -> None:
         pytest.fail(report(old_run.score.found), pytrace=False)
 
 
-def test_enough_was_asked_in_old_versions(old_run: Run, request: pytest.FixtureRequest) -> None:
+def test_enough_requests_were_sent_in_old_versions(old_run: Run, request: pytest.FixtureRequest) -> None:
     _whole(request)
 
     assert min(old_run.score.asked[name, each] for name, versions in OLD_VERSIONS.items() for each in versions) >= 10

@@ -37,7 +37,9 @@ def test_java_gets_in(java: Secured, make_probe: MakeProbe, release: str, listen
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_java_is_told_that_a_password_is_wrong(java: Secured, make_probe: MakeProbe, mechanism: str) -> None:
+def test_the_java_client_gets_an_error_for_a_wrong_password(
+    java: Secured, make_probe: MakeProbe, mechanism: str
+) -> None:
     admin = probe(make_probe, java, "4.3.1", "SASL_PLAINTEXT", mechanism, User(ALICE.name, "wr0ng"))
     with pytest.raises(AdminError) as raised:
         admin.call("listTopics")

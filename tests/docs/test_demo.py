@@ -1,4 +1,4 @@
-"""`make run` tells its story on an empty store, and again on the one it left; on SQLite and on a ZooKeeper."""
+"""The demo of `make run`, on an empty store and again on the same store; on SQLite and on ZooKeeper."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_demo_ends_with_tables_of_what_happened(tmp_path: Path) -> None:
     assert (tmp_path / ".run/report.html").stat().st_size > 0
 
 
-def test_without_a_jdk_the_server_part_runs_whole_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
+def test_without_a_jdk_the_server_part_is_complete_and_the_rest_is_one_sentence(tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, PATH=str(tmp_path), JAVA_HOME="")
 
     assert done.returncode == 0, done.stderr
@@ -185,7 +185,7 @@ def test_a_server_does_not_outlive_a_demo_that_is_killed(tmp_path: Path) -> None
         assert is_closed(address)
 
 
-def test_what_it_invites_to_type_works(tmp_path: Path) -> None:
+def test_the_suggested_commands_work(tmp_path: Path) -> None:
     with running("sqlite:///demo.db", tmp_path) as (_, text):
         lines = [line.strip() for line in text.partition("In another terminal:")[2].splitlines()]
         asked = [line for line in lines if line.startswith("kconf ") and line not in ("kconf watch", "kconf shell")]
@@ -210,7 +210,7 @@ def test_a_second_demo_leaves_the_zookeeper_of_the_first_alone(tmp_path: Path) -
     assert second.stderr == "Another `make run` has .run/zookeeper open; stop it first.\n"
 
 
-def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_a_solution(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", f"127.0.0.1:{port}")
@@ -223,7 +223,7 @@ def test_a_port_that_is_taken_is_told_with_the_way_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("listen", ["9092", "localhost", ":9092", "localhost:http"])
-def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
+def test_an_invalid_address_is_reported(listen: str, tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
 
     sentence = f"LISTEN={listen} is not an address; write HOST:PORT, such as 127.0.0.1:9092\n"
@@ -231,7 +231,7 @@ def test_what_is_no_address_is_told(listen: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("listen", ["nowhere.invalid:9092", "127.0.0.1:99999", "[::1]:99999"])
-def test_a_place_that_there_is_not_is_told_in_a_sentence(listen: str, tmp_path: Path) -> None:
+def test_an_unusable_address_is_reported_in_one_sentence(listen: str, tmp_path: Path) -> None:
     done = demo("sqlite:///demo.db", tmp_path, "--no-tables", "--listen", listen)
 
     assert (done.returncode != 0, done.stdout) == (True, "")

@@ -37,14 +37,14 @@ def run(*words: str, status: int = 0) -> str:
     return done.stdout
 
 
-def test_plain_code_tells_what_was_made(server: KconfProcess) -> None:
+def test_the_plain_example_prints_what_was_created(server: KconfProcess) -> None:
     first, second = (run(sys.executable, "-m", "examples.plain", server.bootstrap) for _ in range(2))
 
     assert "payments: partitions 3, replicas 1, configs 33, of which its own: compression.type=zstd" in first
     assert second.count("TOPIC_ALREADY_EXISTS") == 3
 
 
-def test_asyncio_asks_at_once_and_changes_what_nobody_else_has(server: KconfProcess) -> None:
+def test_asyncio_sends_requests_concurrently_and_uses_compare_and_set(server: KconfProcess) -> None:
     for _ in range(2):
         told = run(sys.executable, "-m", "examples.asyncio_admin", server.bootstrap)
 

@@ -36,7 +36,7 @@ def test_a_page_beside_a_zookeeper(name: str, zookeeper: ZooKeeper) -> None:
         someone.read()
 
 
-def test_no_page_needs_what_nobody_gives() -> None:
+def test_every_page_names_a_known_requirement() -> None:
     assert [page.name for page in PAGES.values() if page.needs not in {"server", "nothing", "kafka", "zookeeper"}] == []
 
 

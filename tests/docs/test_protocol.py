@@ -1,4 +1,4 @@
-"""docs/protocol.md tells the truth: its tests exist, its table is that of the code, its links lead somewhere."""
+"""docs/protocol.md: the tests it cites exist, its table is that of the code, and its links work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_every_sentence_of_every_kip_has_a_status_and_a_test() -> None:
 
 
 @pytest.mark.parametrize("part", protocol_table.PARTS)
-def test_what_is_made_from_the_code_is_what_the_code_says(part: str) -> None:
+def test_generated_pages_match_the_code(part: str) -> None:
     assert protocol_table.written(part) == protocol_table.PARTS[part](), "run: python -m tests.docs.protocol_table"
 
 

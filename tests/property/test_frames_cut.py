@@ -122,7 +122,7 @@ def test_a_hostile_size_anywhere_costs_little_memory(message: Message) -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
-def test_a_frame_of_many_small_things_costs_a_small_multiple_of_it(message: Message) -> None:
+def test_a_frame_of_many_small_elements_takes_a_small_multiple_of_its_size(message: Message) -> None:
     """What makes the most of the least: zeros and ones are empty strings, empty lists, structs of nothing."""
     reader(message.cls, message.version, message.flexible)
     count = b"\x80\x20" if message.flexible else b"\x00\x00\x10\x00"

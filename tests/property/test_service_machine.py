@@ -1,4 +1,4 @@
-"""Any order of changes, held against plain dictionaries.
+"""Changes in any order, compared with plain dictionaries.
 
 After every step the visible state is the model's, the store's is the same, and the journal replayed gives it once more,
 each line beginning where the one before it on that key ended. Descriptions, by whatever way they are made and whatever

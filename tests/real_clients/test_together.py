@@ -60,7 +60,7 @@ def test_no_update_is_lost_when_many_clients_change_one_list(server: KconfProces
         assert set(admin.overrides(topic)[LIST].split(",")) == {item for _, item in wishes}
 
 
-def test_what_one_client_was_told_another_sees_at_once(server: KconfProcess, topic: str) -> None:
+def test_an_acknowledged_change_is_visible_to_other_clients_at_once(server: KconfProcess, topic: str) -> None:
     python: Any = KafkaAdminClient(bootstrap_servers=server.bootstrap)
     confluent: Any = AdminClient({"bootstrap.servers": server.bootstrap})
     python.create_topics([topic])

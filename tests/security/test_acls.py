@@ -1,4 +1,4 @@
-"""ACLs on a real process: they act on open connections at once, hide what may not be seen, and outlive a restart."""
+"""ACLs on a real process: they apply to open connections at once, hide resources, and survive a restart."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_deny_wins(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert not may_describe(alice, "hidden")
 
 
-def test_acls_are_described_as_they_were_made(root: SyncAdminClient) -> None:
+def test_acls_are_described_as_they_were_created(root: SyncAdminClient) -> None:
     made = [
         READ,
         CONFIGS,

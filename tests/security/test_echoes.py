@@ -172,7 +172,9 @@ def test_the_shell_repeats_nothing_and_keeps_no_history(server: KconfProcess, ho
     ("command", "code"),
     [("kafka-configs --describe --topic orders", 1), ("describe topic:orders", 4), ("scram list", 4)],
 )
-def test_a_login_that_fails_repeats_nothing(server: KconfProcess, home: Path, command: str, code: int) -> None:
+def test_the_message_of_a_failed_login_repeats_nothing(
+    server: KconfProcess, home: Path, command: str, code: int
+) -> None:
     login = (
         f"bootstrap.servers={server.address(SASL)}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         f'sasl.jaas.config={PLAIN_MODULE} required username="alice" password="{SECRET}-wrong";\n'

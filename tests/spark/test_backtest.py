@@ -146,7 +146,9 @@ def looked(lake: Lake, directory: Path, rules: str, **sources: Sequence[str]) ->
 
 
 @pytest.mark.parametrize("spans", one_of(False, [True]), ids=["everything", "and spans"])
-def test_looks_alone_tell_what_broke_a_rule_and_between_which_looks(lake: Lake, tmp_path: Path, spans: bool) -> None:
+def test_snapshots_alone_show_what_violated_a_rule_and_between_which_snapshots(
+    lake: Lake, tmp_path: Path, spans: bool
+) -> None:
     """The file of broker 1 says less than an hour at the second look, and more at the third."""
 
     def look(minute: int, milliseconds: str, *more: Row) -> None:
@@ -199,7 +201,7 @@ def _tried_on_the_past(lake: Lake, *, spans: bool) -> None:
 
 
 @pytest.mark.full
-def test_a_file_that_nobody_had_looked_at_is_assumed_and_said_to_be(lake: Lake, tmp_path: Path) -> None:
+def test_a_file_value_before_the_first_snapshot_is_assumed_and_marked(lake: Lake, tmp_path: Path) -> None:
     """The journal tells of a topic before the first look at its cluster, which shows a short retention in the file."""
     journal = Journal(CLUSTER, Random(1), time=START)
     made = [*journal.create("orders"), *journal.create("kept", **{"retention.ms": "7200000"})]

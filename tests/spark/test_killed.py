@@ -48,7 +48,7 @@ STEPS = ("reading", "history", "topics", "the run")
 
 
 @pytest.mark.parametrize("steps", [STEPS[1:2], pytest.param(STEPS, marks=pytest.mark.faults)], ids=["once", "each"])
-def test_a_run_killed_at_any_step_is_taken_up_by_the_next(
+def test_the_next_run_finishes_a_run_killed_at_any_step(
     pipeline: Callable[..., Ran], tmp_path: Path, steps: tuple[str, ...]
 ) -> None:
     (journal,) = journals(1, 20)

@@ -69,7 +69,7 @@ def rows(lake: Lake, table: str, where: str = "true") -> list[Row]:
     return [row.asDict(recursive=True) for row in lake.read(TABLES[table]).where(where).collect()]
 
 
-def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
+def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     threads = [config("broker", "1", "num.io.threads", "8", "STATIC_BROKER_CONFIG")]
     password = config("broker", "1", "ssl.key.password", None, "DYNAMIC_BROKER_CONFIG", sensitive=True)
@@ -126,7 +126,7 @@ def test_looks_become_history(lake: Lake, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
+def test_unchanged_facts_are_stored_once(lake: Lake, tmp_path: Path) -> None:
     looks = tmp_path / "looks"
     same = [topic("orders", "A"), override("orders", "retention.ms", "1")]
     for minute in (0, 15, 30, 45):
@@ -139,7 +139,7 @@ def test_what_nobody_touched_is_kept_once(lake: Lake, tmp_path: Path) -> None:
     assert rows(lake, "topics")[0]["last_seen"] == at(45)
 
 
-def test_brokers_that_differ_are_told_but_for_what_must(lake: Lake, tmp_path: Path) -> None:
+def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: Lake, tmp_path: Path) -> None:
     brokers = [
         each
         for number, threads in (("1", "8"), ("2", "8"), ("3", "4"))

@@ -169,7 +169,7 @@ def test_effective_quotas_are_those_of_the_server_with_their_level(world: World)
     assert (told["alice", "app"]["used"], told["alice", "app"]["share"]) == (512.0, 0.25)
 
 
-def test_topics_are_told_by_id_with_owner_and_shape(world: World) -> None:
+def test_topics_have_id_owner_partitions_and_replication(world: World) -> None:
     rows = world.rows("topics")
     by_name = {row["topic"]: row for row in rows if row["exists"]}
     ledgers = [row for row in rows if row["topic"] == "ledger"]
@@ -186,7 +186,7 @@ def test_topics_are_told_by_id_with_owner_and_shape(world: World) -> None:
     assert len({row["topic_id"] for row in ledgers}) == 2
 
 
-def test_a_topic_made_anew_inherits_nothing(world: World) -> None:
+def test_a_recreated_topic_inherits_nothing(world: World) -> None:
     (old,) = world.rows("history", "resource_name = 'ledger' AND key = 'retention.ms'")
     (new,) = world.rows("history", "resource_name = 'ledger' AND key = 'cleanup.policy'")
 
@@ -217,7 +217,7 @@ def test_violations_are_those_that_the_policy_itself_finds(world: World) -> None
     assert (row["value"], row["owner"], row["principal"]) == ("60000", "shop", "User:ANONYMOUS")
 
 
-def test_violations_of_the_past_say_who_broke_and_who_mended_a_rule(world: World) -> None:
+def test_past_violations_name_who_caused_and_who_fixed_them(world: World) -> None:
     first, last = sorted(world.rows("violations", "rule = 'bytes'"), key=lambda row: row["revision"])
 
     assert (first["reason"], first["until_reason"], first["ended"]) == ("try 1048576", "try 2097152", "mended")
@@ -274,7 +274,7 @@ def test_the_journal_and_the_look_agree(world: World) -> None:
     assert world.rows("integrity") == []
 
 
-def test_a_hole_in_the_journal_and_changes_behind_the_back_are_told(world: World, tmp_path: Path) -> None:
+def test_gaps_in_the_journal_and_external_changes_are_reported(world: World, tmp_path: Path) -> None:
     """The same archive without two of its revisions: one from the middle of a key's life, and the last."""
     kept = [line for line in lines(world.directory / "archive") if line["reason"] != "try 2097152"]
     (lost,) = {line["revision"] for line in lines(world.directory / "archive")} - {line["revision"] for line in kept}
@@ -296,7 +296,7 @@ def test_a_hole_in_the_journal_and_changes_behind_the_back_are_told(world: World
     assert len(by_kind["differs"]) == len(QUOTAS)
 
 
-def test_a_run_without_news_changes_nothing(world: World) -> None:
+def test_a_run_without_new_input_changes_nothing(world: World) -> None:
     before = {name: world.lake.version(table) for name, table in TABLES.items()}
 
     done = run(world.lake, Sources([str(world.directory / "archive")]), world.inputs, print)
@@ -305,7 +305,7 @@ def test_a_run_without_news_changes_nothing(world: World) -> None:
     assert {name: world.lake.version(table) for name, table in TABLES.items()} == before
 
 
-def test_a_cluster_that_is_away_leaves_the_tables_as_they_were(world: World) -> None:
+def test_an_unreachable_cluster_leaves_the_tables_unchanged(world: World) -> None:
     """It is looked at first: of the archive that is given with it nothing is read."""
     before = {name: world.lake.version(table) for name, table in TABLES.items()}
     away = f"127.0.0.1:{free_port()}"

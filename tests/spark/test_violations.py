@@ -1,4 +1,4 @@
-"""The violations as they are kept from run to run, held to all of the past judged anew: every column of every row."""
+"""The violations as runs update them, compared with an evaluation of the whole history: every column of every row."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_random_batches_leave_what_judging_everything_gives(spark: SparkSession,
     assert not world.update()
 
 
-def test_only_what_something_new_may_concern_is_judged_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_resources_affected_by_new_input_are_evaluated_again(spark: SparkSession, tmp_path: Path) -> None:
     """Of one cluster a topic, of another all brokers, and a third has a line that is older than a look at its file."""
     world = World(spark, tmp_path)
     made = {name: Journal(name, Random(1), time=START) for name in ("topics", "brokers", CLUSTER)}

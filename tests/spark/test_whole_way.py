@@ -117,7 +117,7 @@ def _story(admin: SyncAdminClient) -> None:
     admin.alter_user_scram_credentials([scram_upsertion("bob", Mechanism.SCRAM_SHA_256, SCRAM)]).raise_for_failures()
 
 
-def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(way: Way) -> None:
+def test_a_run_in_a_new_process_prints_a_summary_and_no_noise(way: Way) -> None:
     assert re.match(r"run 1: \d+ changes, \d+ attempts?, \d+ facts of snapshots, 1 line quarantined", way.run.stdout)
     steps = way.run.stderr.splitlines()
     assert steps[0] == "starting Spark …"
@@ -125,7 +125,7 @@ def test_a_run_from_a_cold_shell_says_what_it_did_and_shows_no_noise(way: Way) -
     assert (way.place / "spark.log").stat().st_size > 0
 
 
-def test_the_tables_tell_the_story(way: Way) -> None:
+def test_the_tables_contain_the_changes(way: Way) -> None:
     told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json").stdout)["items"]
     drift = json.loads(way.ask("drift", "--output", "json", status=3).stdout)["items"]
 
@@ -141,7 +141,7 @@ def test_the_tables_tell_the_story(way: Way) -> None:
     assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
 
 
-def test_the_page_tells_it_too(way: Way) -> None:
+def test_the_report_shows_it_too(way: Way) -> None:
     page = (way.place / "report.html").read_text()
 
     assert "User:ANONYMOUS" in page
@@ -165,7 +165,7 @@ def test_what_had_the_secrets_was_read(way: Way) -> None:
     assert KEYSTORE in file.read_text()
 
 
-def test_nothing_that_was_said_has_a_secret(way: Way) -> None:
+def test_no_output_has_a_secret(way: Way) -> None:
     told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
     for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
         told += [way.ask(*words, "--output", form).stdout for form in ("json", "csv", "table")]

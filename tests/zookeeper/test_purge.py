@@ -122,7 +122,7 @@ def test_a_server_alone_purges_notifications_after_the_configured_time(serve: Se
         assert overrides(admin, "orders") == {"retention.ms": "2"}
 
 
-def test_of_very_many_own_notifications_the_newest_stay_without_brokers(
+def test_without_brokers_only_the_newest_own_notifications_are_retained(
     zookeeper_url: str, znodes: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notification_purger, "MAX_OWN", 3)

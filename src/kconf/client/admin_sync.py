@@ -15,7 +15,7 @@ from kconf.client.retries import random_jitter
 from kconf.client.transport.call_runner import run_call
 from kconf.client.transport.metadata import ClusterMetadata
 from kconf.client.transport.requests import Backoff
-from kconf.client.transport.selector_pool import SyncConnectionPool
+from kconf.client.transport.selector.pool import SyncConnectionPool
 from kconf.errors import KconfError, RequestTimedOut, UnsupportedVersion
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from kconf.model.resource import Overrides, Resource
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient
-    from kconf.server.upstream_client import UpstreamClient
+    from kconf.server.upstream.client import UpstreamClient
     from kconf.service import Service, State
 
 log = getLogger(__name__)

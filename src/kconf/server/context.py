@@ -25,7 +25,6 @@ from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import RequestContext
 from kconf.server.auth.authorizer import alters_authentication, authorizer_of
 from kconf.server.auth.listener_security import ListenerSecurity, StartCheck
-from kconf.server.broker_addresses import BrokerAddresses
 from kconf.server.broker_proxy import BrokerProxy
 from kconf.server.connection_context import ConnectionContext, LongPollTimer
 from kconf.server.counters import Counters
@@ -35,7 +34,8 @@ from kconf.server.log_levels import LogLevels
 from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.addresses import BrokerAddresses
+from kconf.server.upstream.client import UpstreamClient
 from kconf.service import Service, State
 from kconf.store.base import elr_version_of
 from kconf.util.slice_scheduler import SliceScheduler

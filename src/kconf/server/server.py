@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.configdef.server_settings import RELAY_TIMEOUT, int_setting
+from kconf.configdef.server_settings import RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -22,6 +22,7 @@ from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
+from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, set_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
@@ -34,14 +35,14 @@ from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream_brokers import UpstreamBrokers
-from kconf.server.upstream_client import UpstreamClient
-from kconf.server.upstream_pool import PoolLimits
+from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import PoolLimits
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
 
@@ -81,12 +82,14 @@ def _brokers_catalog(store: Store) -> Catalog:
     return catalog_of(store.brokers_release or "3.9")
 
 
-async def _open_store(settings: ServerSettings) -> Store:
+async def _open_store(settings: ServerSettings, credentials: UpstreamCredentials | None) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.store import UpstreamStore
 
-        return await in_daemon_thread(lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers))
+        return await in_daemon_thread(
+            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials)
+        )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
 
@@ -106,6 +109,8 @@ class Server:
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
+        reads_keys = settings.upstream is not None and flag_setting(settings.static, UPSTREAM_SCRAM)
+        self._credentials = UpstreamCredentials() if reads_keys else None
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -114,7 +119,7 @@ class Server:
 
     async def __aenter__(self) -> Server:
         settings = self.settings
-        store = await _open_store(settings)
+        store = await _open_store(settings, self._credentials)
         try:
             check_gateway(settings.static, store.brokers_static)
             choose_features(store, settings.features, read_only=settings.read_only)
@@ -230,7 +235,7 @@ class Server:
     def _listener(self, endpoint: EndPoint, handler: RequestHandler) -> Listener:
         service = self.context.service
         tls = self.context.security.open(endpoint)
-        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now)
+        authenticator = Authenticator(endpoint, service, self.context.authorizer, self.registry.now, self._credentials)
         return Listener(endpoint, self._sockets[endpoint], authenticator, handler, self.registry, tls)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Completion: what a line may go on with, and that a real bash uses it."""
+"""Completion: the possible next words of a command line, and completion in a real bash."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.cli.commands.stories import People, a_name
         ("describe topic:x 'open", []),
     ],
 )
-def test_what_a_line_may_go_on_with(people: People, line: str, some: list[str]) -> None:
+def test_completions_at_each_position_of_a_line(people: People, line: str, some: list[str]) -> None:
     assert list(suggestions(PROGRAM, line)) == some
 
 

@@ -1,4 +1,4 @@
-"""Every example of `--help` is run, on a kconf process that has what the examples speak of."""
+"""Every example of `--help` is run, on a kconf process with the resources that the examples name."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_every_command_has_a_line_in_the_help() -> None:
     assert [name for name in COMMANDS if f"\n    {name} " not in text and f"\n    {name}\n" not in text] == []
 
 
-def test_every_command_for_people_is_told_where_it_works() -> None:
+def test_every_command_names_the_clusters_on_which_it_works() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/works-on.md").read_text()
     wanted = [name for name in COMMANDS if name not in ELSEWHERE]
     assert len(wanted) > 20

@@ -1,4 +1,4 @@
-"""`kconf diff --against`: two clusters that differ, compared by what holds and not by what is spelled."""
+"""`kconf diff --against`: two clusters, compared by effective values and not by spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check takes and refuses what Kafka 4.3.1's validator of the same key does."""
+"""Each validator accepts and refuses the same values as that of Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_refusal_gives_the_reason() -> None:
         list_of("a", "b")(("a", "c"))
 
 
-def test_a_set_of_strings_minds_the_case() -> None:
+def test_a_set_of_strings_is_case_sensitive() -> None:
     assert passes(one_of("CreateTime", "LogAppendTime"), "CreateTime")
     assert not passes(one_of("CreateTime", "LogAppendTime"), "createtime")
     assert passes(one_of_any_case("UPGRADE"), "Upgrade")

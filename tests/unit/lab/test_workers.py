@@ -40,7 +40,7 @@ def test_every_file_with_the_shared_spark_session_is_shared_out_with_it() -> Non
         ("tests/spark/test_whole_way.py::test_a_run", "tests/spark/test_whole_way.py"),
     ],
 )
-def test_what_stays_together(nodeid: str, together: str) -> None:
+def test_test_files_that_run_on_one_worker(nodeid: str, together: str) -> None:
     assert workers.unit(nodeid) == together
 
 

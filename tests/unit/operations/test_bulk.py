@@ -34,7 +34,7 @@ def test_without_a_rate_nobody_waits() -> None:
     assert clock.now == 100.0
 
 
-def test_what_is_done_is_left_out_by_the_same_command_only(tmp_path: Path) -> None:
+def test_completed_changes_are_skipped_only_by_the_same_command(tmp_path: Path) -> None:
     path = str(tmp_path / "done")
     a, b = Resource.topic("a"), Resource.topic("b")
     first = ResumeFile(path, "set", "segment.ms=1")

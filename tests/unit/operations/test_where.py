@@ -35,7 +35,7 @@ def test_numbers_compare_with_units_and_no_limit_is_above_all(text: str, raw: st
     assert holds(text, retention_ms=raw) is expected
 
 
-def test_a_bound_may_be_above_what_the_key_takes() -> None:
+def test_a_bound_may_be_above_the_maximum_of_the_key() -> None:
     assert holds("segment.bytes<10GiB", segment_bytes="1073741824")
 
 
@@ -63,7 +63,7 @@ def test_lists_are_equal_in_any_order_and_booleans_in_any_case() -> None:
         ("ssl.key.password=x", ResourceType.BROKER, "ssl.key.password is a secret"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(text: str, kind: ResourceType, message: str) -> None:
+def test_incomparable_keys_are_refused(text: str, kind: ResourceType, message: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         parse_conditions([text], kind)
     assert message in str(error.value)

@@ -105,7 +105,7 @@ def _listed(name: str) -> Any:
 
 
 @pytest.mark.parametrize(("key", "version"), SERVED, ids=[f"{APIS[key].name}-v{version}" for key, version in SERVED])
-def test_every_api_can_say_that_it_failed(key: int, version: int) -> None:
+def test_every_api_has_an_error_response(key: int, version: int) -> None:
     api = APIS[key]
 
     answer = error_response(api, fullest(api.request, version))

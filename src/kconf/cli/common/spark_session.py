@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kconf.cli.output.safe_text import visible, write_controls
+from kconf.cli.output.safe_text import write_controls
 from kconf.errors import ConfigurationError
+from kconf.util.visible_text import visible
 
 if TYPE_CHECKING:
     import argparse

@@ -104,7 +104,7 @@ class ItemStream:
         elif self._output == "csv":
             self._print_csv(item)
         else:
-            from kconf.cli.output.safe_text import visible
+            from kconf.util.visible_text import visible
 
             print("  ".join(visible(each.text(item)) for each in self._columns if each.text(item)), flush=True)
         self._count += 1

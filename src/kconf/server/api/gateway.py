@@ -21,7 +21,7 @@ from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest,
 from kconf.server.api import api_versions, describe_topic_partitions, metadata, relay, relay_checks
 from kconf.server.api.upstream_requests import upstream_of
 from kconf.server.context import ApiRequest, ServerContext
-from kconf.server.upstream_client import UpstreamClient
+from kconf.server.upstream.client import UpstreamClient
 from kconf.util.rate_limited_log import RateLimitedLogger
 from kconf.util.slices import in_slices
 

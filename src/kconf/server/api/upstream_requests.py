@@ -16,8 +16,8 @@ from kconf.server.api.throttle_time import AFTER_NO_TAGS, throttle_time_offset
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
-from kconf.server.upstream_client import UpstreamClient
-from kconf.server.upstream_pool import RawRequest
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import RawRequest
 
 _NO_TIME: Final = bytes(4)
 

@@ -16,9 +16,9 @@ from kconf.configdef.java.parsing import InvalidValue
 from kconf.configdef.server_settings import BROKER_PORTS, read_ports
 from kconf.errors import ConfigurationError
 from kconf.model.membership import ClusterMembers
-from kconf.server.broker_addresses import BrokerAddresses
 from kconf.server.listener_config import EndPoint, SocketAddress
 from kconf.server.network.listener import Listener, bind
+from kconf.server.upstream.addresses import BrokerAddresses
 
 log = getLogger(__name__)
 

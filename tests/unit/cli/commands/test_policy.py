@@ -132,7 +132,7 @@ rules:
     ]
 
 
-def test_several_contexts_are_judged_and_json_has_the_counts(
+def test_several_contexts_are_checked_and_json_has_the_counts(
     tmp_path: Path, cluster: FakeClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.yaml").write_text(

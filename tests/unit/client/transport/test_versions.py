@@ -47,7 +47,7 @@ def test_a_version_that_would_mean_something_else_is_not_used() -> None:
         choose_version(NodeVersions("old", KAFKA_20), CreateTopics(["t"], timeout_ms=1))
 
 
-def test_an_api_that_is_not_there_is_replaced_where_another_tells_the_same() -> None:
+def test_a_missing_api_is_replaced_by_another_with_the_same_result() -> None:
     call, version = choose_version(
         NodeVersions("old", KAFKA_20), DescribeCluster(authorized_operations=False, fenced=False, controllers=False)
     )

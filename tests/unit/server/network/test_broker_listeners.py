@@ -14,13 +14,13 @@ from kconf.configdef.catalog import kafka_43
 from kconf.errors import ConfigurationError
 from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.server.auth.authenticator import Authenticator
-from kconf.server.broker_addresses import BrokerAddresses
 from kconf.server.counters import Counters
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress
 from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind
 from kconf.server.quotas.manager import QuotaManager
+from kconf.server.upstream.addresses import BrokerAddresses
 from kconf.service import Service
 from kconf.store.memory import MemoryStore
 from tests.unit.server.network.test_connection import Handler

@@ -57,7 +57,7 @@ def test_an_answer_from_before_a_long_pause_renews_nothing(scene: Scene) -> None
     assert scene.gaps == []
 
 
-def test_held_again_after_it_had_ended_it_says_so_first(scene: Scene) -> None:
+def test_a_lease_that_ended_reports_the_gap_before_it_is_held_again(scene: Scene) -> None:
     scene.now += 60.0
     scene.lease.renew()
     scene.asked.pop()()

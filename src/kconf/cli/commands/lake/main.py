@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.cli.common.command import Command, command
 from kconf.cli.common.target import add_context, add_output
 from kconf.cli.output.result import CommandResult
-from kconf.cli.output.timestamps import TIME_HELP
+from kconf.util.time_text import TIME_HELP
 
 if TYPE_CHECKING:
     from collections.abc import Callable

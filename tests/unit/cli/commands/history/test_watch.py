@@ -36,7 +36,7 @@ with interruptible():
 """
 
 
-def test_an_interrupt_that_python_dropped_is_said_again() -> None:
+def test_an_interrupt_that_python_dropped_is_raised_again() -> None:
     done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=120, check=True)
 
     assert "Exception ignored" in done.stderr, "else this tries nothing"

@@ -10,7 +10,7 @@ import pytest
 
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import ConnectionFailed, UpstreamAway
-from kconf.server.upstream_pool import BrokerPool, PoolLimits, RawRequest
+from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 
 LIMITS = PoolLimits(connections=3, share=2, waiting=4, waiting_bytes=40, request=600.0, connect=600.0)
 

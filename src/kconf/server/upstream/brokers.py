@@ -18,7 +18,7 @@ from kconf.model.membership import ClusterMember, ClusterMembers
 from kconf.protocol.apis import API_VERSIONS, APIS
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kconf.server.upstream_pool import BrokerPool, PoolLimits, RawRequest
+from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 from kconf.version import __version__
 
 log = getLogger(__name__)

@@ -17,7 +17,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
-from kconf.server.upstream_brokers import UpstreamBrokers
+from kconf.server.upstream.brokers import UpstreamBrokers
 
 _TIMEOUT: Final = 10.0  # seconds
 

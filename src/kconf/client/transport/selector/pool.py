@@ -24,8 +24,8 @@ from kconf.client.transport.frames import FrameReader
 from kconf.client.transport.handshake import Login, NodeSession, handshake
 from kconf.client.transport.requests import NodeRequest, Reply
 from kconf.client.transport.revisions import ClientRevision
-from kconf.client.transport.selector_batch import SelectorBatch
-from kconf.client.transport.selector_connection import CHUNK, SyncNodeConnection
+from kconf.client.transport.selector.batch import SelectorBatch
+from kconf.client.transport.selector.connection import CHUNK, SyncNodeConnection
 from kconf.errors import AuthenticationFailed, ConnectionFailed, KconfError, RemoteProtocolError
 
 if TYPE_CHECKING:

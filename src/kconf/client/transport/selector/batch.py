@@ -10,7 +10,7 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import reason
 from kconf.client.transport.requests import NodeRequest, Reply, no_response, not_sent_in_time
-from kconf.client.transport.selector_connection import SyncNodeConnection
+from kconf.client.transport.selector.connection import SyncNodeConnection
 from kconf.errors import ConnectionFailed, KconfError, ProtocolError
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kconf.util.call_thread import CallThread
+from kconf.util.threads.call_thread import CallThread
 
 
 def test_calls_are_made_in_order_in_one_thread() -> None:
@@ -30,7 +30,7 @@ def test_calls_are_made_in_order_in_one_thread() -> None:
 
 
 @pytest.mark.parametrize(("raised", "expected"), [(KeyError, KeyError), (StopIteration, RuntimeError)])
-def test_what_a_call_raises_is_raised(raised: type[Exception], expected: type[Exception]) -> None:
+def test_an_exception_of_a_call_is_raised(raised: type[Exception], expected: type[Exception]) -> None:
     async def scene() -> None:
         thread = CallThread("test")
 
@@ -63,7 +63,7 @@ def test_a_cancelled_caller_does_not_stop_the_call_nor_the_next_one() -> None:
     asyncio.run(scene())
 
 
-def test_a_closed_thread_has_made_its_calls_and_takes_no_more() -> None:
+def test_a_closed_thread_has_made_its_calls_and_accepts_no_more() -> None:
     async def scene() -> None:
         thread = CallThread("test")
         done = threading.Event()

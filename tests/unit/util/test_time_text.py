@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from kconf.cli.common.history_output import milliseconds
-from kconf.cli.output.timestamps import parse_time
 from kconf.errors import ConfigurationError
 from kconf.util.iso_time import iso_time
+from kconf.util.time_text import parse_time
 
 NOW = datetime(2026, 11, 18, 10, 15, 30, 500_000, tzinfo=UTC)  # a Wednesday
 
