@@ -29,8 +29,8 @@ from kconf.protocol.messages.find_coordinator import Coordinator, FindCoordinato
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ServerContext
-from kconf.server.upstream_client import UpstreamClient
-from kconf.server.upstream_pool import RawRequest
+from kconf.server.upstream.client import UpstreamClient
+from kconf.server.upstream.pool import RawRequest
 from kconf.service.service import Service
 from kconf.store.memory import MemoryStore
 
