@@ -12,8 +12,8 @@ import pytest
 
 from kconf.lake.schemas import TABLES
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, rebuild, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import rebuild, run
 
 Row = dict[str, Any]
 CLUSTER = "looked-at-only"

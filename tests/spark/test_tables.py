@@ -20,8 +20,8 @@ from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 from kconf.spark.transforms import drift
 from kconf.spark.transforms.values import KEYS, keys
 from tests.archive.reading import archiving, lines
