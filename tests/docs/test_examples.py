@@ -13,6 +13,7 @@ import pytest
 from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from tests.docs.blocks import ROOT
 from tests.support.process import KconfProcess
+from tests.support.small_lake import example
 
 
 @pytest.fixture
@@ -73,6 +74,17 @@ def test_a_notebook_reads_a_live_cluster(server: KconfProcess) -> None:
     assert ["topic", "2"] in rows
     assert ["retention.ms", "1", "1"] in rows
     assert ["orders", "14.0"] in rows
+
+
+def test_a_notebook_asks_a_lake_in_sql(tmp_path: Path) -> None:
+    lake = example(str(tmp_path / "lake")).uri
+
+    rows = [line.split() for line in run(sys.executable, "-m", "examples.lake_notebook", lake).splitlines()]
+
+    assert ["retention.ms", "60000", "1"] in rows
+    assert ["search", "User:alice", "1", "2026-11-01", "12:00:00+00:00"] in rows
+    assert ["2", "rows:", "key,", "value,", "topics"] in rows
+    assert rows[-1] == ["unknown", "table", "histroy;", "did", "you", "mean", "history?"]
 
 
 def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(
