@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script> & \u202e\x1b[31mred"
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served() -> Iterator[KconfProcess]:
     """A kconf server with topics, of which `orders` was changed a few times."""
     with KconfProcess() as server:
@@ -45,7 +45,7 @@ def served() -> Iterator[KconfProcess]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(served: KconfProcess) -> Iterator[RunningConsole]:
     """A console of that server, and of a cluster that is down."""
     contexts = [Context("home", served.bootstrap), Context("down", "127.0.0.1:1", protected=True)]
@@ -54,13 +54,13 @@ def console(served: KconfProcess) -> Iterator[RunningConsole]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     with playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as found:
         yield found
@@ -101,6 +101,6 @@ def _matters(request: object) -> bool:
     return not str(getattr(request, "url", "")).endswith("/-/events")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pictures")

@@ -154,11 +154,11 @@ class ClusterMonitor:
     async def _apply(self, admin: AdminClient, revisions: Sequence[Revision], is_kconf: bool) -> None:
         if not revisions:
             return
-        changed = {change.resource for each in revisions for change in each.changes}
+        changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
             entries = [each._replace(is_from_log=True, origin=OUTSIDE_ORIGIN) for each in entries]
-        snapshot = await read_changed(admin, self.snapshot, changed, is_kconf=is_kconf)
+        snapshot = await read_changed(admin, self.snapshot, changes, is_kconf=is_kconf)
         if snapshot.history is not None and snapshot.history.source in (LOG_ORIGIN, "feed"):
             snapshot = replace(snapshot, history=snapshot.history.extended(entries))
         self._publish(snapshot, entries)
