@@ -15,6 +15,7 @@ from time import time
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.cluster.events import ClusterEvent, Subscribers
+from kconf.console.cluster.findings import read_findings
 from kconf.console.cluster.history import HistoryIndex, read_index
 from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.reading import has_feed, read_all, read_changed
@@ -176,8 +177,12 @@ class ClusterMonitor:
             history, error = self._own_record(), str(failure)
         except (KconfError, OSError) as failure:
             error = str(failure)
+        if history is not None and self.target.credential is not None:
+            history = history.shown_by(self.snapshot.state)
         lake = await in_daemon_thread(lambda: read_lake(self.target, self.snapshot.state.cluster))
-        self._publish(replace(self.snapshot, history=history, history_error=error, lake=lake))
+        findings = await in_daemon_thread(lambda: read_findings(self.target, self.snapshot))
+        found = replace(self.snapshot, history=history, history_error=error, lake=lake, findings=findings)
+        self._publish(found)
 
     def _own_record(self) -> HistoryIndex | None:
         """What the console itself has seen in the metadata log; None: it does not follow one."""
