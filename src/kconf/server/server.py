@@ -42,7 +42,7 @@ from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 log = getLogger(__name__)
 

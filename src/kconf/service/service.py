@@ -40,9 +40,9 @@ from kconf.model.snapshot import Snapshot
 from kconf.service.job import Job, Outdated, PlannedJob, check_size
 from kconf.service.state import Planner, State, StateFactory
 from kconf.store.base import PassedOn, SingleServerMixin, Store
-from kconf.util.call_thread import CallThread
 from kconf.util.journal_clock import JournalClock
 from kconf.util.slice_scheduler import is_sliced
+from kconf.util.threads.call_thread import CallThread
 
 log = getLogger(__package__)
 

@@ -23,7 +23,7 @@ from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
 from kconf.errors import ConfigurationError, KconfError
 from kconf.operations.history.sources import LOG_ORIGIN, OUTSIDE_ORIGIN, RecordedHistory, entries_of
 from kconf.operations.history.wording import time_text
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.client.admin import AdminClient

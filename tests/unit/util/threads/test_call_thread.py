@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kconf.util.call_thread import CallThread
+from kconf.util.threads.call_thread import CallThread
 
 
 def test_calls_are_made_in_order_in_one_thread() -> None:
