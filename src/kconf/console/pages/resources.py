@@ -74,7 +74,7 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
     text = request.query.get("q", "")
     size = _number(request, "size", SIZES[0], most=SIZES[-1])
     error = None
-    source = kind.source(snapshot)
+    source = kind.rows(snapshot)
     try:
         columns = _columns(request, kind)
         query = parse_query(text, kind.kind if kind.has_keys else None)
