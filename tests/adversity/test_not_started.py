@@ -76,6 +76,7 @@ REFUSED: dict[str, tuple[Scene, str]] = {
     "an id that is no number": (_override("node.id=one"), "node.id"),
     "a negative id": (_options("--node-id", "-7"), "node.id"),
     "an id that is too large": (_options("--node-id", str(2**31)), "node.id"),
+    "a listener without a keystore": (_options("--listen", "SSL://127.0.0.1:0"), "ssl.keystore.location"),
     "a limit of nothing": (_override("socket.request.max.bytes=0"), "socket.request.max.bytes"),
 }
 
@@ -87,6 +88,7 @@ def test_a_bad_start_is_refused_with_one_message(scene: Scene, word: str, tmp_pa
     said, status = _serve(tmp_path, *options)
 
     _is_a_sentence(said, word)
+    assert "--recover" not in said  # a new store has no dynamic configs that could be the cause
     assert status == 1
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from kconf import AlterConfigOp, OpType, Resource
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 from lab.broker import KafkaBroker
 from tests.cli.commands.stories import People, a_name, until
 from tests.cli.history.stories import now

@@ -17,8 +17,8 @@ from kconf.engine.policy.rules import Rules
 from kconf.lake.schemas import RUNS, SNAPSHOT, TABLES, VIOLATIONS
 from kconf.spark.backtest import BacktestResult, TimeRange, backtest
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 from kconf.spark.transforms.history import intervals, journal_events
 from kconf.spark.transforms.policy.backtest import breaches, judged, refusals
 from kconf.spark.transforms.values import KEYS, keys

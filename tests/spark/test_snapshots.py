@@ -14,8 +14,8 @@ from kconf.lake.schemas import TABLES, UNEVEN
 from kconf.spark import runner, silver
 from kconf.spark.delta_tables import Lake
 from kconf.spark.gold import Gold
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 
 Row = dict[str, Any]
 CLUSTER = "looked-at-only"

@@ -24,8 +24,8 @@ from kconf.spark import runner, silver
 from kconf.spark.backtest import TimeRange, backtest
 from kconf.spark.delta_tables import Lake, local
 from kconf.spark.gold import Gold
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 from kconf.spark.transforms import drift
 from kconf.spark.transforms.values import KEYS, keys
 from tests.archive.reading import archiving, lines

@@ -19,8 +19,7 @@ from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources
+from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.startup import warmup
 from tests.spark.journals import journals
 from tests.spark.oracle import comparable, fold, lines_of
