@@ -1,4 +1,4 @@
-"""The nodes of a cluster, for routing (`ListNodes`, `ListControllers`) and for callers (`DescribeCluster`); groups; features."""
+"""The nodes of a cluster, for routing (`ListNodes`, `ListControllers`) and for callers; its groups and features."""
 
 from __future__ import annotations
 
