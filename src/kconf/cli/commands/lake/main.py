@@ -160,7 +160,7 @@ def _add_violations(parser: argparse.ArgumentParser) -> None:
 def _add_backtest(parser: argparse.ArgumentParser) -> None:
     from pathlib import Path
 
-    from kconf.cli.common.spark_session import add_session
+    from kconf.cli.common.pipeline.spark_session import add_session
 
     parser.add_argument(
         "--policy",
