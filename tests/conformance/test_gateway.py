@@ -301,7 +301,7 @@ def test_two_gateways_another_tool_and_kill_nine(kafka_431: KafkaBroker, tmp_pat
 
 
 @pytest.mark.faults
-def test_a_leader_that_dies_loses_nothing(tmp_path: Path) -> None:
+def test_nothing_is_lost_when_a_leader_is_killed(tmp_path: Path) -> None:
     """The leader of three controllers is killed while a writer goes on through the gateway."""
     acknowledged: list[str] = []
     sent: list[str] = []

@@ -20,8 +20,7 @@ from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, RUNS, TABLES
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources
+from kconf.spark.inputs import Inputs, Sources
 from tests.spark.journals import journals
 from tests.spark.oracle import Line, comparable, fold, lines_of
 
@@ -82,7 +81,7 @@ def answers(lake: Path, work: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.faults
-def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_the_tables_unchanged(spark: SparkSession, tmp_path: Path) -> None:
     (journal,) = journals(1, 20)
     archive, first = tmp_path / "archive", tmp_path / "first"
     write(archive / "c" / "0.jsonl", journal.lines)

@@ -128,7 +128,7 @@ _ROWS: Final = (
     ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),
     ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=0", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),

@@ -84,6 +84,7 @@ _ROWS: Final = (
     Api(50, "DescribeUserScramCredentials", 0, 0, 0, "describe_user_scram_credentials"),
     Api(51, "AlterUserScramCredentials", 0, 0, 0, "alter_user_scram_credentials"),
     Api(55, "DescribeQuorum", 0, 2, 0, "describe_quorum"),
+    Api(57, "UpdateFeatures", 0, 2, 0, "update_features"),
     Api(59, "FetchSnapshot", 0, 1, 0, "fetch_snapshot"),
     Api(60, "DescribeCluster", 0, 2, 0, "describe_cluster"),
     Api(61, "DescribeProducers", 0, 0, 0, "describe_producers"),

@@ -20,6 +20,7 @@ from kconf.configdef.server_settings import (
     flag_setting,
     int_setting,
 )
+from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -30,7 +31,7 @@ from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer
 from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
-from kconf.server.features import choose_features, set_min_insync
+from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
@@ -49,7 +50,7 @@ from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.store.upstream.identities import Identities
@@ -162,7 +163,7 @@ class Server:
         )
         try:
             await service.start()
-            await set_min_insync(service)
+            await enforce_min_insync(service)
             await self._open(service, upstream)
         except BaseException:
             self._close_listeners()
@@ -273,9 +274,10 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            if not any(level for _, level in levels):
+            # What this server set itself, for eligible leader replicas, concerns no listener.
+            where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
+            if not where:
                 raise
-            where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
                 f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
                 "them, `kconf store unset` removes one"

@@ -40,7 +40,7 @@ def setting(value: str) -> Planner[str]:
 
 
 class Scripted:
-    """A policy with one check: its plans are pending as often as `pending` says; it writes down what is done to it."""
+    """A policy with one check, whose first `pending` plans need another call; it records its calls."""
 
     def __init__(
         self, pending: int = 0, *, preview: bool = False, moved: int = 0, meanwhile: Callable[[], Awaitable[object]]
@@ -91,7 +91,7 @@ def test_a_dry_run_is_planned_and_not_committed() -> None:
     asyncio.run(scene())
 
 
-def test_a_read_only_server_refuses_a_change_before_its_policies_are_asked_and_allows_a_dry_run() -> None:
+def test_a_read_only_server_refuses_a_change_before_calling_policies_and_allows_a_dry_run() -> None:
     async def scene() -> None:
         async with running(read_only=True) as service:
             policy = Scripted(meanwhile=nothing)
@@ -227,7 +227,7 @@ def test_a_large_request_without_changes_does_not_wait_for_the_commits_of_others
     asyncio.run(scene())
 
 
-def test_a_large_plan_that_others_overtook_is_made_again() -> None:
+def test_a_large_plan_is_made_again_after_a_concurrent_commit() -> None:
     async def scene() -> None:
         async with slow() as (service, store, first):
             planned_on: list[str | None] = []
@@ -244,7 +244,7 @@ def test_a_large_plan_that_others_overtook_is_made_again() -> None:
     asyncio.run(scene())
 
 
-def test_a_large_plan_that_nobody_overtook_is_made_once() -> None:
+def test_a_large_plan_without_concurrent_commits_is_made_once() -> None:
     async def scene() -> None:
         async with running() as service:
             planned_on: list[str | None] = []

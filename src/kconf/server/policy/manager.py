@@ -28,7 +28,7 @@ from kconf.server.policy.plan_check import NOT_EVALUATED, ActivePolicies, Policy
 from kconf.server.policy.resource_locks import ResourceLock, ResourceLocks
 from kconf.server.policy.rules_file import RulesFile
 from kconf.server.policy.user_code import UserCodeFailed, call_user_code, clean, redact
-from kconf.util.worker_thread import WorkerThread, WorkTimedOut
+from kconf.util.threads.worker_thread import WorkerThread, WorkTimedOut
 
 log = getLogger(__name__)
 

@@ -20,7 +20,7 @@ from kconf.protocol.messages.describe_topic_partitions import (
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
 from kconf.server.upstream.brokers import UpstreamBrokers
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient

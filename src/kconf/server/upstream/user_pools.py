@@ -13,7 +13,7 @@ from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import AuthenticationFailed
 from kconf.model.membership import ClusterMember
 from kconf.server.upstream.pool import BrokerPool, PoolLimits
-from kconf.util.worker_thread import in_daemon_thread
+from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from kconf.store.upstream.identities import Identities

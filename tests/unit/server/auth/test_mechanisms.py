@@ -48,7 +48,7 @@ def test_scram(mechanism: Mechanism) -> None:
     assert exchange.user == "alice"
 
 
-def test_a_credential_with_too_few_iterations_lets_nobody_in() -> None:
+def test_a_credential_with_too_few_iterations_cannot_log_in() -> None:
     weak = snapshot(iterations=1000)
     exchange = start_exchange("SCRAM-SHA-256", SaslConfig(("SCRAM-SHA-256",), {}, partial(credential_text, weak)))
     client = ScramClient(Mechanism.SCRAM_SHA_256, "alice", PASSWORD, "nonce")
@@ -90,7 +90,7 @@ def scram(user: str) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("way", [plain, scram])
-def test_time_does_not_tell_who_exists(way: Callable[[str], Callable[[], None]]) -> None:
+def test_the_response_time_does_not_show_which_users_exist(way: Callable[[str], Callable[[], None]]) -> None:
     """The same calls, one after the other, for who exists and for who does not: a clock would only guess."""
     known, unknown = (calls(way(user)) for user in ("alice", "nobo1"))
     assert len(known) > 20

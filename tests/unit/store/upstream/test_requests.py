@@ -57,7 +57,7 @@ def test_a_refusal_is_of_its_resource_alone() -> None:
 
 
 @pytest.mark.parametrize("was_sent", [True, False])
-def test_what_was_not_answered_is_unknown_and_what_was_not_sent_is_not(was_sent: bool) -> None:
+def test_unanswered_requests_are_unknown_and_unsent_ones_are_not(was_sent: bool) -> None:
     error = ConnectionFailed("gone")
     error.sent = was_sent
     answers = send(Cluster(error=error), [altered(0)])
