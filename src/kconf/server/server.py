@@ -45,6 +45,7 @@ from kconf.server.static_config import check_gateway, check_static
 from kconf.server.upstream.brokers import UpstreamBrokers
 from kconf.server.upstream.client import UpstreamClient
 from kconf.server.upstream.pool import PoolLimits
+from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -246,7 +247,8 @@ class Server:
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
-        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits)
+        users = None if identities is None else UserPools(identities, limits)
+        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits, users)
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:

@@ -160,11 +160,8 @@ async def _serve(options: argparse.Namespace) -> None:
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)
     listeners = read_listeners(options.listen, static)
     upstream = None if options.upstream is None else _upstream(options)
-    if upstream is not None and (options.recover or options.read_only or "archive.directory" in static):
-        raise ConfigurationError(
-            "--upstream takes no --recover, --read-only or --archive: the state is the cluster's, and `kconf follow`"
-            " archives its changes"
-        )
+    if upstream is not None and (options.recover or options.read_only):
+        raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),

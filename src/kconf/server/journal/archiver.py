@@ -65,7 +65,13 @@ class Archiver:
         self._settings, self._service, self._audit_log = settings, service, audit_log
         self._check_directory()
         store = service.store
-        self._archive = Archive(settings.directory, store.cluster_id, store.epoch, store.journal_reader())
+        self._archive = Archive(
+            settings.directory,
+            store.cluster_id,
+            store.epoch,
+            store.journal_reader(),
+            of_gateway=store.brokers_static is not None,
+        )
         self._since: int | None = None  # the time of the oldest revision that waits
         self._waiting_bytes = 0  # about
         self._thread = ThreadPoolExecutor(1, "kconf-archiver")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from hmac import digest
-from secrets import token_hex
+from secrets import randbits, token_hex
 from typing import Any, Final, NamedTuple
 
 from kconf.client.kraft.checkpoint import Checkpoint
@@ -119,6 +119,8 @@ class GatewayJournal:
                     db.execute(statement)
                 facts = {"gateway": _FORMAT, "cluster": cluster, "folded": str(_ALL_INDEXED)}
                 db.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
+                # Attempts of several gateways of a cluster meet in one lake, where they are known by their numbers.
+                db.execute("INSERT INTO sqlite_sequence VALUES ('attempts', ?)", (randbits(40) << 22,))
         facts = dict(db.execute("SELECT key, value FROM meta"))
         if facts.get("gateway") != _FORMAT:
             raise StoreMismatch(f"{self._path} is not the journal of a gateway; use a separate file")
