@@ -50,7 +50,11 @@ def served() -> Iterator[KconfProcess]:
 @pytest.fixture(scope="package")
 def console(served: KconfProcess) -> Iterator[RunningConsole]:
     """A console of that server, and of a cluster that is down."""
-    contexts = [Context("home", served.bootstrap), Context("down", "127.0.0.1:1", protected=True)]
+    contexts = [
+        Context("home", served.bootstrap),
+        Context("guarded", served.bootstrap, protected=True),
+        Context("down", "127.0.0.1:1", protected=True),
+    ]
     settings = ConsoleSettings(ListenAddress("127.0.0.1", 0), [Target(each) for each in contexts], interval=2.0)
     with console_in_thread(settings) as running:
         yield running
