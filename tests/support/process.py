@@ -104,11 +104,11 @@ class KconfProcess:
         return self._process is not None and self._process.poll() is None
 
     def log(self) -> str:
-        """All that the process has said, over every start."""
+        """The whole output of the process, over all starts."""
         return self.log_path.read_text(errors="replace")
 
     def start(self) -> None:
-        """Start, and wait until the server says that it is ready."""
+        """Start, and wait until the server reports that it is ready."""
         if self._process is not None:
             raise RuntimeError("kconf is running already")
         atexit.register(self.close)

@@ -70,6 +70,8 @@ _ROWS: Final = (
     Api(35, "DescribeLogDirs", 0, 5, 2, "describe_log_dirs"),
     Api(36, "SaslAuthenticate", 0, 2, 2, "sasl_authenticate"),
     Api(37, "CreatePartitions", 0, 3, 2, "create_partitions"),
+    Api(38, "CreateDelegationToken", 1, 3, 2, "create_delegation_token"),
+    Api(39, "RenewDelegationToken", 1, 2, 2, "renew_delegation_token"),
     Api(41, "DescribeDelegationToken", 0, 3, 2, "describe_delegation_token"),
     Api(42, "DeleteGroups", 0, 2, 2, "delete_groups"),
     Api(43, "ElectLeaders", 0, 2, 2, "elect_leaders"),

@@ -8,12 +8,18 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.configdef.server_settings import RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
+from kconf.configdef.server_settings import (
+    DELEGATION_TOKENS,
+    RELAY_TIMEOUT,
+    SCRAM_LOGINS,
+    flag_setting,
+    int_setting,
+)
 from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
@@ -44,6 +50,9 @@ from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
+
+if TYPE_CHECKING:
+    from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
 
@@ -83,16 +92,27 @@ def _brokers_catalog(store: Store) -> Catalog:
     return catalog_of(store.brokers_release or "3.9")
 
 
-async def _open_store(settings: ServerSettings, credentials: UpstreamCredentials | None) -> Store:
+async def _open_store(
+    settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
+) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.store import UpstreamStore
 
         return await in_daemon_thread(
-            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials)
+            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials, identities)
         )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
+
+
+def _identities(settings: ServerSettings) -> Identities | None:
+    """With which a gateway acts as its users; None: it uses its own account for all."""
+    if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
+        return None
+    from kconf.store.upstream.identities import Identities
+
+    return Identities(settings.upstream.brokers)
 
 
 class Server:
@@ -110,7 +130,7 @@ class Server:
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, UPSTREAM_SCRAM)
+        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
         self._credentials = UpstreamCredentials() if reads_keys else None
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
@@ -120,7 +140,8 @@ class Server:
 
     async def __aenter__(self) -> Server:
         settings = self.settings
-        store = await _open_store(settings, self._credentials)
+        identities = _identities(settings)
+        store = await _open_store(settings, self._credentials, identities)
         try:
             check_gateway(settings.static, store.brokers_static)
             choose_features(store, settings.features, read_only=settings.read_only)
@@ -129,7 +150,7 @@ class Server:
             self._close_listeners()
             store.close()
             raise
-        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store)
+        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store, identities)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
@@ -223,9 +244,10 @@ class Server:
             await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
 
-    def _upstream(self, settings: UpstreamSettings, store: Store) -> UpstreamClient:
+    def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
-        return UpstreamClient(settings.brokers, UpstreamBrokers(settings.brokers, lambda: store.members, limits))
+        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits)
+        return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:
         """A port for each broker behind a gateway."""

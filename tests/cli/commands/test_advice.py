@@ -80,7 +80,7 @@ def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, mo
     assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
 
 
-def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:
+def test_a_listener_that_requires_a_login_or_has_no_tls(tmp_path: Path) -> None:
     properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     tls = tmp_path / "tls.properties"
     tls.write_text("security.protocol=SSL\n")

@@ -29,12 +29,14 @@ from kconf.model.plan import PendingCommit, Refusals
 from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import JournalReader, PassedOn, conflict
+from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome
 from kconf.store.upstream.log_thread import LogThread, without_rewrites
 from kconf.store.upstream.matching import ExpectedChanges
-from kconf.store.upstream.requests import resource_of, send
+from kconf.store.upstream.requests import resource_of
 from kconf.store.upstream.scram_keys import read_keys
+from kconf.store.upstream.sender import Sender
 
 log = getLogger(__name__)
 
@@ -46,7 +48,8 @@ _IMAGE_EVERY: Final = 10_000  # offsets
 class UpstreamStore:
     """`brokers` and `controllers` are the settings of the clients with which the cluster is reached.
 
-    `credentials` gets the SCRAM keys of the cluster's users; without it nobody does.
+    `credentials` gets the SCRAM keys of the cluster's users; without it nobody does. With `identities`,
+    which the store closes, changes are made as their authors; else all by the account of `brokers`.
     """
 
     faults = 0
@@ -59,6 +62,7 @@ class UpstreamStore:
         brokers: ClientSettings,
         controllers: ClientSettings,
         credentials: CredentialSink | None = None,
+        identities: Identities | None = None,
     ) -> None:
         self.url = url
         self.outside_revisions = 0
@@ -70,6 +74,11 @@ class UpstreamStore:
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
             opened.callback(self._client.close)
+            if identities is not None:
+                opened.callback(identities.close)
+                identities.check()
+            self._sender = Sender(self._client, identities)
+            opened.callback(self._sender.close)
             self.cluster_id = self._read_cluster()
             self.brokers_release: str | None = self._read_release()
             self._journal = GatewayJournal(url, self.cluster_id)
@@ -203,7 +212,7 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return send(self._client, pending.operations, validate_only=True).refused
+        return self._sender.send([pending], validate_only=True).refused
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:
@@ -242,7 +251,7 @@ class UpstreamStore:
         self._waiting += self._keep(self._log.take())
         sent_after = self._log.applied
         ids = self._journal.add_intents(batch, sent_after)
-        answers = send(self._client, [each for pending in batch for each in pending.operations])
+        answers = self._sender.send(batch)
         expected = ExpectedChanges(batch, answers.refused.keys())
         if not self._log.wait_for(expected.are_in, _SEEN_WITHIN):
             log.info("an acknowledged change differs from the request in the metadata log")
