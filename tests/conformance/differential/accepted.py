@@ -298,8 +298,8 @@ ACCEPTED_39: tuple[Accepted, ...] = (
     ),
     Accepted(
         "newer versions",
-        "3.9.2 ends with Metadata 12, DescribeCluster 1, UpdateFeatures 1 and ListConfigResources 0, and knows no eligible "
-        "leader replicas; kconf goes on to those of 4.3.1.",
+        "3.9.2 ends with Metadata 12, DescribeCluster 1, UpdateFeatures 1 and ListConfigResources 0, and knows no "
+        "eligible leader replicas; kconf goes on to those of 4.3.1.",
         _newer_versions,
     ),
 )
