@@ -282,8 +282,8 @@ class FeatureStore(Protocol):
     """A store that records which features its cluster was initialized with. Kafka's layout in ZooKeeper has none."""
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing was ever committed."""
+    def is_undecided(self) -> bool:
+        """Whether the level is still to be chosen: no server has started on this store yet."""
         ...
 
     def record_elr_version(self, level: int) -> None:
