@@ -135,7 +135,7 @@ def test_a_store_that_was_filled_before_its_first_server_is_new(tmp_path: Path, 
 
 
 def test_a_store_that_does_not_record_features_has_none() -> None:
-    store = cast(Store, SimpleNamespace(url="zookeeper://z"))
+    store = cast(Store, SimpleNamespace(url="zookeeper://z", elr_version=None))
 
     choose_features(store, {}, read_only=False)
     choose_features(store, {ELR: 0}, read_only=False)

@@ -49,6 +49,7 @@ OF_ONE_BROKER: Final = frozenset(
 OF_ANY_BROKER: Final = frozenset([43, 46])  # ElectLeaders, ListPartitionReassignments
 RELAYED: Final = OF_ONE_BROKER | OF_ANY_BROKER
 _OWN: Final = frozenset([17, API_VERSIONS, 36])  # between the client and the gateway, whatever the brokers have
+_REFUSED: Final = frozenset([57])  # UpdateFeatures: a kconf server answers it, a gateway never changes features
 _EXTENSIONS: Final = 1000  # keys from here on are kconf's
 _AUTHORIZER: Final = "authorizer.class.name"
 
@@ -102,7 +103,8 @@ _ours: dict[int, tuple[int, int]] = {}
 def _decoded() -> dict[int, tuple[int, int]]:
     """Everything that a gateway has a handler for; router.py fills `SERVED` when it is imported."""
     if not _ours:
-        _ours.update({each.api_key: (each.min_version, each.max_version) for each in api_versions.SERVED})
+        served = (each for each in api_versions.SERVED if each.api_key not in _REFUSED)
+        _ours.update({each.api_key: (each.min_version, each.max_version) for each in served})
         _ours.update({key: (APIS[key].min, APIS[key].max) for key in relay_checks.HANDLERS})
     return _ours
 
