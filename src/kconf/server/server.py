@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.configdef.server_settings import RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
+from kconf.configdef.server_settings import POLL_INTERVAL, RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -21,7 +21,7 @@ from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
-from kconf.server.auth.authorizer import check_authorizer
+from kconf.server.auth.authorizer import check_authorizer, check_known_acls
 from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, set_min_insync
@@ -51,7 +51,7 @@ class UpstreamSettings(NamedTuple):
     """How a gateway reaches the cluster behind it."""
 
     brokers: ClientSettings
-    controllers: ClientSettings
+    controllers: ClientSettings | None  # None: the brokers are polled
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,11 @@ def _brokers_catalog(store: Store) -> Catalog:
 async def _open_store(settings: ServerSettings, credentials: UpstreamCredentials | None) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
-        from kconf.store.upstream.store import UpstreamStore
+        from kconf.store.upstream.open import open_upstream
 
+        interval = int_setting(settings.static, POLL_INTERVAL) / 1000
         return await in_daemon_thread(
-            lambda: UpstreamStore(settings.store, upstream.brokers, upstream.controllers, credentials)
+            lambda: open_upstream(settings.store, upstream.brokers, upstream.controllers, interval, credentials)
         )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
@@ -121,7 +122,8 @@ class Server:
         settings = self.settings
         store = await _open_store(settings, self._credentials)
         try:
-            check_gateway(settings.static, store.brokers_static)
+            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
         except BaseException:
