@@ -66,8 +66,10 @@ format: $(VENV)/.tools ## put the code into its style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Whole files, in the order in which tests/support/workers.py puts them.
-WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+# Whole files, in the order in which tests/support/workers.py puts them. `make test` often waits for servers and time
+# limits, so a third worker keeps two processors busy; the others start a Kafka per worker.
+DIST    := --dist loadfile --no-loadscope-reorder
+WORKERS := -n 2 $(DIST)
 
 jdk:
 	@$(PYTHON) -m lab.java
@@ -83,7 +85,7 @@ ready: jdk $(VENV)/.tools
 SMOKE := -m 'not full and not faults'
 
 test: ready browser ## every capability, without a real Kafka
-	$(BIN)/python -m pytest $(WORKERS) $(SMOKE) --ignore=tests/conformance $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(DIST) $(SMOKE) --ignore=tests/conformance $(ARGS)
 
 conformance: ready ## compare kconf with the real Kafka
 	$(BIN)/python -m lab.jars

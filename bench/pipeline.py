@@ -26,8 +26,8 @@ from bench import duck, lakes, machine
 from kconf.lake.schemas import HISTORY, INTEGRITY, JOURNAL, SNAPSHOT, VIOLATIONS, Table
 from kconf.spark import gold, session, silver
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

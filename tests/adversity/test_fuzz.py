@@ -74,7 +74,7 @@ class _Senders:
         while (frames := self._work.get()) is not None:
             try:
                 _push(self._kconf, frames)
-            except BaseException as error:  # told to the test, which waits
+            except BaseException as error:  # passed to the test, which waits
                 self._done.put(error)
             else:
                 self._done.put(None)

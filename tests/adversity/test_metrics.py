@@ -127,7 +127,7 @@ def test_bad_requests_do_no_harm(kconf: KconfProcess, said: bytes) -> None:
     assert json.loads(_get(kconf, "/health"))["status"] == "ok"
 
 
-def test_silent_lines_of_the_metrics_port_are_closed(kconf: KconfProcess) -> None:
+def test_idle_connections_of_the_metrics_port_are_closed(kconf: KconfProcess) -> None:
     assert kconf.metrics_url is not None
     where = urlsplit(kconf.metrics_url)
     before = descriptors(kconf)

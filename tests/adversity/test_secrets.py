@@ -93,7 +93,7 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def kconf() -> Iterator[KconfProcess]:
-    """A server that has been told all the secrets."""
+    """A server that has received all the secrets."""
     with KconfProcess(properties=STATIC, args=["--metrics", "127.0.0.1:0", "--log-level", "DEBUG"]) as process:
         with Line(process) as line:
             create(line, "orders")

@@ -146,7 +146,7 @@ def test_a_change_that_was_received_is_made_even_if_the_client_disconnects(kconf
             assert time.monotonic() < deadline
 
 
-def test_silent_lines_are_closed_and_busy_ones_are_not() -> None:
+def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
     with KconfProcess(args=["--override", "connections.max.idle.ms=4000"]) as kconf, ExitStack() as stack:
         busy = stack.enter_context(Line(kconf))
         _is_served(busy)  # the first stream opens a file for good

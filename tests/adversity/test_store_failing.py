@@ -177,7 +177,7 @@ def test_a_planner_with_a_bug_fails_alone() -> None:
 
 
 def test_a_subscriber_that_fails_stops_the_writer_and_every_caller_gets_an_error() -> None:
-    """What was committed may not be visible everywhere; so nothing more is changed, and nobody waits for ever."""
+    """A commit may not be visible everywhere, so no more changes are accepted, and no client waits forever."""
 
     async def test(store: Moody, service: Service, context: ServerContext) -> None:
         def broken(_: object) -> None:

@@ -60,7 +60,7 @@ def test_every_acknowledged_revision_survives_kill_9(tmp_path: Path, kills: int)
 
 
 def run_and_kill(url: str, *, after: float) -> int:
-    """The last revision that the child said was durable."""
+    """The last revision that the child reported as durable."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, url], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child:

@@ -20,7 +20,7 @@ FIRST = 1_000_000
 
 
 def test_a_counter_that_two_servers_increment_by_compare_and_set_loses_no_update(zookeeper_url: str) -> None:
-    """Four callers on two servers read a number and set the next one; who was too late is told so, and reads again."""
+    """Four callers on two servers increment a number; one that is too late gets an error and retries."""
     raised: list[int] = []
     with Fleet(zookeeper_url, 2) as fleet:
         fleet.create("counter")

@@ -444,7 +444,7 @@ def test_old_versions_return_the_same(
         wait(lambda: name not in admin.list_topics())
 
 
-def test_the_quota_that_holds_is_resolved_here(admin: Any) -> None:
+def test_the_effective_quota_is_resolved_by_the_client(admin: Any) -> None:
     """The broker tells only what is stored; the result is the same as of a kconf server."""
     user, client, key = f"client-{uuid4().hex[:8]}", f"client-{uuid4().hex[:8]}", "producer_byte_rate"
     levels = {each.entity(user, client): {key: 1.0 + each} for each in QuotaSource}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-import confluent_kafka
 import pytest
 
 from kconf.client.admin_sync import SyncAdminClient
@@ -14,6 +12,7 @@ from kconf.model.alteration import NewTopic
 from lab.broker import KafkaBroker
 from lab.tools import Done, ToolServer
 from tests.cli.commands.stories import a_name
+from tests.conformance.consumer_groups import consumed
 from tests.conformance.test_gateway import gateway
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -23,29 +22,7 @@ OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
-MESSAGES = 5
 EPOCH = re.compile(r"Epoch: \d+")  # of features: an offset of the metadata log, which goes on
-
-
-def consumed(bootstrap: str, group: str, topic: str, **settings: Any) -> None:
-    """Write messages and read them with a real consumer, which commits its offset and leaves."""
-    with SyncAdminClient(bootstrap) as direct:
-        direct.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
-    for number in range(MESSAGES):
-        producer.produce(topic, str(number))
-    assert producer.flush(60) == 0
-    options = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False, **settings}
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, **options})
-    consumer.subscribe([topic])
-    seen = 0
-    while seen < MESSAGES:
-        message = consumer.poll(60)
-        assert message is not None
-        assert message.error() is None, message.error()
-        seen += 1
-    consumer.commit(asynchronous=False)
-    consumer.close()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +36,9 @@ def test_a_group_is_described_altered_and_deleted_through_the_gateway(
     kafka_431: KafkaBroker, front: str, tools: ToolServer, protocol: str
 ) -> None:
     group, topic = a_name("group"), a_name("read")
-    consumed(kafka_431.bootstrap, group, topic, **{"group.protocol": protocol})
+    with SyncAdminClient(kafka_431.bootstrap) as direct:
+        direct.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
+    consumed(kafka_431.bootstrap, group, [topic], **{"group.protocol": protocol})
 
     def command(address: str, *words: str) -> Done:
         done = tools.run_class(GROUPS, "--bootstrap-server", address, *words)
@@ -73,8 +52,8 @@ def test_a_group_is_described_altered_and_deleted_through_the_gateway(
 
     reset = ("--reset-offsets", "--group", group, "--topic", topic, "--to-offset", "2", "--execute")
     assert group in command(front, *reset).stdout
-    direct = command(kafka_431.bootstrap, "--describe", "--group", group).stdout
-    assert [each.split()[3:6] for each in direct.splitlines() if each.startswith(group)] == [["2", "5", "3"]]
+    shown = command(kafka_431.bootstrap, "--describe", "--group", group).stdout
+    assert [each.split()[3:6] for each in shown.splitlines() if each.startswith(group)] == [["2", "5", "3"]]
 
     assert "Successful" in command(front, "--delete-offsets", "--group", group, "--topic", topic).stdout
     assert topic not in command(kafka_431.bootstrap, "--describe", "--group", group).stdout

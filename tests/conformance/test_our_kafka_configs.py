@@ -251,7 +251,7 @@ REFUSALS = """
 
 @pytest.mark.parametrize("line", [each.strip() for each in REFUSALS.strip().splitlines()])
 @pytest.mark.parametrize("server", ["kafka", "kconf"])
-def test_a_refusal_has_the_servers_own_words(beside: Pair, tools: ToolServer, server: str, line: str) -> None:
+def test_a_refusal_has_the_message_of_the_server(beside: Pair, tools: ToolServer, server: str, line: str) -> None:
     address = getattr(beside, server).bootstrap
     theirs = tools.kafka_configs(address, *shlex.split(line))
     mine = ours(address, *shlex.split(line))

@@ -48,7 +48,7 @@ def test_the_java_client_gets_an_error_for_a_wrong_password(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_java_makes_and_removes_acls_which_act_at_once(java: Secured, make_probe: MakeProbe, release: str) -> None:
+def test_java_creates_and_deletes_acls_which_apply_at_once(java: Secured, make_probe: MakeProbe, release: str) -> None:
     root = probe(make_probe, java, release, "SASL_SSL", "SCRAM-SHA-512", ROOT)
     alice = probe(make_probe, java, release, "SASL_PLAINTEXT", "PLAIN")
     acl = {

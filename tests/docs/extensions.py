@@ -215,6 +215,7 @@ MESSAGES: dict[str, tuple[int, Any]] = {
                     [ListedChange("config", TOPIC, "orders", "set", "retention.ms", None, "5000", False)],
                 )
             ],
+            1,
         ),
     ),
     "DescribeConfigsAtRequest": (0, DescribeConfigsAtRequest(41, -1, [ResourceAt(TOPIC, "orders")])),

@@ -137,7 +137,7 @@ def test_ctrl_c_stops_all_that_was_started(store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("store", one_of("sqlite:///demo.db", ["zookeeper"]))
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("sign", one_of(signal.SIGTERM, [signal.SIGHUP]), ids=["SIGTERM", "SIGHUP"])
 def test_a_signal_to_the_demo_alone_stops_all_that_was_started(
     store: str, sign: signal.Signals, tmp_path: Path
 ) -> None:
@@ -248,7 +248,7 @@ def test_titles_and_the_list_of_targets_fit_a_terminal() -> None:
 
 
 @pytest.mark.full
-def test_a_zookeeper_that_is_named_is_taken(zookeeper_url: str, tmp_path: Path) -> None:
+def test_a_given_zookeeper_is_used(zookeeper_url: str, tmp_path: Path) -> None:
     done = demo(zookeeper_url, tmp_path, "--no-tables")
 
     assert done.returncode == 0, done.stderr

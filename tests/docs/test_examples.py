@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from tests.docs.blocks import ROOT
+from tests.spark.test_notebook import check, fill
 from tests.support.process import KconfProcess
 
 
@@ -59,20 +59,12 @@ def test_a_thousand_quotas_are_loaded_by_one_command(server: KconfProcess) -> No
     assert told.splitlines()[-1].split() == ["producer_byte_rate", "1MiB", "user", "user", "user-1000", "applies"]
 
 
-def test_a_notebook_reads_a_live_cluster(server: KconfProcess) -> None:
-    with SyncAdminClient(server.bootstrap) as admin:
-        admin.create_topics([NewTopic("orders", 1, 1), NewTopic("logs", 1, 1)]).raise_for_failures()
-        wish = [AlterConfigOp(OpType.SET, "retention.ms", str(14 * 86_400_000))]
-        admin.incremental_alter_configs({Resource.topic("orders"): wish}).raise_for_failures()
+@pytest.mark.full
+def test_a_notebook_starts_spark_and_reads_a_live_cluster(server: KconfProcess) -> None:
+    """On the shared session: tests/spark/test_notebook.py."""
+    fill(server.bootstrap)
 
-    rows = [
-        line.replace("|", " ").split()
-        for line in run(sys.executable, "-m", "examples.notebook", server.bootstrap).splitlines()
-    ]
-
-    assert ["topic", "2"] in rows
-    assert ["retention.ms", "1", "1"] in rows
-    assert ["orders", "14.0"] in rows
+    check(run(sys.executable, "-m", "examples.notebook", server.bootstrap))
 
 
 def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(

@@ -42,7 +42,7 @@ def test_only_the_resource_that_moved_is_refused(admin: Admin, topic: str) -> No
 
 
 def test_a_revision_is_compared_with_any_change_of_the_resource(admin: Admin, topic: str) -> None:
-    """Another key, growth, and a topic of the same name made anew are changes too."""
+    """Another key, new partitions and a recreated topic are changes too."""
     admin.create(topic)
     for change in (
         lambda: admin.alter((TOPIC, topic), ("flush.ms", SET, "5")),
@@ -139,7 +139,7 @@ class Guarded(RuleBasedStateMachine):
         self.topics = [f"guarded-{next(_NAMES)}" for _ in range(3)]
         self.values: dict[str, str | None] = dict.fromkeys(self.topics)
         self.moves = dict.fromkeys(self.topics, 0)
-        self.shown: list[tuple[str, int, int]] = []  # topic, revision told, moves at that time
+        self.shown: list[tuple[str, int, int]] = []  # topic, returned revision, changes at that time
         self.number = 1000
         self.admin.create(*self.topics)
 

@@ -63,7 +63,7 @@ def test_a_time_leads_to_the_last_revision_before_it(admin: Admin, topic: str) -
     admin.create(topic)
     times = []
     for value in ("1000", "2000"):
-        time.sleep(0.005)  # revisions of one millisecond cannot be told apart by time
+        time.sleep(0.005)  # revisions of one millisecond have the same time
         set_key(admin, topic, value)
         time.sleep(0.005)
         times.append(int(time.time() * 1000))

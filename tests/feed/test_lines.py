@@ -207,7 +207,7 @@ def test_a_reason_has_its_limit(admin: Admin, topic: str) -> None:
 
 
 def test_credentials_and_quotas_are_lines_too(own_server: KconfProcess, own_admin: Admin) -> None:
-    """What a credential is made of is sealed; what a quota is, is told."""
+    """Credentials are redacted; quotas are not."""
     upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"salt", b"salted-password-of-alice-is-here")
     own_admin.ask("AlterUserScramCredentials", 0, upsertions=[upsertion])
     entry = AlteredQuota([QuotaEntityPart("user", "alice")], [QuotaOp("producer_byte_rate", 1024.0, False)])

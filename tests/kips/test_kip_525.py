@@ -20,7 +20,7 @@ def rows(made: Any) -> dict[str, tuple[str | None, int]]:
 
 
 def test_the_answer_has_partitions_replication_factor_and_configs(admin: Admin, topic: str) -> None:
-    """Goal 1, CreateTopicsResponse: what was created is told."""
+    """Goal 1, CreateTopicsResponse: it has the topic as it was created."""
     (made,) = admin.create(topic, partitions=3, factor=1, configs={"segment.ms": "5"})
 
     assert (made.num_partitions, made.replication_factor, len(made.configs)) == (3, 1, 33)

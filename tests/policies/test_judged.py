@@ -183,7 +183,7 @@ def test_a_thousand_topics_in_a_request_are_checked_individually(admin: Admin, a
 
 
 def test_concurrent_writers_of_one_topic_are_never_refused(server: KconfProcess, admin: Admin) -> None:
-    """A verdict is for what was judged, so a topic that moves meanwhile is judged again; that must not be a refusal."""
+    """A policy result is valid for one state: if the topic changes meanwhile, the policy is called again."""
     keys = ["flush.ms", "segment.ms", "retention.ms", "delete.retention.ms", "max.message.bytes", "flush.messages"]
     admin.create("contested")
 

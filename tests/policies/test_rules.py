@@ -159,14 +159,14 @@ LIMIT = "rules:\n  - {{id: r, selector: topic, key: segment.ms, condition: {{max
 
 
 def put(file: Path, text: str) -> None:
-    """As a careful operator does: nobody ever reads a half."""
+    """Replaces the file atomically."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.rename(file)
 
 
 def test_rules_are_read_again_while_the_server_runs(rules: Path) -> None:
-    """good -> good, good -> broken keeps the old and is told once, broken -> good, good -> gone, gone -> good."""
+    """good -> good; good -> invalid keeps the old rules, logged once; invalid -> good; good -> gone; gone -> good."""
     rules.write_text(LIMIT.format("10s"))
     with KconfProcess(properties={"policy.file": str(rules)}) as server, Admin(server.bootstrap) as admin:
         admin.create("t", configs={"segment.ms": "1"})

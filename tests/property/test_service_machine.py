@@ -103,7 +103,7 @@ ALTERATIONS = st.lists(
 
 
 class Model:
-    """The whole state as two dictionaries, and what each request would be told."""
+    """The whole state as two dictionaries, and the expected response to each request."""
 
     def __init__(self) -> None:
         self.topics: dict[str, int] = {}
@@ -183,7 +183,7 @@ def _incremental(changes: Sequence[tuple[Resource, Sequence[Wish]]], *, validate
 
 
 class ServiceMachine(RuleBasedStateMachine):
-    """One server, spoken to in whole requests."""
+    """One server, tested by whole requests."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -50,7 +50,7 @@ def delay(connection: QuotaAdmin) -> int:
     return told
 
 
-def test_a_limited_client_is_answered_at_once_and_then_not_listened_to(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
+def test_a_throttled_client_is_answered_at_once_and_then_not_read(admin: QuotaAdmin, slow: QuotaAdmin) -> None:
     """A change acts on open connections, in both directions."""
     assert delay(slow) == 0
     admin.set_quotas(SLOW, request_percentage=NEXT_TO_NOTHING)
@@ -229,7 +229,7 @@ def test_metrics_show_who_was_throttled(server: KconfProcess, admin: QuotaAdmin,
 
 
 def test_a_real_client_sees_it(server: KconfProcess, admin: QuotaAdmin, caplog: pytest.LogCaptureFixture) -> None:
-    """kafka-python waits by itself for as long as it is told, and says so."""
+    """kafka-python waits for the throttle time by itself, and logs it."""
     admin.set_quotas({"client-id": "python"}, request_percentage=NEXT_TO_NOTHING)
 
     with caplog.at_level(logging.WARNING, "kafka"):

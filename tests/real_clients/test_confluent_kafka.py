@@ -201,7 +201,7 @@ def test_the_older_alter_replaces_everything(admin: Any, topic: str) -> None:
     assert chosen(admin, topic) == {"segment.ms": "3"}
 
 
-def test_one_resources_mistake_is_its_own(admin: Any, topic: str) -> None:
+def test_an_error_of_one_resource_affects_no_other(admin: Any, topic: str) -> None:
     create(admin, NewTopic(topic, 1, 1), NewTopic(f"{topic}-other", 1, 1))
 
     said = outcomes(

@@ -135,7 +135,7 @@ def test_clients_find_the_server_again_with_all_that_was_acknowledged(
 
 
 def _once_connected(call: Callable[[], Any]) -> Any:
-    """kafka-python tells whoever asks that it is between two attempts to connect, and goes on trying."""
+    """kafka-python raises between two attempts to connect, and keeps trying."""
     deadline = time.monotonic() + 20
     while True:
         try:
@@ -164,7 +164,7 @@ def test_aiokafka_finds_the_server_again(own_server: KconfProcess) -> None:
 
 
 async def _until_answered(client: Any) -> list[str]:
-    """aiokafka reports a lost connection to whoever asks first, and connects again for the next."""
+    """aiokafka raises for the first call after a lost connection, and connects again for the next."""
     async with asyncio.timeout(20):
         while True:
             try:

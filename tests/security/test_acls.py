@@ -50,7 +50,7 @@ def may_describe(admin: SyncAdminClient, topic: str = "seen") -> bool:
     return True
 
 
-def test_without_acls_nobody_but_a_super_user_sees_anything(root: SyncAdminClient, alice: SyncAdminClient) -> None:
+def test_without_acls_only_super_users_see_anything(root: SyncAdminClient, alice: SyncAdminClient) -> None:
     assert set(root.list_topics()) >= {"seen", "hidden"}
     assert alice.list_topics() == {}
     assert not may_describe(alice)

@@ -118,7 +118,7 @@ def test_without_an_authorizer_everyone_may_do_everything(tmp_path: Path) -> Non
     ("key", "value"), [("num.io.threads", "1"), ("num.io.threads", "x"), ("listeners", "PLAINTEXT://x:1"), (JAAS, "x")]
 )
 @pytest.mark.parametrize("resource", [BROKER, Resource.brokers()])
-def test_a_caller_without_rights_gets_no_word_about_values(
+def test_a_caller_without_rights_learns_nothing_about_values(
     tmp_path: Path, key: str, value: str, resource: Resource
 ) -> None:
     """Kafka checks the values of brokers first, and its errors contain those in force."""

@@ -161,7 +161,7 @@ def test_no_command_repeats_a_secret(server: KconfProcess, home: Path, what: str
     assert "Traceback" not in done.stderr or "--debug" in line
 
 
-def test_the_shell_repeats_nothing_and_keeps_no_history(server: KconfProcess, home: Path) -> None:
+def test_the_shell_prints_no_secret_and_stores_no_history(server: KconfProcess, home: Path) -> None:
     lines = f"alter topic orders retention.ms={SECRET}\nalter topic orders my.token={SECRET}\nhelp\nnonsense {SECRET}\n"
     done = run(home, "kafka", "--shell", "--keep-going", "--broker-list", server.address(PLAIN), stdin=lines)
     assert done.stdout

@@ -55,7 +55,7 @@ def shakes_hands(server: KconfProcess, certificates: Certificates) -> bool:
 
 
 def locked(server: KconfProcess) -> set[bytes]:
-    """What stands in the store's files in place of the password."""
+    """The stored form of the password in the files of the store."""
     data = b"".join(each.read_bytes() for each in server.directory.glob("kconf.db*"))
     return set(re.findall(rb'\["[0-9a-f]{12}",\s*"([A-Za-z0-9+/=]+)"\]', data))
 

@@ -114,7 +114,7 @@ def _meet(server: KconfProcess, certificates: Certificates) -> None:
 
 
 def test_nothing_that_was_written_has_a_secret(planted: KconfProcess) -> None:
-    """Also a wrong number is told to who sent it, and nowhere else."""
+    """An invalid number is returned to its sender and written nowhere."""
     assert_nowhere(planted.directory, [MARK], but=["server.properties"])
     assert {"kconf.db", "kconf.log"} <= {each.name for each in planted.directory.iterdir()}
 

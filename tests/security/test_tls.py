@@ -203,7 +203,7 @@ def test_a_certificate_that_is_not_der_does_not_get_in(
 
 @pytest.fixture(scope="module")
 def loose(certificates: Certificates) -> Iterator[KconfProcess]:
-    """A server where whoever has a certificate may do everything."""
+    """A server on which clients with a certificate may do everything."""
     with KconfProcess(
         properties=pem(certificates, ssl_client_auth="required"), listeners=["PLAINTEXT", "SSL"]
     ) as server:
@@ -315,7 +315,7 @@ def test_plain_bytes_on_a_tls_port_do_no_harm(mutual: KconfProcess, certificates
 
 
 def test_certificates_change_under_open_connections(certificates: Certificates, tmp_path: Path) -> None:
-    """A new key store by IncrementalAlterConfigs: new connections see it, old ones go on, nobody is refused."""
+    """A new key store by IncrementalAlterConfigs: new connections use it, old ones continue, none is refused."""
     other = Certificates(tmp_path)
     properties = pem(certificates) | {"listener.name.ssl.ssl.keystore.type": "PEM"}
     key = "listener.name.ssl.ssl.keystore.location"

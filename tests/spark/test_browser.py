@@ -115,7 +115,7 @@ def test_text_and_bars_have_enough_contrast(shown: Tab, scheme: str) -> None:
     assert len(seen) > 100
 
 
-def test_words_are_large_enough_to_read(shown: Tab) -> None:
+def test_text_is_large_enough_to_read(shown: Tab) -> None:
     """Of what is written within a plot, the box on the screen counts: it shrinks with its plot."""
     heights = shown.ask("[...document.querySelectorAll('svg text')].map(each => each.getBoundingClientRect().height)")
     sizes = [each["size"] for each in shown.ask(COLOURS) if not each["drawn"]]

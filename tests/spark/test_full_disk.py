@@ -20,8 +20,7 @@ from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, RUNS, TABLES
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources
+from kconf.spark.inputs import Inputs, Sources
 from tests.spark.journals import journals
 from tests.spark.oracle import Line, comparable, fold, lines_of
 

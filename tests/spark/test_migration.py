@@ -24,8 +24,8 @@ from kconf.model.lines.journal import attempt_line
 from kconf.model.resource import Resource
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, Summary
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import Summary
 from tests.spark.journals import Journal, journals
 from tests.support.later_version import IP, later_version
 

@@ -1,4 +1,4 @@
-"""Clusters that are only looked at have a history too, with bounds in time; a look keeps only what is new in it."""
+"""Clusters with snapshots only have a history too, with bounds in time; only what is new in a snapshot is stored."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from kconf.lake.schemas import TABLES
+from kconf.lake.schemas import TABLES, UNEVEN
+from kconf.spark import runner, silver
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, rebuild, run
+from kconf.spark.gold import Gold
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 
 Row = dict[str, Any]
 CLUSTER = "looked-at-only"
@@ -86,7 +88,8 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
         looks, 10, [topic("orders", "A", 3), override("orders", "retention.ms", "2"), *threads, quota(10.0), password]
     )
     snapshot(looks, 15, [topic("orders", "A", 3)], cut=1)
-    run(lake, Sources(snapshots=[str(looks)]), Inputs(), print)
+    runner.read(lake, Sources(snapshots=[str(looks)]), print)
+    silver.update(lake)
     snapshot(
         looks,
         20,
@@ -121,7 +124,7 @@ def test_snapshots_become_history(lake: Lake, tmp_path: Path) -> None:
     assert bad["reason"] == "the snapshot is incomplete: its end is missing"
 
     before = sorted(map(repr, rows(lake, "history")))
-    rebuild(lake, Inputs(), print)
+    silver.rebuild(lake)
     assert sorted(map(repr, rows(lake, "history"))) == before
 
 
@@ -149,9 +152,11 @@ def test_brokers_that_differ_are_reported_except_where_they_must_differ(lake: La
         )
     ]
     snapshot(tmp_path / "looks", 0, brokers)
+    runner.read(lake, Sources(snapshots=[str(tmp_path / "looks")]), print)
+    silver.update(lake)
 
-    run(lake, Sources(snapshots=[str(tmp_path / "looks")]), Inputs(), print)
+    uneven = [row.asDict(recursive=True) for row in Gold(lake, Inputs()).rows(UNEVEN).collect()]
 
-    assert [(row["key"], row["brokers"]) for row in rows(lake, "uneven")] == [
+    assert [(row["key"], row["brokers"]) for row in uneven] == [
         ("num.io.threads", [{"value": "8", "brokers": ["1", "2"]}, {"value": "4", "brokers": ["3"]}])
     ]

@@ -90,7 +90,7 @@ def read(spark: SparkSession, cluster: KconfProcess) -> list[dict[str, Any]]:
     return rows(load(spark, {"bootstrap.servers": cluster.address("PLAINTEXT"), "partitions": "3"}))
 
 
-def test_a_look_has_every_kind_of_fact(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
+def test_a_snapshot_has_every_kind_of_fact(read: list[dict[str, Any]], cluster: KconfProcess) -> None:
     assert Counter(each["kind"] for each in read if each["kind"] != "config") == {
         "snapshot": 1,
         "topic": TOPICS,

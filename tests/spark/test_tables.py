@@ -1,9 +1,10 @@
-"""A real server's archive, a look at it, files that declare and judge it: the tables, held against the server."""
+"""The tables of a real server (archive, snapshot, declared files, policy), compared with the server."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,12 @@ from kconf.engine.quotas.precedence import StoredQuotas
 from kconf.lake.location import LakeError
 from kconf.lake.schemas import TABLES
 from kconf.model.entry import Source
+from kconf.spark import runner, silver
+from kconf.spark.backtest import TimeRange, backtest
 from kconf.spark.delta_tables import Lake, local
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources, run
+from kconf.spark.gold import Gold
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import run
 from kconf.spark.transforms import drift
 from kconf.spark.transforms.values import KEYS, keys
 from tests.archive.reading import archiving, lines
@@ -226,6 +230,17 @@ def test_past_violations_name_who_caused_and_who_fixed_them(world: World) -> Non
     assert (first["cause"], first["changes"], last["changes"]) == ("itself", 1, 1)
 
 
+def test_a_backtest_with_the_same_rules_finds_the_same_violations(world: World) -> None:
+    (last,) = world.rows("runs")
+    table = Counter(row["rule"] for row in world.rows("violations"))
+
+    found = backtest(world.lake, last["versions"], world.inputs.rules, TimeRange(), 50, print)
+
+    assert len(table) > 3
+    assert {row["rule"]: row["findings"] for row in found.rules if row["findings"]} == table
+    assert found.found == len(found.findings) == table.total()
+
+
 def test_drift_is_one_of_meaning(world: World) -> None:
     told = {(row["resource_name"], row["key"]): row for row in world.rows("drift")}
 
@@ -270,7 +285,7 @@ def test_activity_counts_changes_refusals_and_flapping_keys(world: World) -> Non
     assert sum(row["count"] for row in changes) == world.lake.read(TABLES["journal"]).count()
 
 
-def test_the_journal_and_the_look_agree(world: World) -> None:
+def test_the_journal_and_the_snapshot_agree(world: World) -> None:
     assert world.rows("integrity") == []
 
 
@@ -283,10 +298,10 @@ def test_gaps_in_the_journal_and_external_changes_are_reported(world: World, tmp
     text = "".join(f"{json.dumps(line)}\n" for line in kept if line["revision"] != last)
     (tmp_path / "archive" / "c" / "some.jsonl").write_text(text)
     lake = Lake(str(tmp_path / "lake"), world.lake.spark)
+    runner.read(lake, Sources([str(tmp_path / "archive")], clusters=[{"bootstrap.servers": world.bootstrap}]), print)
+    silver.update(lake)
 
-    run(lake, Sources([str(tmp_path / "archive")], clusters=[{"bootstrap.servers": world.bootstrap}]), Inputs(), print)
-
-    told = [row.asDict() for row in lake.read(TABLES["integrity"]).collect()]
+    told = [row.asDict() for row in Gold(lake, Inputs()).integrity().collect()]
     by_kind = {kind: [row for row in told if row["kind"] == kind] for kind in ("gap", "slipped", "differs")}
     assert [(row["first_sequence"], row["last_sequence"]) for row in by_kind["gap"]] == [(lost, lost)]
     assert [(row["key"], row["expected"], row["found"]) for row in by_kind["slipped"]] == [

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,11 @@ from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import HISTORY, JOURNAL, RUNS, TABLES, Table
 from kconf.spark import runner
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Sources
+from kconf.spark.inputs import Inputs, Sources
 from kconf.spark.startup import warmup
 from tests.spark.journals import journals
 from tests.spark.oracle import comparable, fold, lines_of
+from tests.support.targets import one_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,8 +97,12 @@ def grown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Worl
     return world
 
 
-def test_compact_and_vacuum_change_no_rows(grown: World) -> None:
-    """In the order in which a timer does it: compact, then what is old goes."""
+@pytest.mark.parametrize("tables", one_of([JOURNAL, HISTORY, RUNS], [[*TABLES.values()]]), ids=["few", "all"])
+def test_compact_and_vacuum_change_no_rows(
+    grown: World, monkeypatch: pytest.MonkeyPatch, tables: Sequence[Table]
+) -> None:
+    """In the usual order: compact, then vacuum."""
+    monkeypatch.setattr(runner, "TABLES", {each.name: each for each in tables})
     before, many = grown.answers(), grown.files(JOURNAL)
 
     removed, added = runner.compact(grown.lake, lambda _: None)

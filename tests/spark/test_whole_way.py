@@ -19,9 +19,11 @@ from pathlib import Path
 import pytest
 
 from kconf import AlterConfigOp, Mechanism, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient, scram_upsertion
+from kconf.cli.main import main
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import DECLARED as DECLARED_TABLE
 from kconf.lake.schemas import QUARANTINE, SNAPSHOT
+from tests.cli.conftest import run_in_process
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
 
@@ -49,10 +51,13 @@ class Way:
     run: subprocess.CompletedProcess[str]
     """The run of the pipeline, in a process of its own."""
 
-    def ask(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        done = kconf(self.place, "lake", *words, "--lake", "lake")
-        assert done.returncode == status, done.stderr
-        return done
+    def ask(self, *words: str, status: int = 0) -> str:
+        """What a query of the lake prints, in this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KCONF_CONFIG", str(self.place / "secret" / "config.yaml"))
+            done = run_in_process(main, ["lake", *words, "--lake", str(self.place / "lake")])
+        assert done.status == status, done.err
+        return done.out
 
 
 def kconf(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -126,8 +131,8 @@ def test_a_run_in_a_new_process_prints_a_summary_and_no_noise(way: Way) -> None:
 
 
 def test_the_tables_contain_the_changes(way: Way) -> None:
-    told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json").stdout)["items"]
-    drift = json.loads(way.ask("drift", "--output", "json", status=3).stdout)["items"]
+    told = json.loads(way.ask("history", "topic:orders", "--key", "retention.ms", "--output", "json"))["items"]
+    drift = json.loads(way.ask("drift", "--output", "json", status=3))["items"]
 
     assert [(each["value"], each["reason"]) for each in told] == [
         ("60000", "trying"),
@@ -137,7 +142,7 @@ def test_the_tables_contain_the_changes(way: Way) -> None:
     assert [(each["resource"], each["declared"], each["actual"]) for each in drift] == [
         ("topic:orders", "86400000", "60000")
     ]
-    blame = json.loads(way.ask("blame", "broker:1", "--output", "json").stdout)["items"]
+    blame = json.loads(way.ask("blame", "broker:1", "--output", "json"))["items"]
     assert {each["key"]: each["value"] for each in blame} == {KEYSTORE: "(sensitive)", "my.own.token": "(sensitive)"}
 
 
@@ -168,7 +173,7 @@ def test_what_had_the_secrets_was_read(way: Way) -> None:
 def test_no_output_has_a_secret(way: Way) -> None:
     told = [way.said, (way.place / "report.html").read_text(), (way.place / "spark.log").read_text(errors="replace")]
     for words in (("history",), ("blame",), ("diff", "1d ago", "now"), ("as-of", "now")):
-        told += [way.ask(*words, "--output", form).stdout for form in ("json", "csv", "table")]
+        told += [way.ask(*words, "--output", form) for form in ("json", "csv", "table")]
 
     assert [each for each in told if MARK in each] == []
     assert all(told)

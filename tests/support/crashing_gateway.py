@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from kconf.cli.main import main
 from kconf.client.transport.selector.connection import SyncNodeConnection
-from kconf.store.upstream import store
 from kconf.store.upstream.journal import GatewayJournal
 from kconf.store.upstream.log_thread import LogThread
+from kconf.store.upstream.sender import Sender
 
 STEPS: Final = ("planned", "intended", "sent", "answered", "logged", "closed")
 _CHANGE: Final = 2
@@ -64,7 +64,7 @@ def _install(step: str) -> None:
             crash.reached("sent")
 
     SyncNodeConnection.send = sent  # type: ignore[assignment,method-assign]
-    crash.around(store, "send", None, "answered")
+    crash.around(Sender, "send", None, "answered")
     crash.around(LogThread, "wait_for", None, "logged")
     crash.around(GatewayJournal, "append", None, "closed")
 

@@ -11,7 +11,7 @@ SOON = 60.0
 
 
 def brokers(admin: Admin) -> dict[int, int]:
-    """Ports by id, as Metadata tells them; DescribeCluster must tell the same."""
+    """Ports by id, from Metadata; DescribeCluster must return the same."""
     metadata = {each.node_id: each.port for each in admin.ask("Metadata", 12, topics=[]).brokers}
     cluster = {
         each.broker_id: each.port

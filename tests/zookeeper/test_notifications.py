@@ -131,7 +131,7 @@ def test_the_singular_types_of_the_proposal_are_followed(following: Admin, znode
 
 
 def test_a_notification_is_announced_without_any_poll(zookeeper_url: str, znodes: KazooClient) -> None:
-    """On an ensemble without brokers, by a watch: the store alone, which nobody polls at an interval."""
+    """On an ensemble without brokers, by a watch: nothing polls the store."""
     announced = Event()
     store = open_store(zookeeper_url)
     store.on_change(announced.set)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kconf.client.calls.configs import DescribedConfigs, Keys
     from kconf.client.journal.base import CallSequence
     from kconf.client.transport.revisions import ClientRevision
+    from kconf.configdef.releases.detect import ClusterRelease
     from kconf.model.acl import AclBinding, AclFilter
     from kconf.model.alteration import AlterConfigOp, NewTopic
     from kconf.model.cluster import (
@@ -255,6 +256,15 @@ class SyncAdminClient(SyncKconfMethods):
         from kconf.client.calls.features import DescribeFeatures
 
         return self._send(DescribeFeatures(), timeout)
+
+    def cluster_release(self, *, timeout: float | None = None) -> ClusterRelease:
+        """The release of Kafka whose keys the cluster has, as far as its nodes tell. Asks only if not connected yet."""
+        from kconf.configdef.releases.detect import common_release, release_of
+
+        if not self._pool.nodes:
+            self.describe_features(timeout=timeout)
+        nodes = list(self._pool.nodes.values())
+        return common_release([release_of(each.features, each.versions) for each in nodes])
 
     def list_groups(self, *, timeout: float | None = None) -> list[GroupListing]:
         """The groups of all brokers."""

@@ -34,9 +34,10 @@ ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 AUTHENTICATION_RIGHT: Final = "authentication.configs.super.users.only"
 FILE_DIRECTORIES: Final = "dynamic.files.directories"
 POLL_INTERVAL: Final = "gateway.poll.interval.ms"
-UPSTREAM_SCRAM: Final = "gateway.scram.logins"
+SCRAM_LOGINS: Final = "gateway.scram.logins"
 BROKER_PORTS: Final = "gateway.broker.ports"
 RELAY_TIMEOUT: Final = "gateway.request.timeout.ms"
+DELEGATION_TOKENS: Final = "gateway.delegation.tokens"
 
 
 class ServerSetting(NamedTuple):
@@ -124,11 +125,12 @@ _ROWS: Final = (
     ServerSetting(_key(AUTHENTICATION_RIGHT, BOOLEAN, "true", None, HIGH, "Whether only super users may change broker configs that control authentication; false follows Kafka: ALTER_CONFIGS on the cluster is enough.")),
     ServerSetting(_key(FILE_DIRECTORIES, STRING, None, None, MEDIUM, "Directories, separated by commas, from which dynamic broker configs may load key stores and trust stores. By default the directories of the stores in server.properties.")),
     ServerSetting(_key(POLL_INTERVAL, INT, "10000", between(1000, 3_600_000), MEDIUM, "How often a gateway without controllers reads the cluster behind it. A change made by others is seen after this time at the latest, if the cluster answers.")),
-    ServerSetting(_key(UPSTREAM_SCRAM, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) logs in the users of its cluster by SCRAM with their own passwords. Their keys are read from the metadata log and kept in memory only.")),
+    ServerSetting(_key(SCRAM_LOGINS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) logs in the users of its cluster by SCRAM with their own passwords. Their keys are read from the metadata log and kept in memory only.")),
     ServerSetting(_key(BROKER_PORTS, STRING, None, PORTS, MEDIUM, "Of a gateway: the ports at which it answers for single brokers. Broker N is at FIRST + N. `none`: all brokers have the address of the listener, and requests about one broker are refused unless the client names it (KIP-1242). By default FIRST is the port after that of the listener, if the cluster has several brokers. Can be set per listener: listener.name.NAME.gateway.broker.ports.")),
     ServerSetting(_key(RELAY_TIMEOUT, INT, "30000", between(1, 600_000), LOW, "Of a gateway: how long a broker may take to answer a request that is passed on; then the client's connection is closed.")),
+    ServerSetting(_key(DELEGATION_TOKENS, BOOLEAN, "false", None, HIGH, "Whether a gateway (--upstream) makes each change as the user who requested it, with a delegation token of the cluster, instead of with its own account.")),
     ServerSetting(_key("--store", STRING, "sqlite:///kconf.db", None, HIGH, "Where state and journal are stored: sqlite:///PATH, zookeeper://HOST:PORT[,HOST:PORT]/CHROOT or memory:."), "--store", in_file=False),
-    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=0", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
+    ServerSetting(_key("--feature", STRING, "eligible.leader.replicas.version=1", None, LOW, "Levels of Kafka's features for a new store: eligible.leader.replicas.version is 0 or 1. An existing store has those it was created with."), "--feature", in_file=False),
     ServerSetting(_key("--read-only", BOOLEAN, "false", None, HIGH, "Serve reads only and refuse changes."), "--read-only", in_file=False),
     ServerSetting(_key("--recover", BOOLEAN, "false", None, LOW, "Ignore the dynamic broker configs in the store, and list them; for a server that does not start because of them."), "--recover", in_file=False),
     ServerSetting(_key("--metrics", STRING, None, None, MEDIUM, "The HOST:PORT on which Prometheus metrics and /health are served."), "--metrics", in_file=False),

@@ -100,8 +100,11 @@ def _count(resources: Sequence[Resource]) -> str:
 
 
 def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan:
-    """Compare assignments with the configuration of a cluster."""
+    """Compare assignments with the configuration of a cluster, by the keys of its release."""
+    from kconf.configdef.lookup import release_key
+
     views, failures, unseen = _views(admin, assignments)
+    release = admin.cluster_release().catalog
     inheritance = Inheritance(admin)
     changes = []
     for resource, ops in assignments.items():
@@ -109,7 +112,8 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
             continue
         entries = {entry.name: entry for entry in views[resource].entries}
         try:
-            planned = [_change(resource, each, entries.get(each.key), inheritance) for each in ops]
+            keys = {each.key: release_key(resource.type, each.key, release) for each in ops}
+            planned = [_change(resource, each, entries.get(each.key), keys[each.key], inheritance) for each in ops]
             changes += [flag_data_loss(_unseen(each) if resource in unseen else each) for each in planned]
         except KafkaError as error:
             failures[resource] = error.failure()
@@ -141,10 +145,9 @@ def _views(
     return views, {each: failure for each, failure in failures.items() if each not in unseen}, unseen
 
 
-def _change(resource: Resource, op: AlterConfigOp, entry: Entry | None, inheritance: Inheritance) -> PlannedChange:
-    from kconf.configdef.lookup import known_key
-
-    key = known_key(resource.type, op.key)
+def _change(
+    resource: Resource, op: AlterConfigOp, entry: Entry | None, key: ConfigKey | None, inheritance: Inheritance
+) -> PlannedChange:
     own = own_source(resource)
     is_own = entry is not None and entry.source == own
     word = OpType(op.op).name.lower()
@@ -169,9 +172,10 @@ def _after(op: AlterConfigOp, key: ConfigKey | None, entry: Entry | None, before
     from kconf.configdef.key import ConfigKey
     from kconf.engine.configs.list_ops import combined
 
-    if key is None and entry is not None and entry.type is ValueType.LIST:
+    is_unknown = key is None or key.type is ValueType.UNKNOWN
+    if is_unknown and entry is not None and entry.type is ValueType.LIST:
         key = ConfigKey(name=op.key, type=ValueType.LIST)
-    if key is None:
+    elif is_unknown:
         raise InvalidConfig(f"{op.key} is unknown to kconf here; only set and unset work on unknown keys")
     return combined(op.op, key, op.key, before, op.value or "")
 

@@ -8,12 +8,20 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from logging import getLogger
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
-from kconf.configdef.server_settings import POLL_INTERVAL, RELAY_TIMEOUT, UPSTREAM_SCRAM, flag_setting, int_setting
+from kconf.configdef.server_settings import (
+    DELEGATION_TOKENS,
+    POLL_INTERVAL,
+    RELAY_TIMEOUT,
+    SCRAM_LOGINS,
+    flag_setting,
+    int_setting,
+)
+from kconf.engine.configs.alter import MIN_INSYNC
 from kconf.errors import ConfigurationError
 from kconf.model.journal import Change, ChangeKind
 from kconf.model.membership import ClusterMember
@@ -24,7 +32,7 @@ from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
 from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
-from kconf.server.features import choose_features, set_min_insync
+from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
@@ -43,6 +51,9 @@ from kconf.store.base import Store
 from kconf.store.registry import open_store
 from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
+
+if TYPE_CHECKING:
+    from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
 
@@ -82,17 +93,30 @@ def _brokers_catalog(store: Store) -> Catalog:
     return catalog_of(store.brokers_release or "3.9")
 
 
-async def _open_store(settings: ServerSettings, credentials: UpstreamCredentials | None) -> Store:
+async def _open_store(
+    settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
+) -> Store:
     """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.open import open_upstream
 
         interval = int_setting(settings.static, POLL_INTERVAL) / 1000
         return await in_daemon_thread(
-            lambda: open_upstream(settings.store, upstream.brokers, upstream.controllers, interval, credentials)
+            lambda: open_upstream(
+                settings.store, upstream.brokers, upstream.controllers, interval, credentials, identities
+            )
         )
     secrets = Secrets.of(settings.static)
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
+
+
+def _identities(settings: ServerSettings) -> Identities | None:
+    """With which a gateway acts as its users; None: it uses its own account for all."""
+    if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
+        return None
+    from kconf.store.upstream.identities import Identities
+
+    return Identities(settings.upstream.brokers)
 
 
 class Server:
@@ -110,7 +134,7 @@ class Server:
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, UPSTREAM_SCRAM)
+        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
         self._credentials = UpstreamCredentials() if reads_keys else None
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
@@ -120,7 +144,8 @@ class Server:
 
     async def __aenter__(self) -> Server:
         settings = self.settings
-        store = await _open_store(settings, self._credentials)
+        identities = _identities(settings)
+        store = await _open_store(settings, self._credentials, identities)
         try:
             check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
             check_known_acls(settings.static, store.unknown)
@@ -130,7 +155,7 @@ class Server:
             self._close_listeners()
             store.close()
             raise
-        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store)
+        upstream = None if settings.upstream is None else self._upstream(settings.upstream, store, identities)
         service = Service(
             store,
             node_id=settings.node_id if upstream is None else store.members.ids[0],
@@ -142,7 +167,7 @@ class Server:
         )
         try:
             await service.start()
-            await set_min_insync(service)
+            await enforce_min_insync(service)
             await self._open(service, upstream)
         except BaseException:
             self._close_listeners()
@@ -224,9 +249,10 @@ class Server:
             await self._open_broker_listeners(service)
         await service.in_store(lambda store: store.join(self._member()))
 
-    def _upstream(self, settings: UpstreamSettings, store: Store) -> UpstreamClient:
+    def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
-        return UpstreamClient(settings.brokers, UpstreamBrokers(settings.brokers, lambda: store.members, limits))
+        brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits)
+        return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:
         """A port for each broker behind a gateway."""
@@ -251,9 +277,10 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            if not any(level for _, level in levels):
+            # What this server set itself, for eligible leader replicas, concerns no listener.
+            where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
+            if not where:
                 raise
-            where = " and ".join(str(resource) for resource, level in levels if level)
             raise ConfigurationError(
                 f"{error}; the dynamic configs of {where} may be the cause: `kconf serve --recover` ignores and lists "
                 "them, `kconf store unset` removes one"

@@ -13,7 +13,7 @@ from typing import Final
 from kconf.configdef.broker import BROKER
 from kconf.configdef.server_settings import (
     FILE_DIRECTORIES,
-    UPSTREAM_SCRAM,
+    SCRAM_LOGINS,
     check_settings,
     flag_setting,
     text_setting,
@@ -123,8 +123,8 @@ def _check_scram(what: str, own: Mapping[str, str], *, reads_log: bool) -> None:
             " metadata log has their keys; use users of the gateway's own: PLAIN, OAUTHBEARER or TLS client"
             " certificates"
         )
-    if not flag_setting(own, UPSTREAM_SCRAM):
+    if not flag_setting(own, SCRAM_LOGINS):
         raise ConfigurationError(
-            f"{what}: set {UPSTREAM_SCRAM}=true to let the gateway read the SCRAM keys of the cluster's users from the"
+            f"{what}: set {SCRAM_LOGINS}=true to let the gateway read the SCRAM keys of the cluster's users from the"
             " metadata log, or use PLAIN, OAUTHBEARER or TLS client certificates"
         )

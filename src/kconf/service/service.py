@@ -155,7 +155,7 @@ class Service:
         committed. Raises StoreError.
         """
         if not validate_only:
-            self._check_writable()
+            self.check_writable()
         check = None if policy is None else policy.check(context, validate_only=validate_only)
         if check is None and validate_only:
             return await self._dry_run(planner, NO_POLICY, context)
@@ -217,12 +217,13 @@ class Service:
         raise StoreUnavailable("too many concurrent changes to the same resources")
 
     def _queued(self, job: Job[T]) -> asyncio.Future[T]:
-        self._check_writable()
+        self.check_writable()
         self._jobs.append(job)
         self._wake.set()
         return job.done
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Raise if a change could not be submitted now."""
         if self._read_only:
             raise StoreReadOnly("this server is read-only")
         if self._closed:

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconf.lake.location import LakeBusy, LakeError, local_path
@@ -59,15 +60,33 @@ class Lake:
     def exists(self, table: Table) -> bool:
         return bool(self._commits(table))
 
-    def _commits(self, table: Table) -> list[Any]:
-        """The commit files of a table's log, oldest first; Delta names them by version."""
+    def _commits(self, table: Table) -> list[str]:
+        """The names of the commit files of a table's log, oldest first; Delta names them by version."""
+        folder = f"{self.path(table)}/_delta_log"
+        names = _local_names(folder) if self.local is not None else [name for name, _ in self._remote(folder)]
+        return sorted(name for name in names if re.fullmatch(r"\d{20}\.json", name))
+
+    def _remote(self, folder: str) -> list[tuple[str, Any]]:
+        """The files of a folder that is not local, through Hadoop: names and paths."""
         jvm: Any = self.spark._jvm
-        place = jvm.org.apache.hadoop.fs.Path(f"{self.path(table)}/_delta_log")
+        place = jvm.org.apache.hadoop.fs.Path(folder)
         files = place.getFileSystem(self.spark._jsc.hadoopConfiguration())
         if not files.exists(place):
             return []
-        found = [each.getPath() for each in files.listStatus(place)]
-        return sorted((each for each in found if re.fullmatch(r"\d{20}\.json", each.getName())), key=_version)
+        return [(each.getPath().getName(), each.getPath()) for each in files.listStatus(place)]
+
+    def _text(self, table: Table, commit: str) -> str:
+        """The contents of a commit file."""
+        path = f"{self.path(table)}/_delta_log/{commit}"
+        if self.local is not None:
+            return Path(path).read_text(encoding="utf-8")
+        jvm: Any = self.spark._jvm
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        stream = place.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(place)
+        try:
+            return str(stream.readAllBytes().decode())
+        finally:
+            stream.close()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -88,12 +107,7 @@ class Lake:
     def note(self, table: Table) -> dict[str, Any]:
         """The note of the last commit that has one: see `append`, `overwrite` and `merge`."""
         for commit in reversed(self._commits(table)):
-            stream = commit.getFileSystem(self.spark._jsc.hadoopConfiguration()).open(commit)
-            try:
-                lines = stream.readAllBytes().decode().split("\n")  # a statistic may contain U+2028
-            finally:
-                stream.close()
-            for line in lines:
+            for line in self._text(table, commit).split("\n"):  # a statistic may contain U+2028
                 if '"userMetadata"' in line:
                     note: dict[str, Any] = json.loads(json.loads(line)["commitInfo"]["userMetadata"])
                     return note
@@ -225,8 +239,15 @@ class Lake:
             os.close(handle)
 
 
-def _version(commit: Any) -> int:
-    return int(commit.getName()[:20])
+def _version(commit: str) -> int:
+    return int(commit[:20])
+
+
+def _local_names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def fit(rows: DataFrame, table: Table) -> DataFrame:

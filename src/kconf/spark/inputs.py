@@ -1,4 +1,5 @@
-"""The optional inputs of a run: declared files, policy, owners, usage. All are checked before any work starts.
+"""What a run reads (`Sources`), and its optional inputs: declared files, policy, owners, usage. All inputs are checked
+before any work starts.
 
 Each has a fingerprint, so that a run detects changes since the last one.
 """
@@ -26,6 +27,17 @@ Owners = Sequence[tuple[NamePattern, str]]
 """Owner patterns; the first match applies."""
 _USAGE_COLUMNS = frozenset({"user", "client_id", "key", "rate"})
 USAGE = "cluster string, user string, client_id string, key string, rate double"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
+    their source."""
+
+    archives: Sequence[str] = ()
+    snapshots: Sequence[str] = ()
+    clusters: Sequence[dict[str, str]] = ()
+    metadata_logs: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -34,26 +34,17 @@ from kconf.lake.schemas import (
 )
 from kconf.spark import bronze, gold, silver
 from kconf.spark.delta_tables import Lake, first_line, local
-from kconf.spark.inputs import Inputs
+from kconf.spark.inputs import Inputs, Sources
 from kconf.version import __version__
 
 Say = Callable[[str], None]
+Away = Callable[[Mapping[str, str], LakeError], None]
+"""Called for a cluster that cannot be read, with the options of its source; the run continues without it."""
 
 _ADDED_TO = (JOURNAL, ATTEMPTS, QUARANTINE, FILES, SNAPSHOT, RUNS)
 """Tables whose rows are kept: they cannot be derived from other tables."""
 _MADE = (HISTORY, *GOLD)
 """Derived tables."""
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What a run reads: directories of archives, of snapshots and of metadata logs, and live clusters by the options of
-    their source."""
-
-    archives: Sequence[str] = ()
-    snapshots: Sequence[str] = ()
-    clusters: Sequence[dict[str, str]] = ()
-    metadata_logs: Sequence[str] = ()
 
 
 @dataclass
@@ -65,14 +56,14 @@ class Summary:
     migrated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say) -> Summary:
-    """Update all tables."""
+def run(lake: Lake, sources: Sources, inputs: Inputs, say: Say, away: Away | None = None) -> Summary:
+    """Update all tables. Without `away`, a cluster that cannot be read ends the run before it has changed anything."""
     inputs.check()
     started = datetime.now(UTC)
     with lake.locked(), told_plainly(lake):
         migrated = migrate(lake)
         last = last_run(lake)
-        summary = Summary(read=read(lake, sources, say), migrated=migrated)
+        summary = Summary(read=read(lake, sources, say, away), migrated=migrated)
         if not any(summary.read.counts.values()) and not migrated and _is_up_to_date(lake, inputs, last):
             return summary
         say("history …")
@@ -106,13 +97,18 @@ def migrate(lake: Lake) -> dict[str, list[str]]:
     return {**lake.migrate(_ADDED_TO), **made}
 
 
-def read(lake: Lake, sources: Sources, say: Say) -> bronze.Read:
+def read(lake: Lake, sources: Sources, say: Say, away: Away | None = None) -> bronze.Read:
     """Read new input into bronze. Clusters come first: if one is down, nothing has changed yet."""
     number = silver.next_round(lake)
     brought = bronze.Read()
     for options in sources.clusters:
         say(f"taking a snapshot of {options.get('context') or options.get('bootstrap.servers')} …")
-        bronze.read_cluster(lake, options, number, brought)
+        try:
+            bronze.read_cluster(lake, options, number, brought)
+        except LakeError as error:
+            if away is None:
+                raise
+            away(options, error)
     for uri in sources.archives:
         say(f"reading {uri} …")
         bronze.read_archive(lake, uri, number, brought)

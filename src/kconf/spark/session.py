@@ -12,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,12 +88,11 @@ def start(
     `quick` is for small inputs: most of a short run is compilation, so the JVM uses only its first compiler and Spark
     interprets its plans. `record` is a file to which the JVM writes an archive of all loaded classes.
     """
-    try:
-        from pyspark import SparkConf, SparkContext
-        from pyspark.java_gateway import launch_gateway
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise SparkUnavailable("The pipeline requires PySpark: pip install 'kconf[spark]'.") from None
+    check_pyspark()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
@@ -111,6 +112,12 @@ def start(
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print whole plans to stderr
         logging.getLogger(name).disabled = True
     return session
+
+
+def check_pyspark() -> None:
+    """Raise a clear error if PySpark is not installed."""
+    if find_spec("pyspark") is None:
+        raise SparkUnavailable("The pipeline requires PySpark: pip install 'kconf[spark]'.")
 
 
 def default_log() -> Path:
@@ -264,3 +271,31 @@ def stop(session: Any) -> None:
     if process is not None:
         process.stdin.close()
         process.wait(timeout=300)  # writing a class archive takes time
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Whether the session can still work: its JVM runs, and its context was not stopped."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return not session.sparkContext._jsc.sc().isStopped()
+    except (Py4JError, OSError, AttributeError):  # pyspark sets _jsc to None when a context stops
+        return False
+
+
+def discard(session: SparkSession) -> None:
+    """Forget a session that is not alive, and end what is left of its JVM; another one can be started afterwards."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway: Any = session.sparkContext._gateway
+    with suppress(Exception):  # each of its calls may fail in another way when the JVM is gone
+        session.stop()
+    with suppress(Exception):
+        gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait(timeout=60)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

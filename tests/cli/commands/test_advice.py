@@ -61,6 +61,14 @@ def test_a_key_that_is_like_none_and_a_value_that_is_wrong_get_no_hints(people: 
     assert people.whole(f"set topic:{name} segment.bytes=1", status=1)["notes"] == []
 
 
+def test_a_key_that_kconf_does_not_know_is_left_to_the_broker(people: People) -> None:
+    note = "my.custom.key: kconf does not know this key; the broker decides"
+
+    assert people.whole("set broker:default my.custom.key=1 --dry-run")["notes"] == [note]
+    assert people.whole("set broker:default log.retention.ms=7d --dry-run")["notes"] == []
+    assert note in people.whole("describe broker:default --key my.custom.key")["notes"]
+
+
 def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KCONF_CONTEXT", raising=False)
     monkeypatch.setenv("KCONF_CONFIG", str(tmp_path / "none.yaml"))
@@ -72,7 +80,7 @@ def test_a_command_without_a_cluster_explains_how_to_name_one(tmp_path: Path, mo
     assert hints(argparse.Namespace(bootstrap_server=None, context=None), [], away) == []
 
 
-def test_a_listener_that_wants_a_login_or_speaks_no_tls(tmp_path: Path) -> None:
+def test_a_listener_that_requires_a_login_or_has_no_tls(tmp_path: Path) -> None:
     properties = {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     tls = tmp_path / "tls.properties"
     tls.write_text("security.protocol=SSL\n")

@@ -97,7 +97,7 @@ def test_others_must_not_read_the_file(people: People) -> None:
 
 
 def test_flag_then_variable_then_current_context(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
-    """-b wins over everything; nobody listens at the others."""
+    """-b takes precedence; no server listens at the other addresses."""
     people.add_context("nowhere", bootstrap="127.0.0.1:1")
     people("topic list")
     monkeypatch.setenv("KCONF_CONTEXT", "nowhere")

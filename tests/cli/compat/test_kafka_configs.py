@@ -473,7 +473,7 @@ class TestTheProgram:
         assert (done.status, done.err) == (1, "The command line is not UTF-8\n")
 
     def test_properties_of_the_client(self, server: KconfProcess, tmp_path: Path) -> None:
-        """Addresses in the file do not count; what is wrong in it is told."""
+        """Addresses in the file are ignored; errors in it are reported."""
         good, bad = tmp_path / "good.properties", tmp_path / "bad.properties"
         good.write_text("bootstrap.servers=nowhere.invalid:1\nclient.id=me\n")
         bad.write_text("security.protocol=BAD\n")

@@ -200,7 +200,7 @@ def test_a_journal_that_begins_later_is_named(kind: str, own_server: KconfProces
 def test_the_past_is_described_by_revision_and_by_time(admin: Any, topic: str) -> None:
     orders, never = Resource.topic(topic), Resource.topic("never")
     made = admin.list_changes(-1).current
-    time.sleep(0.005)  # revisions of one millisecond cannot be told apart by time
+    time.sleep(0.005)  # revisions of one millisecond have the same time
     between = datetime.now(UTC)
     time.sleep(0.005)
     put(admin, topic, 5)

@@ -306,7 +306,7 @@ def test_lasting_silence_ends_with_the_deadline(kind: str, broker: FakeBroker) -
 
 
 def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
-    """The kernel accepts the connection, and nobody answers ApiVersions."""
+    """The kernel accepts the connection, but no server answers ApiVersions."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
@@ -319,7 +319,7 @@ def test_the_deadline_may_end_while_the_connection_is_opened(kind: str) -> None:
     assert (str(raised.value), raised.value.sent) == (said, False)
 
 
-def test_a_silent_port_is_not_waited_for_without_a_word(
+def test_waiting_for_an_unresponsive_port_is_logged(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for module in (failures, asyncio_pool):
@@ -383,7 +383,7 @@ def test_a_port_without_a_listener(kind: str) -> None:
         retention(admin)
 
 
-def test_the_second_of_the_list_is_taken_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
+def test_the_second_address_is_used_when_the_first_is_gone(kind: str, broker: FakeBroker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         gone = f"127.0.0.1:{closed.getsockname()[1]}"
     with driver(kind, [gone, broker.address]) as admin:

@@ -39,6 +39,7 @@ from kconf import (
     scram_upsertion,
 )
 from kconf.client.calls.effective_quotas import DescribeQuotas
+from kconf.configdef.releases.detect import ClusterRelease
 from tests.support.process import KconfProcess
 from tests.unit.client.drivers import driver
 
@@ -362,3 +363,12 @@ def test_threads_share_a_client(server: KconfProcess) -> None:
             each.join()
 
         assert set(names) <= set(admin.list_topics())
+
+
+def test_the_release_of_a_cluster_costs_a_connected_client_nothing(admin: Any) -> None:
+    assert admin.cluster_release() == ClusterRelease("4.3", "4.3")
+    client = getattr(admin, "client", admin)
+
+    client.describe_features = None  # nothing more is asked
+
+    assert admin.cluster_release().is_exact

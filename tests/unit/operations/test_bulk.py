@@ -22,13 +22,13 @@ class Clock:
         self.now += seconds
 
 
-def test_a_rate_is_kept() -> None:
+def test_a_rate_is_enforced() -> None:
     clock = Clock()
     times = [clock.now for _ in paced([[1] * 50] * 5, 100.0, clock, clock.sleep)]
     assert times == [100.0, 100.5, 101.0, 101.5, 102.0]
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_without_a_rate_no_client_is_throttled() -> None:
     clock = Clock()
     assert len(list(paced([[1]] * 9, None, clock, clock.sleep))) == 9
     assert clock.now == 100.0

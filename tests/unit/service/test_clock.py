@@ -13,7 +13,7 @@ from tests.unit.service.test_service import ADA, setting
 
 
 class Clock:
-    """Says what it is told to."""
+    """Returns the time that a test sets."""
 
     now = 1000.0
 

@@ -40,7 +40,7 @@ def setting(value: str) -> Planner[str]:
 
 
 class Scripted:
-    """A policy with one check: its plans are pending as often as `pending` says; it writes down what is done to it."""
+    """A policy with one check, whose first `pending` plans need another call; it records its calls."""
 
     def __init__(
         self, pending: int = 0, *, preview: bool = False, moved: int = 0, meanwhile: Callable[[], Awaitable[object]]

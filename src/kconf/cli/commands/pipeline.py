@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kconf.cli.commands.pipeline_follow import add_follow, run_follow
+from kconf.cli.common.pipeline_options import add_inputs, add_sources, inputs_of, sources_of
 from kconf.cli.common.spark_session import add_session, lake_at, say
 from kconf.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from kconf.spark.inputs import Inputs
 
 _MOST_SKIPPED = 10
 _EXAMPLES = """\
@@ -23,6 +20,7 @@ examples:
   kconf pipeline run --lake lake --snapshot prod --snapshot /var/lib/kconf/snapshots
   kconf pipeline run --lake lake --metadata-log /var/lib/kafka/data/__cluster_metadata-0
   kconf pipeline run --lake lake --archive archive --declared clusters/prod --policy policy.yaml --owners owners.csv
+  kconf pipeline follow --lake lake --archive archive --server prod --metrics 127.0.0.1:9406
   kconf pipeline prepare
   kconf pipeline status --lake lake
   kconf pipeline rebuild --lake lake --declared clusters/prod
@@ -42,42 +40,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     run = _verb(verbs, "run", "read new input and update all tables", run_run)
-    run.add_argument(
-        "--archive",
-        metavar="URI",
-        action="append",
-        default=[],
-        help="what --archive of `kconf serve` or `kconf follow` says",
-    )
-    run.add_argument(
-        "--snapshot",
-        metavar="CONTEXT|URI",
-        action="append",
-        default=[],
-        help="a live cluster (context or HOST:PORT), or a directory written by `kconf snapshot`",
-    )
-    run.add_argument(
-        "--metadata-log",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="a KRaft controller's metadata directory (__cluster_metadata-0), of a cluster that nobody followed",
-    )
+    add_sources(run)
+    add_follow(_verb(verbs, "follow", "keep all tables current, until interrupted", run_follow))
     rebuild = _verb(verbs, "rebuild", "rebuild history and gold tables from bronze", run_rebuild)
     for each in (run, rebuild):
-        each.add_argument(
-            "--declared",
-            metavar="FILE",
-            type=Path,
-            action="append",
-            default=[],
-            help="declarative YAML file or directory",
-        )
-        each.add_argument(
-            "--policy", metavar="FILE", type=Path, help="policy file, same format as the server's policy.file"
-        )
-        each.add_argument("--owners", metavar="FILE", type=Path, help="CSV of TOPIC,OWNER: a name, a glob or /regex/")
-        each.add_argument("--usage", metavar="FILE", type=Path, help="CSV or Parquet of user, client_id, key, rate")
+        add_inputs(each)
     prepare = _verb(verbs, "prepare", "download jars and archive classes once, for faster starts", run_prepare)
     prepare.add_argument("--log", metavar="FILE", type=Path, help="file for Spark's own log")
     _verb(verbs, "status", "show the last run and the size of each table", run_status)
@@ -104,16 +71,12 @@ def run_run(options: argparse.Namespace) -> int:
     """Bring the tables up to date."""
     if not options.archive and not options.snapshot and not options.metadata_log:
         raise ConfigurationError("a run needs something to read: --archive, --snapshot or --metadata-log")
-    for each in options.metadata_log:
-        _check_metadata_log(each)
     began = time.monotonic()
-    clusters = [_cluster(each) for each in options.snapshot if not _is_place(each)]
-    places = [each for each in options.snapshot if _is_place(each)]
-    inputs = _inputs(options)
-    with lake_at(options.lake, options, (*options.archive, *places)) as lake:
-        from kconf.spark.runner import Sources, run
+    sources, inputs = sources_of(options), inputs_of(options)
+    with lake_at(options.lake, options, (*sources.archives, *sources.snapshots)) as lake:
+        from kconf.spark.runner import run
 
-        done = run(lake, Sources(options.archive, places, clusters, options.metadata_log), inputs, say)
+        done = run(lake, sources, inputs, say)
     say("")
     _tell_migrated(done.migrated)
     _tell_skipped(done.read.skipped)
@@ -165,7 +128,7 @@ def _advise() -> None:
 
 
 def run_rebuild(options: argparse.Namespace) -> int:
-    inputs = _inputs(options)
+    inputs = inputs_of(options)
     with lake_at(options.lake, options) as lake:
         from kconf.spark.runner import rebuild
 
@@ -217,33 +180,3 @@ def run_status(options: argparse.Namespace) -> int:
     for line in status(options.lake):
         print(line)
     return 0
-
-
-def _inputs(options: argparse.Namespace) -> Inputs:
-    """The files, checked: a mistake in one of them costs no start of Spark."""
-    from kconf.spark.inputs import Inputs
-
-    inputs = Inputs(options.declared, options.policy, options.owners, options.usage)
-    inputs.check()
-    return inputs
-
-
-def _check_metadata_log(directory: str) -> None:
-    """A directory that is none costs no start of Spark."""
-    from kconf.client.kraft.metadata_directory import MetadataDirectory
-
-    MetadataDirectory(directory).require_cluster()
-
-
-def _is_place(text: str) -> bool:
-    return "/" in text or Path(text).is_dir()
-
-
-def _cluster(text: str) -> dict[str, str]:
-    """The options of the live source; a context is looked up now, so that a wrong name fails early."""
-    if re.fullmatch(r"[\w.\-\[\]:]+:\d+(,[\w.\-\[\]:]+:\d+)*", text):
-        return {"bootstrap.servers": text}
-    from kconf.client.contexts.load import load_contexts
-
-    load_contexts().named(text)
-    return {"context": text}

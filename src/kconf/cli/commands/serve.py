@@ -68,8 +68,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME=LEVEL",
         action="append",
         default=[],
-        help="level of a Kafka feature for a new store: eligible.leader.replicas.version=1 behaves as a new Kafka 4.3 "
-        "cluster does, whose default of min.insync.replicas cannot be removed or set per broker (default: 0)",
+        help="level of a Kafka feature for a new store: with eligible.leader.replicas.version=1 the cluster default of "
+        "min.insync.replicas is always set and no broker has its own, as in a new Kafka 4.3 cluster; 0 turns it off "
+        "(default: 1)",
     )
     add(
         "--upstream",

@@ -26,12 +26,16 @@ _KINDS = {each.value: each for each in ChangeKind}
 
 
 class ChangePage(NamedTuple):
-    """Revisions in order. The next page is after `next_after`; `current` is the newest, `oldest` the first retained."""
+    """Revisions in order. The next page is after `next_after`; `current` is the newest, `oldest` the first retained.
+
+    `epoch` counts the stores that the cluster has been moved through; 0 if the server does not say it.
+    """
 
     revisions: Sequence[Revision]
     next_after: int
     current: int
     oldest: int
+    epoch: int = 0
 
 
 class OverridesAt(NamedTuple):
@@ -77,7 +81,7 @@ class ListChanges(ClusterCall[ChangePage]):
                 self._trimmed = JournalTrimmed(body.oldest)
             return CallResult({None: api_error(body.error_code, body.error_message)}, body.throttle_time_ms)
         revisions = tuple(map(_revision, body.revisions))
-        page = ChangePage(revisions, body.next_after, body.current, body.oldest)
+        page = ChangePage(revisions, body.next_after, body.current, body.oldest, body.epoch)
         return CallResult({None: page}, body.throttle_time_ms)
 
     def finish(self, outcomes: dict[None, ChangePage | ApiError]) -> ChangePage:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.asyncio_connection import AsyncNodeConnection
 from kconf.client.transport.connector import Connector
@@ -21,6 +22,7 @@ class AsyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self.revision = ClientRevision()
+        self.nodes: dict[Address, NodeVersions] = {}  # what each node said when it was last connected to
         self._connections: dict[Address, AsyncNodeConnection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._connector = Connector(settings)
@@ -90,7 +92,7 @@ class AsyncConnectionPool:
                 await self._connector.connect(connection, address)
             self._silent.add(address)
             async with _timeout(timeouts.request, address):
-                await connection.open(login)
+                self.nodes[address] = await connection.open(login)
             self._silent.discard(address)
         except BaseException:
             connection.abort()

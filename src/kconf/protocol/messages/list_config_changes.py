@@ -3,7 +3,8 @@
 `after` is the last revision that the reader has; the answer's `next_after` is what it asks with next, also where a
 filter left nothing to show. A reader that is behind the oldest revision gets OFFSET_OUT_OF_RANGE and that revision.
 `after` -1 means: from now on. A sensitive value is never sent: `before` and `after` are then keyed hashes. Texts may be
-longer than Kafka's limit: the assignment of a large topic is.
+longer than Kafka's limit: the assignment of a large topic is. With `epoch` a reader can name a change as the archive
+does.
 """
 
 from __future__ import annotations
@@ -63,3 +64,4 @@ class ListConfigChangesResponse:
     current: int = f(I64, default=0)
     next_after: int = f(I64, default=0)
     revisions: Sequence[ListedRevision] = f(Array(ListedRevision), default=())
+    epoch: int = f(I64, tag=0, default=0)  # of the store; an older server does not send it

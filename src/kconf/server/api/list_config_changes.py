@@ -46,15 +46,17 @@ async def handle(
         return ListConfigChangesResponse(error_code=failure.code, error_message=failure.message)
     if not may_read_journal(call):  # the ACL may have been removed during the long poll
         return ListConfigChangesResponse(error_code=REFUSED.code, error_message=REFUSED.message)
-    return _listed(page)
+    return _listed(page, context.service.store.epoch)
 
 
-def _listed(page: Page) -> list[bytes]:
+def _listed(page: Page, epoch: int) -> list[bytes]:
     """The encoded body of the response, in parts, of which readers share the longest."""
-    empty = encode(ListConfigChangesResponse(0, 0, None, page.oldest, page.current, page.next_after), 0, True)
-    head, no_revisions, no_tags = empty[:-2], empty[-2:-1], empty[-1:]
+    places = (page.oldest, page.current, page.next_after)
+    empty = encode(ListConfigChangesResponse(0, 0, None, *places), 0, True)
+    head, no_revisions = empty[:-2], empty[-2:-1]
     assert no_revisions == uvarint(1)
-    return [head + uvarint(len(page.revisions) + 1), page.joined, no_tags]
+    tags = encode(ListConfigChangesResponse(0, 0, None, *places, epoch=epoch), 0, True)[len(empty) - 1 :]
+    return [head + uvarint(len(page.revisions) + 1), page.joined, tags]
 
 
 def _characters(request: ListConfigChangesRequest) -> int:

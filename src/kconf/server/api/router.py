@@ -43,6 +43,7 @@ from kconf.server.api import (
     scram_credentials,
     unexpected_sasl,
     unknown_state,
+    update_features,
 )
 from kconf.server.api.data_plane import (
     coordinators,
@@ -113,6 +114,7 @@ HANDLERS: Final[dict[int, Handler]] = {
     49: client_quotas.handle_alter,
     50: scram_credentials.handle_describe,
     51: scram_credentials.handle_alter,
+    57: unless_beside_brokers(57, update_features.handle),
     60: describe_cluster.handle,
     74: list_config_resources.handle,
     75: describe_topic_partitions.handle,

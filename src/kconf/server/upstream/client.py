@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kconf.client.admin import AdminClient
 from kconf.client.calls.base import CallResult, ClusterCall, NodeVersions
 from kconf.client.settings import Address, Bootstrap, ClientSettings
+from kconf.model.alteration import AlterConfigOp
 from kconf.model.cluster import GroupListing
 from kconf.model.membership import ClusterMember
+from kconf.model.resource import Resource
 from kconf.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -18,6 +20,11 @@ from kconf.protocol.messages.describe_topic_partitions import (
 )
 from kconf.protocol.messages.metadata import MetadataPartition, MetadataRequest, MetadataRequestTopic
 from kconf.server.upstream.brokers import UpstreamBrokers
+from kconf.util.threads.worker_thread import in_daemon_thread
+
+if TYPE_CHECKING:
+    from kconf.client.admin_sync import SyncAdminClient
+    from kconf.store.upstream.identities import Identities
 
 _TIMEOUT: Final = 10.0  # seconds
 
@@ -41,8 +48,10 @@ class _Ask(ClusterCall[Any]):
 class UpstreamClient:
     """Used from the event loop."""
 
-    def __init__(self, settings: ClientSettings, brokers: UpstreamBrokers) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: ClientSettings, brokers: UpstreamBrokers, identities: Identities | None = None
+    ) -> None:
+        self._settings, self._identities = settings, identities
         self._client = AdminClient._from_settings(settings)
         self.brokers = brokers
 
@@ -55,6 +64,22 @@ class UpstreamClient:
         assert broker.plaintext is not None
         address = Address(*broker.plaintext)
         return AdminClient._from_settings(self._settings._replace(bootstrap=Bootstrap((address,))))
+
+    async def alter_as(
+        self, principal: str, resource: Resource, alterations: Sequence[AlterConfigOp], *, validate_only: bool
+    ) -> bool:
+        """Change a resource as a user; False: the gateway has its own account only. Raises KconfError."""
+        identities = self._identities
+        if identities is None or not principal:
+            return False
+
+        def alter(client: SyncAdminClient) -> None:
+            client.incremental_alter_configs(
+                {resource: alterations}, validate_only=validate_only, timeout=_TIMEOUT
+            ).raise_for_failures()
+
+        await in_daemon_thread(lambda: identities.call(principal, alter))
+        return True
 
     async def groups(self) -> list[GroupListing]:
         """The groups of all brokers. Raises KconfError."""

@@ -20,8 +20,8 @@ from kconf.model.lines.journal import FORMAT, attempt_line, change_lines
 from kconf.model.resource import Resource, ResourceType
 from kconf.spark import cache, session
 from kconf.spark.delta_tables import Lake
-from kconf.spark.inputs import Inputs
-from kconf.spark.runner import Say, Sources, run
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import Say, run
 from kconf.spark.startup import class_archive
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from kconf.errors import JournalTrimmed, StoreMismatch
 from kconf.model.journal import Revision
 from kconf.model.resource import Overrides, Resource, ResourceType
 from kconf.model.snapshot import Snapshot
+from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.log_thread import LogThread
 from kconf.store.upstream.poller import RECENT, Poller, RecordedState
@@ -31,6 +32,7 @@ def open_upstream(
     controllers: ClientSettings | None,
     poll_interval: float,
     credentials: CredentialSink | None = None,
+    identities: Identities | None = None,
 ) -> UpstreamStore:
     """`poll_interval` is in seconds. `credentials` gets the SCRAM keys of the users, which only the log has."""
     if controllers is None:
@@ -39,7 +41,7 @@ def open_upstream(
             reader = StateReader(SyncAdminClient._from_settings(brokers))
             return Poller(reader, cluster, recorded_state(journal, cluster), poll_interval, journal.last + 1)
 
-        return UpstreamStore(url, brokers, Numbering.POLLS, poll)
+        return UpstreamStore(url, brokers, Numbering.POLLS, poll, identities)
 
     def follow(journal: GatewayJournal, cluster: str) -> StateSource:
         image = journal.read_image(cluster)
@@ -47,7 +49,7 @@ def open_upstream(
             read_keys(controllers, cluster, credentials)  # they are not in the image
         return LogThread(controllers, cluster, image, credentials)
 
-    return UpstreamStore(url, brokers, Numbering.LOG, follow)
+    return UpstreamStore(url, brokers, Numbering.LOG, follow, identities)
 
 
 def recorded_state(journal: GatewayJournal, cluster: str) -> RecordedState | None:

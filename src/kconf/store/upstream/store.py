@@ -36,12 +36,14 @@ from kconf.model.resource import Overrides, Resource
 from kconf.model.snapshot import Snapshot
 from kconf.store.base import JournalReader, PassedOn, Polling, UnknownParts, conflict
 from kconf.store.upstream.brokers import UpstreamBrokers
+from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
 from kconf.store.upstream.reading import HIDDEN, is_away
-from kconf.store.upstream.requests import AWAY, Answers, resource_of, send
+from kconf.store.upstream.requests import AWAY, Answers, resource_of
+from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import StateSource
 
 log = getLogger(__name__)
@@ -55,13 +57,23 @@ OpenSource = Callable[[GatewayJournal, str], StateSource]
 
 
 class UpstreamStore:
-    """`brokers` are the settings of the clients with which the cluster is reached."""
+    """`brokers` are the settings of the clients with which the cluster is reached.
+
+    With `identities`, which the store closes, changes are made as their authors; else all by the account of `brokers`.
+    """
 
     faults = 0
     keeps_fractions = False
     epoch = 1
 
-    def __init__(self, url: str, brokers: ClientSettings, numbering: Numbering, open_source: OpenSource) -> None:
+    def __init__(
+        self,
+        url: str,
+        brokers: ClientSettings,
+        numbering: Numbering,
+        open_source: OpenSource,
+        identities: Identities | None = None,
+    ) -> None:
         self.url = url
         self.outside_revisions = 0
         self._waiting: list[Revision] = []  # for poll_remote
@@ -69,6 +81,11 @@ class UpstreamStore:
         with ExitStack() as opened:
             self._client = SyncAdminClient._from_settings(brokers)
             opened.callback(self._client.close)
+            if identities is not None:
+                opened.callback(identities.close)
+                identities.check()
+            self._sender = Sender(self._client, identities)
+            opened.callback(self._sender.close)
             self._brokers = UpstreamBrokers(self._client)
             self.cluster_id = self._brokers.cluster_id
             self._journal = GatewayJournal(url, self.cluster_id, numbering)
@@ -200,7 +217,7 @@ class UpstreamStore:
     # Changes
 
     def validate(self, pending: PendingCommit) -> Refusals:
-        return send(self._client, pending.operations, validate_only=True).refused
+        return self._sender.send([pending], validate_only=True).refused
 
     def commit(self, batch: Sequence[PendingCommit]) -> Sequence[Revision | RevisionConflict | PassedOn]:
         if (problem := self.problem) is not None:
@@ -254,7 +271,7 @@ class UpstreamStore:
         """One request for the changes of many callers, and then wait until they are seen."""
         sent_after = self._source.applied
         ids = self._journal.add_intents(batch, sent_after)
-        answers = send(self._client, [each for pending in batch for each in pending.operations])
+        answers = self._sender.send(batch)
         expected = ExpectedChanges(batch, answers.refused.keys(), self._source.shown)
         is_seen = self._source.wait_for(expected, _SEEN_WITHIN)
         found, done = expected.attribute(self._source.take())

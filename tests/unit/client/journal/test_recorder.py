@@ -43,7 +43,7 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def shown(broker: FakeBroker, *looks: tuple[UUID, int] | None) -> None:
-    """What the broker shows of the topic, look by look: its id and partitions, or nothing. The last one stays."""
+    """The topic in each response of the broker: its id and partitions, or nothing. The last one repeats."""
     left = list(looks)
 
     def metadata(asked: Any, _version: int) -> MetadataResponse:

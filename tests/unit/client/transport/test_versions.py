@@ -15,7 +15,7 @@ KAFKA_20 = {3: (0, 6), 18: (0, 2), 19: (0, 3), 32: (0, 2), 33: (0, 1)}
 ORDERS = Resource.topic("orders")
 
 
-def test_the_highest_common_version_is_spoken() -> None:
+def test_the_highest_common_version_is_used() -> None:
     describe = DescribeConfigs([ORDERS])
 
     assert choose_version(NodeVersions("old", KAFKA_20), describe) == (describe, 2)

@@ -55,7 +55,7 @@ def test_without_any_acl_the_default_decides() -> None:
     assert Authorizer(AclIndex(), allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "t")
 
 
-def test_an_acl_of_somebody_else_ends_the_default() -> None:
+def test_an_acl_of_another_principal_ends_the_default() -> None:
     index = AclIndex(kept(acl(Operation.READ, principal="User:bob")))
     assert not Authorizer(index, allow_if_none=True).allows(ALICE, "h", Operation.READ, AclType.TOPIC, "orders")
 

@@ -22,7 +22,7 @@ BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalB
 
 
 def refused(**overrides: str) -> bool:
-    """Whether these cannot be set; `__` stands for a dot."""
+    """Whether these values are refused; `__` means a dot."""
     resulting = {name.replace("__", "."): value for name, value in overrides.items()}
     try:
         check_broker(ConfigResolver(kafka_43(), STATIC, {}, {}), resulting, {}, everywhere=False)

@@ -56,7 +56,7 @@ def test_without_a_selector_files_own_what_they_name() -> None:
 def test_inside_a_selector_overrides_go_that_mean_something() -> None:
     assert gone(EVERYTHING + NAMED) == [
         ("topic:orders", "tags"),  # its retention.ms would be inherited all the same
-        ("topic:other", "tags"),  # its throttle belongs to whoever moves partitions
+        ("topic:other", "tags"),  # its throttle belongs to a partition reassignment
         ('quota:{"user":"alice"}', "consumer_byte_rate"),
     ]
 
@@ -74,7 +74,7 @@ def test_resources_outside_the_selector_stay_even_if_a_file_declares_them() -> N
         ("quotas", ('quota:{"user":"bob"}', "producer_byte_rate")),
     ],
 )
-def test_each_graver_thing_needs_its_word_and_spares_the_operators(word: str, also: tuple[str, str]) -> None:
+def test_each_kind_is_pruned_only_by_name_and_operators_are_spared(word: str, also: tuple[str, str]) -> None:
     without = gone(EVERYTHING + NAMED)
 
     assert gone(EVERYTHING + NAMED, word) == [*without, also]

@@ -55,7 +55,7 @@ def resolver(static: Overrides = NO_OVERRIDES, everywhere: Overrides = NO_OVERRI
 
 
 class Recorder:
-    """Keeps what it is asked, and says what it is told to say."""
+    """Records its calls, and returns what a test sets."""
 
     def __init__(self, *warnings: str, refuse: str = "") -> None:
         self.asked: list[AlterProposal | TopicProposal | GrowthProposal] = []

@@ -84,7 +84,7 @@ p.yaml:26:45: required must be true or false: 'no'
 p.yaml:27:5: a rule must be a mapping of fields"""
 
 
-def test_all_mistakes_of_a_file_at_once() -> None:
+def test_all_errors_of_a_file_are_reported_at_once() -> None:
     assert "\n".join(mistakes(GOLDEN)) == TOLD
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_is_not_a_policy(text: str, mistake: str) -> None:
     ],
 )
 def test_a_rule_with_a_mistake(text: str, mistake: str) -> None:
-    """» stands before what the mistake's column points at; without it that is the rule."""
+    """» marks the column of the error; without it, the error is at the rule."""
     column = rule(text).splitlines()[1].find("»") + 1 or 5
 
     assert mistakes(rule(text.replace("»", ""))) == [f"p.yaml:2:{column}: {mistake}"]

@@ -222,10 +222,10 @@ rules:
     assert ids(found.judge(subject(resource=Resource.topic("x")))) == ["bronze"]
 
 
-# -- what a request is judged by -------------------------------------------------------------------------------------
+# -- the rules that apply to a request -------------------------------------------------------------------------------
 
 
-def test_a_rule_speaks_when_its_key_or_one_it_compares_with_is_touched_or_always() -> None:
+def test_a_rule_applies_when_its_key_or_a_compared_one_changes_or_always() -> None:
     found = rules("""
 rules:
   - {id: own, selector: topic, key: retention.ms, condition: {max: 1d}}

@@ -130,7 +130,7 @@ def test_an_invalid_entity_is_refused(parts: dict[str, str | None]) -> None:
     assert code(plan_alter_quotas(Snapshot.EMPTY, [wish(entity)]), entity) == ErrorCode.INVALID_REQUEST
 
 
-def test_defaults_pairs_addresses_and_odd_names_are_somebody() -> None:
+def test_defaults_pairs_addresses_and_unusual_names_are_valid_entities() -> None:
     entities = [
         EVERYONE,
         QuotaEntity.of({"ip": None}),

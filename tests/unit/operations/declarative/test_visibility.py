@@ -61,7 +61,7 @@ def waited(
     found: Sequence[Difference] = MADE,
     limit: float = 30,
 ) -> tuple[list[str], float]:
-    """What is said in the end, and the seconds until then. The last look of a broker is also what it shows later."""
+    """The final message, and the seconds until then. A broker repeats its last answer."""
 
     def read(target: Target, _: Sequence[Difference]) -> ClusterState:
         seen = looks[target.context.bootstrap]

@@ -201,7 +201,7 @@ def test_a_reader_that_waits_longer_than_the_history_still_gets_its_change_at_on
 
 
 class SlowStore(MemoryStore):
-    """Its reader stands still in the middle, while the loop goes on."""
+    """Its reader pauses half way, while the event loop continues."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from kconf.service import Service
 from kconf.store.memory import MemoryStore
 
 
-def test_without_a_word_the_journal_is_kept_for_good() -> None:
+def test_by_default_the_journal_is_never_trimmed() -> None:
     assert Retention.of({}) is None
     assert Retention.of({"journal.retention.ms": "-1", "journal.retention.revisions": " "}) is None
 

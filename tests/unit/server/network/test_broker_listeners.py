@@ -160,7 +160,7 @@ def test_all_brokers_can_have_one_address() -> None:
     play(scene, {"gateway.broker.ports": "none"})
 
 
-def test_a_port_that_is_taken_stops_the_start_and_says_what_to_set() -> None:
+def test_a_port_in_use_stops_the_start_with_advice() -> None:
     first = free_range(4)
 
     async def scene(world: World) -> None:

@@ -370,7 +370,7 @@ def _for_ever() -> Iterator[str]:
 
 
 class Odd:
-    """Does what it is told to."""
+    """Does what a test sets."""
 
     def __init__(self, deed: Callable[[], object]) -> None:
         self._deed = deed
@@ -404,14 +404,14 @@ def _raise(error: BaseException) -> object:
     ],
 )
 def test_an_odd_answer_is_that_resources_alone(deed: Callable[[], object], outcome: ApiError | None) -> None:
-    """A policy that says False means to refuse; one that talks for ever is heard for a while."""
+    """A policy that returns False refuses; the warnings of one that never stops are bounded."""
 
     async def scene() -> None:
         policies = PolicyManager(Odd(deed))  # type: ignore[arg-type]
         async with service() as running:
             told = await alter(policies, running, "retention.ms", "1")
             assert told.outcome == [outcome]
-            assert len(told.warnings) <= 1  # each is told once
+            assert len(told.warnings) <= 1  # each is returned once
 
     asyncio.run(scene())
 
@@ -538,7 +538,7 @@ def test_a_class_that_wants_to_see_growth_does(policy: Callable[[], CreateTopicP
 
 
 class Meddler:
-    """Changes the topic behind the request's back while it is being judged."""
+    """Changes the topic by another request while the policy runs."""
 
     def __init__(self, running: Service, times: int) -> None:
         self._running, self._left = running, times

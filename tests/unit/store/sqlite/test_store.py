@@ -159,7 +159,7 @@ def test_a_file_that_is_not_a_database_is_left_as_it_is(path: Path) -> None:
 @pytest.mark.parametrize(
     "tables", ["CREATE TABLE songs (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (x)"]
 )
-def test_someone_elses_database_is_left_as_it_is(path: Path, tables: str) -> None:
+def test_a_database_of_another_program_is_not_changed(path: Path, tables: str) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute(tables)
     before = path.read_bytes()

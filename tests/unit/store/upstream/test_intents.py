@@ -54,13 +54,13 @@ def test_it_is_not_done_once_it_cannot_arrive_any_more(opened: OpenIntents) -> N
     assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.NOT_DONE}
 
 
-def test_the_same_change_hours_later_is_that_of_somebody_else(opened: OpenIntents) -> None:
+def test_the_same_change_hours_later_has_another_author(opened: OpenIntents) -> None:
     (found,) = opened.attribute([logged(51, setting("7"), after=2 * LONGEST_CALL)])
     assert found.caller.principal == ""
     assert opened.close(SENT + ARRIVES_WITHIN, is_log_read=True) == {1: IntentOutcome.UNKNOWN}
 
 
-def test_nobody_knows_whose_one_of_two_is(opened: OpenIntents) -> None:
+def test_the_author_of_one_of_two_identical_changes_is_unknown(opened: OpenIntents) -> None:
     found = opened.attribute([logged(51, setting("7")), logged(53, setting("7"))])
     assert [each.caller.principal for each in found] == ["", ""]
     assert opened.close(SENT + 20, is_log_read=True) == {1: IntentOutcome.DONE}

@@ -39,7 +39,7 @@ def test_each_of_two_callers_gets_its_own_record() -> None:
     assert done == {ORDERS, OTHERS}
 
 
-def test_another_value_is_of_somebody_else() -> None:
+def test_another_value_is_of_another_author() -> None:
     expected = ExpectedChanges([pending(ALICE, change(ORDERS, "1"))])
     found, done = expected.attribute([record(7, change(ORDERS, "9")), record(8, change(ORDERS, "1"))])
     assert authors(found) == ["", "User:alice"]

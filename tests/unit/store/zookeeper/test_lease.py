@@ -10,7 +10,7 @@ from kconf.store.zookeeper.lease import SessionLease
 
 
 class Scene:
-    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that answers when a test says so."""
+    """A lease of 6 seconds, a clock that a test sets, and a ZooKeeper that responds when a test wants it to."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -63,4 +63,4 @@ def test_a_lease_that_ended_reports_the_gap_before_it_is_held_again(scene: Scene
     scene.asked.pop()()
 
     assert scene.lease.is_held
-    assert scene.gaps == [False]  # whoever is told could not have seen it held before
+    assert scene.gaps == [False]  # the callback runs before the lease is held again

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kconf.client.calls.base import NodeVersions
 from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.failures import (
     SilentPeer,
@@ -36,6 +37,7 @@ class SyncConnectionPool:
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self.revision = ClientRevision()
+        self.nodes: dict[Address, NodeVersions] = {}  # what each node said when it was last connected to
         self._connections: dict[Address, SyncNodeConnection] = {}
         self._context: SSLContext | None = None
 
@@ -89,6 +91,7 @@ class SyncConnectionPool:
             limit = min(deadline, time.monotonic() + self._settings.timeouts.request)
             frames = FrameReader(self._settings.limits.max_frame)
             session = self._handshake(_Stream(sock, frames, limit, address), address, login)
+            self.nodes[address] = session.node
             return SyncNodeConnection(sock, session, self._settings, frames, self.revision)
         except OSError as error:
             sock.close()

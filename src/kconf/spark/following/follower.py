@@ -1,0 +1,241 @@
+"""Keeps a lake current: pipeline runs in a loop, in one Spark session, until it is stopped.
+
+Each step is a whole run, a compaction or a vacuum, as the commands of those names do them. So a step that fails, or a
+process that is killed, leaves the lake as a run would that failed: the next step continues from there. If a cluster is
+away, the other sources are still read. A failed step is an alarm in the log, in /health and in the metrics, and is
+tried again; a session whose JVM is gone is replaced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from logging import getLogger
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kconf.errors import KconfError
+from kconf.spark import runner
+from kconf.spark.bronze import Read
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import Summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kconf.lake.location import LakeError
+    from kconf.spark.delta_tables import Lake
+    from kconf.spark.following.feed_copy import FeedCopy
+
+log = getLogger(__name__)
+
+STALE: Final = 60.0
+"""Seconds since the begin of the last finished round after which /health says `stale`."""
+_RETRY, _LONGEST_RETRY = 1.0, 60.0  # seconds
+_AWAY: Final = 30.0  # seconds until the next snapshot of a cluster that was away, at most
+
+
+class Sessions(Protocol):
+    """Where the Spark session comes from."""
+
+    def lake(self) -> Lake:
+        """The lake, with a session that works; a dead one is replaced."""
+        ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Seconds between the starts of two rounds, two snapshots of a cluster, two compactions and two vacuums.
+
+    None: never. `hours` is how old a file must be before a vacuum deletes it.
+    """
+
+    rounds: float = 1.0
+    snapshots: float = 300.0
+    compactions: float | None = 3600.0
+    vacuums: float | None = 86_400.0
+    hours: int = 168
+
+
+@dataclass
+class Timer:
+    """When something is due again. The first time is `interval` after the start, or at once."""
+
+    interval: float | None
+    at: float
+
+    def is_due(self, now: float) -> bool:
+        return self.interval is not None and now >= self.at
+
+    def done(self, now: float) -> None:
+        self.at = now + (self.interval or 0.0)
+
+
+@dataclass
+class Counts:
+    """What has happened since the start."""
+
+    rounds: int = 0
+    runs: int = 0
+    failures: int = 0
+    compactions: int = 0
+    vacuums: int = 0
+    read: dict[str, int] = field(default_factory=lambda: dict(Read().counts))
+
+
+class PipelineFollower:
+    """One thread calls `run`; others may read its figures."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        sources: Sources,
+        inputs: Callable[[], Inputs],
+        schedule: Schedule,
+        feeds: Sequence[FeedCopy] = (),
+        copies: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        now = clock()
+        self.counts = Counts()
+        self.last_run: int | None = None
+        self.round_seconds = 0.0
+        self.alarm: str | None = None
+        self.away: dict[str, str] = {}  # cluster → why no snapshot could be taken
+        self.feeds = feeds
+        self._sessions, self._sources, self._inputs, self._schedule = sessions, sources, inputs, schedule
+        self._copies, self._clock = copies, clock
+        self._current_at: float | None = None  # the begin of the last round that finished
+        self._started = now
+        self._snapshots = {cluster_name(each): Timer(schedule.snapshots, now) for each in sources.clusters}
+        self._compaction, self._vacuum = (
+            Timer(each, now + (each or 0.0)) for each in (schedule.compactions, schedule.vacuums)
+        )
+
+    # -- figures -----------------------------------------------------------------------------------------------------
+
+    @property
+    def behind(self) -> float:
+        """The lake has all that its sources had so many seconds ago."""
+        return self._clock() - (self._started if self._current_at is None else self._current_at)
+
+    def health(self) -> dict[str, object]:
+        alarms = {each.name: each.alarm for each in self.feeds if each.alarm is not None} | self.away
+        return {
+            "status": "alarm" if self.alarm or alarms else self._pace(),
+            "run": self.last_run,
+            "behind_seconds": round(self.behind, 1),
+            "pipeline": self.alarm or "ok",
+            "sources": alarms,
+        }
+
+    def _pace(self) -> str:
+        if self._current_at is None and self.behind < STALE:
+            return "starting"
+        return "stale" if self.behind > STALE else "ok"
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    def run(self, stopped: Event) -> None:
+        """Follow until `stopped` is set; the step at work is finished first."""
+        for feed in self.feeds:
+            Thread(target=feed.run, args=(stopped,), name=f"feed of {feed.name}", daemon=True).start()
+        retry = _RETRY
+        while not stopped.is_set():
+            began = self._clock()
+            if self.step():
+                retry = _RETRY
+                stopped.wait(max(0.0, began + self._schedule.rounds - self._clock()))
+            else:
+                stopped.wait(retry)
+                retry = min(2 * retry, _LONGEST_RETRY)
+
+    def step(self) -> bool:
+        """A round, and what maintenance is due after it. False: something failed and is to be tried again."""
+        try:
+            lake = self._sessions.lake()
+            self._round(lake)
+            self._maintain(lake)
+        except (KconfError, OSError) as error:
+            text = str(error) if isinstance(error, KconfError) else f"{error.strerror}: {error.filename}"
+            return self._failed(text, None)
+        except Exception as error:  # the edge of the loop: a bug must not end it, and the lake is as the step found it
+            return self._failed(f"an unexpected {type(error).__name__}", error)
+        if self.alarm is not None:
+            log.info("the lake is current again run=%s", self.last_run)
+        self.alarm = None
+        return True
+
+    def _failed(self, alarm: str, error: Exception | None) -> bool:
+        """Logged only if the alarm is another one than before."""
+        self.counts.failures += 1
+        if alarm != self.alarm:
+            log.error("the lake could not be updated: %s", alarm, exc_info=error)
+        self.alarm = alarm
+        return False
+
+    def _round(self, lake: Lake) -> None:
+        began = self._clock()
+        due = [each for each in self._sources.clusters if self._snapshots[cluster_name(each)].is_due(began)]
+        copied = self._copied()
+        archives = [*self._sources.archives, *([str(self._copies)] if self._copies is not None else [])]
+        sources = replace(self._sources, archives=archives, clusters=due)
+        for each in due:
+            self.away.pop(cluster_name(each), None)
+        done = runner.run(lake, sources, self._inputs(), log.debug, self._is_away)
+        for each in due:
+            self._reschedule(cluster_name(each), began)
+        for path in copied:
+            path.unlink(missing_ok=True)
+        self._count(done, began)
+
+    def _reschedule(self, cluster: str, now: float) -> None:
+        timer = self._snapshots[cluster]
+        timer.done(now)
+        if cluster in self.away:
+            timer.at = min(timer.at, now + _AWAY)
+
+    def _copied(self) -> list[Path]:
+        """The copied files that this round reads: they are there before it begins."""
+        if self._copies is None:
+            return []
+        self._copies.mkdir(parents=True, exist_ok=True)
+        return [path for path in self._copies.glob("*/*.jsonl") if not path.name.startswith(".")]
+
+    def _is_away(self, options: Mapping[str, str], error: LakeError) -> None:
+        name = cluster_name(options)
+        log.error("no snapshot of %s: %s", name, error)
+        self.away[name] = str(error)
+
+    def _count(self, done: Summary, began: float) -> None:
+        self.counts.rounds += 1
+        for name, count in done.read.counts.items():
+            self.counts.read[name] += count
+        for path, reason in sorted(done.read.skipped.items()):
+            log.warning("skipped %s: %s", path, reason)
+        self._current_at, self.round_seconds = began, self._clock() - began
+        if done.number is not None:
+            self.counts.runs += 1
+            self.last_run = done.number
+            told = " ".join(f"{name}={count}" for name, count in done.read.counts.items())
+            log.info("run %d %s seconds=%.1f", done.number, told, self.round_seconds)
+
+    def _maintain(self, lake: Lake) -> None:
+        now = self._clock()
+        if self.last_run is None and runner.last_run(lake) is None:
+            return  # there are no tables yet
+        if self._compaction.is_due(now):
+            removed, added = runner.compact(lake, log.debug)
+            self._compaction.done(now)
+            self.counts.compactions += 1
+            log.info("compacted files=%d into=%d", removed, added)
+        if self._vacuum.is_due(now):
+            runner.vacuum(lake, self._schedule.hours, log.debug)
+            self._vacuum.done(now)
+            self.counts.vacuums += 1
+            log.info("deleted files that no version of the last hours needs hours=%d", self._schedule.hours)
+
+
+def cluster_name(options: Mapping[str, str]) -> str:
+    return options.get("context") or options.get("bootstrap.servers") or ""

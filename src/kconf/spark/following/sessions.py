@@ -1,0 +1,37 @@
+"""The Spark session of a follower: started when it is needed, and again when its JVM is gone."""
+
+from __future__ import annotations
+
+from logging import getLogger
+from pathlib import Path
+
+from kconf.spark import session
+from kconf.spark.delta_tables import Lake
+
+log = getLogger(__name__)
+
+
+class SparkSessions:
+    """Sessions with these settings, one at a time. Used from one thread."""
+
+    def __init__(self, uri: str, master: str, log_file: Path | None, settings: dict[str, str]) -> None:
+        self.restarts = 0
+        self._uri, self._master, self._log_file, self._settings = uri, master, log_file, settings
+        self._lake: Lake | None = None
+
+    def lake(self) -> Lake:
+        """The lake, with a session that works; a dead one is replaced."""
+        if self._lake is not None and not session.is_alive(self._lake.spark):
+            log.error("the Spark session ended; another one is started")
+            dead, self._lake = self._lake, None
+            session.discard(dead.spark)
+            self.restarts += 1
+        if self._lake is None:
+            self._lake = Lake(self._uri, session.start(self._master, log=self._log_file, settings=self._settings))
+        return self._lake
+
+    def close(self) -> None:
+        if self._lake is not None:
+            alive = session.is_alive(self._lake.spark)
+            (session.stop if alive else session.discard)(self._lake.spark)
+            self._lake = None

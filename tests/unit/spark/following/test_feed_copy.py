@@ -1,0 +1,188 @@
+"""The journal of a real server, copied from its change feed: the lines of its archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
+from kconf.client.calls.changes import ChangePage
+from kconf.errors import ConnectionFailed, JournalTrimmed, KconfError
+from kconf.model.cluster import ClusterDescription
+from kconf.spark.following.feed_copy import FeedCopy
+from tests.support.process import KconfProcess
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[KconfProcess]:
+    with KconfProcess(args=["--archive", str(tmp_path / "archive")]) as process:
+        yield process
+
+
+def change(server: KconfProcess, topic: str) -> None:
+    """A topic with a value, and a value that is refused."""
+    with SyncAdminClient(server.bootstrap) as admin:
+        admin.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
+        for value in ("1000", "none"):
+            wish = {Resource.topic(topic): [AlterConfigOp(OpType.SET, "retention.ms", value)]}
+            assert bool(admin.incremental_alter_configs(wish).failures) is (value == "none")
+
+
+def lines(directory: Path, *, attempts: bool = False) -> list[Line]:
+    files = sorted(path for path in directory.glob("*/*.jsonl") if path.name.startswith("attempts-") is attempts)
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+class Copies:
+    """A copy whose every connection is counted, and that stops itself once it has all."""
+
+    def __init__(self, place: Path, connect: Callable[[], Any]) -> None:
+        self.stopped = Event()
+        self.copy = FeedCopy("prod", lambda: self._opened(connect()), place, 0.01)
+
+    def _opened(self, admin: Any) -> Any:
+        fetch = admin.list_attempts
+
+        def list_attempts(after: int, **more: Any) -> list[Any]:
+            found: list[Any] = fetch(after, **more)
+            if not found:
+                self.stopped.set()  # it is asked after the changes: nothing is left
+            return found
+
+        admin.list_attempts = list_attempts
+        return admin
+
+    def run(self) -> FeedCopy:
+        self.copy.run(self.stopped)
+        return self.copy
+
+
+def test_a_copy_has_the_lines_of_the_archive(server: KconfProcess, tmp_path: Path) -> None:
+    change(server, "one")
+    done = Copies(tmp_path / "copies", lambda: SyncAdminClient(server.bootstrap)).run()
+    assert (done.changes, done.gaps, done.failures, done.alarm) == (2, 0, 0, None)
+    change(server, "two")
+    Copies(tmp_path / "copies", lambda: SyncAdminClient(server.bootstrap)).run()
+    server.stop()
+
+    for attempts in (False, True):
+        copied, archived = (lines(tmp_path / each, attempts=attempts) for each in ("copies", "archive"))
+        assert len(archived) == (2 if attempts else 4)
+        assert copied == archived
+    assert {path.name.count("-") for path in (tmp_path / "copies").glob("*/[0-9]*.jsonl")} == {2}
+
+
+def test_a_position_that_was_not_saved_copies_the_same_lines_again(server: KconfProcess, tmp_path: Path) -> None:
+    change(server, "one")
+    Copies(tmp_path / "copies", lambda: SyncAdminClient(server.bootstrap)).run()
+    once = lines(tmp_path / "copies")
+    (position,) = (tmp_path / "copies").glob("*/.feed.json")
+    position.write_text("{")
+    change(server, "two")
+
+    Copies(tmp_path / "copies", lambda: SyncAdminClient(server.bootstrap)).run()
+
+    names = [(line["epoch"], line["revision"], line["line"]) for line in lines(tmp_path / "copies")]
+    assert len(names) == 2 * len(once) + 2
+    assert len(set(names)) == 4
+
+
+class Fake:
+    """A server by hand: pages in order; an exception is raised."""
+
+    def __init__(self, pages: list[Any], epoch: int = 1) -> None:
+        self.pages, self.epoch, self.asked = pages, epoch, list[int]()
+
+    def __enter__(self) -> Fake:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def describe_cluster(self) -> ClusterDescription:
+        return ClusterDescription("c-1", None, {})
+
+    def list_changes(self, after: int, **_: Any) -> ChangePage:
+        if after == -1:
+            return ChangePage((), 7, 7, 1, self.epoch)
+        self.asked.append(after)
+        page = self.pages.pop(0) if self.pages else ChangePage((), after, after, 1, self.epoch)
+        if isinstance(page, Exception):
+            raise page
+        assert isinstance(page, ChangePage)
+        self.epoch = page.epoch
+        return page
+
+    def list_attempts(self, after: int, **_: Any) -> list[Any]:
+        return [] if not self.pages else [replace_number(after + 1)]
+
+
+def replace_number(number: int) -> Any:
+    from kconf.model.journal import AuditEntry, RequestContext
+
+    return replace(AuditEntry(1, RequestContext(), 1, Resource.topic("t"), ["k"], 40, False), number=number)
+
+
+def test_a_part_of_the_journal_that_is_gone_is_counted_and_left_out(tmp_path: Path) -> None:
+    fake = Fake([JournalTrimmed(5), ChangePage((), 7, 7, 5, 1)])
+
+    done = Copies(tmp_path, lambda: fake).run()
+
+    assert (done.gaps, fake.asked[:2]) == (1, [0, 4])
+
+
+def test_a_store_that_was_moved_begins_again(tmp_path: Path) -> None:
+    fake = Fake([ChangePage((), 7, 7, 1, 1), ChangePage((), 9, 9, 1, 2), ChangePage((), 3, 3, 1, 2)])
+
+    Copies(tmp_path, lambda: fake).run()
+
+    assert fake.asked[:3] == [0, 7, 0]
+
+
+def test_a_server_that_is_away_is_an_alarm_until_it_is_back(tmp_path: Path) -> None:
+    fake = Fake([ChangePage((), 1, 1, 1, 1), ConnectionFailed("no broker responds"), ChangePage((), 1, 1, 1, 1)])
+    copies = Copies(tmp_path, lambda: fake)
+    alarms = []
+    works = copies.copy._works
+
+    def noted() -> None:
+        alarms.append(copies.copy.alarm)
+        works()
+
+    copies.copy._works = noted  # type: ignore[method-assign]
+
+    done = copies.run()
+
+    assert alarms[1] is not None
+    assert "no broker responds" in alarms[1]
+    assert (done.alarm, done.failures) == (None, 1)
+
+
+def test_a_server_that_does_not_report_its_epoch_is_not_copied(tmp_path: Path) -> None:
+    copy = FeedCopy("prod", lambda: Fake([], epoch=0), tmp_path, 0.01)  # type: ignore[arg-type,return-value]
+    stopped = Event()
+    failed = copy._failed
+
+    def last(error: KconfError | OSError) -> None:
+        failed(error)
+        stopped.set()
+
+    copy._failed = last  # type: ignore[method-assign]
+
+    copy.run(stopped)
+
+    assert copy.alarm == "prod does not report the epoch of its journal; pass its archive instead"
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_pages_say_in_which_epoch_they_are(server: KconfProcess) -> None:
+    with SyncAdminClient(server.bootstrap) as admin:
+        assert admin.list_changes(-1).epoch == admin.list_changes(0).epoch == 1

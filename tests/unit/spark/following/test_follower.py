@@ -1,0 +1,158 @@
+"""The loop of `kconf pipeline follow`, with steps by hand: what is due, what fails, and what /health says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from kconf.errors import ConfigurationError
+from kconf.lake.location import LakeError
+from kconf.spark import runner
+from kconf.spark.bronze import Read
+from kconf.spark.following.follower import PipelineFollower, Schedule
+from kconf.spark.inputs import Inputs, Sources
+from kconf.spark.runner import Summary
+
+PROD, TEST = {"context": "prod"}, {"bootstrap.servers": "127.0.0.1:9"}
+
+
+class Steps:
+    """What the loop calls, instead of Spark."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        self.done: list[str] = []
+        self.read: list[Sources] = []
+        self.failures: list[Exception] = []
+        self.away: dict[str, str] = {}
+        self.number = 0
+        monkeypatch.setattr(runner, "run", self._run)
+        monkeypatch.setattr(runner, "compact", self._compact)
+        monkeypatch.setattr(runner, "vacuum", lambda *_: self.done.append("vacuum"))
+
+    def _compact(self, *_: object) -> tuple[int, int]:
+        self.done.append("compact")
+        return 3, 1
+
+    def lake(self) -> Any:
+        return None
+
+    def _run(self, _: Any, sources: Sources, inputs: Inputs, say: object, away: Callable[..., None]) -> Summary:
+        self.read.append(sources)
+        if self.failures:
+            raise self.failures.pop(0)
+        for each in sources.clusters:
+            name = each.get("context", "")
+            if name in self.away:
+                away(each, LakeError(self.away[name]))
+        self.number += 1
+        self.now += 2.0
+        return Summary(self.number, Read(journal=5))
+
+    def follower(self, sources: Sources, schedule: Schedule | None = None, **more: Any) -> PipelineFollower:
+        given = schedule or Schedule(compactions=None, vacuums=None)
+        return PipelineFollower(self, sources, Inputs, given, clock=lambda: self.now, **more)
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    return Steps(monkeypatch)
+
+
+def test_a_round_reads_everything_and_is_counted(steps: Steps) -> None:
+    follower = steps.follower(Sources(["archive"], ["snapshots"], (), ["log"]))
+    assert follower.health()["status"] == "starting"
+
+    assert follower.step()
+
+    assert steps.read == [Sources(["archive"], ["snapshots"], [], ["log"])]
+    assert (follower.counts.runs, follower.counts.read["journal"], follower.round_seconds) == (1, 5, 2.0)
+    health = {"status": "ok", "run": 1, "behind_seconds": 2.0, "pipeline": "ok", "sources": {}}
+    assert follower.health() == health
+    steps.now += 100
+    assert follower.health()["status"] == "stale"
+
+
+def test_snapshots_have_their_own_schedule_and_a_cluster_that_is_away_is_tried_sooner(steps: Steps) -> None:
+    follower = steps.follower(Sources(clusters=[PROD, TEST]), Schedule(1, 300, None, None))
+    steps.away = {"prod": "no broker responds"}
+
+    asked = []
+    for seconds in (0, 10, 30, 300):
+        steps.now = 1000.0 + seconds
+        assert follower.step(), "the other sources are still read"
+        asked.append(list(steps.read[-1].clusters))
+        if not seconds:
+            assert follower.health()["status"] == "alarm"
+            assert follower.health()["sources"] == {"prod": "no broker responds"}
+            steps.away = {}
+
+    assert asked == [[PROD, TEST], [], [PROD], [TEST]]
+    assert (follower.away, follower.health()["status"]) == ({}, "ok")
+
+
+@pytest.mark.parametrize(
+    ("failure", "alarm"),
+    [
+        (LakeError("The disk is full."), "The disk is full."),
+        (ConfigurationError("rules.yaml:3: unknown key"), "rules.yaml:3: unknown key"),
+        (OSError(28, "No space left on device", "lake/x"), "No space left on device: lake/x"),
+        (RuntimeError("secret-value"), "an unexpected RuntimeError"),
+    ],
+)
+def test_a_step_that_fails_is_an_alarm_until_one_works(steps: Steps, failure: Exception, alarm: str) -> None:
+    follower = steps.follower(Sources(["archive"]))
+    steps.failures = [failure]
+
+    assert not follower.step()
+    assert (follower.alarm, follower.counts.failures, follower.health()["status"]) == (alarm, 1, "alarm")
+
+    assert follower.step()
+    assert (follower.alarm, follower.health()["status"]) == (None, "ok")
+
+
+def test_maintenance_comes_after_a_round_when_it_is_due(steps: Steps) -> None:
+    follower = steps.follower(Sources(["archive"]), Schedule(1, 300, 60, 100))
+
+    for seconds in (0, 59, 61, 100, 130):
+        steps.now = 1000.0 + seconds
+        steps.done.append(f"{seconds}:")
+        assert follower.step()
+
+    assert "".join(steps.done) == "0:59:compact61:100:vacuum130:compact"
+    assert (follower.counts.compactions, follower.counts.vacuums) == (2, 1)
+
+
+def test_copied_files_go_once_a_run_has_read_them(steps: Steps, tmp_path: Path) -> None:
+    copies = tmp_path / "feeds"
+    (copies / "c").mkdir(parents=True)
+    (copies / "c" / "1.jsonl").touch()
+    (copies / "c" / ".feed.json").touch()
+    follower = steps.follower(Sources(["archive"]), copies=copies)
+    steps.failures = [LakeError("busy")]
+
+    assert not follower.step()
+    assert (copies / "c" / "1.jsonl").exists()
+
+    assert follower.step()
+    assert list(steps.read[-1].archives) == ["archive", str(copies)]
+    assert [path.name for path in (copies / "c").iterdir()] == [".feed.json"]
+
+
+def test_a_follower_that_is_stopped_finishes_its_step(steps: Steps) -> None:
+    stopped = Event()
+    follower = steps.follower(Sources(["archive"]), Schedule(0.0, 1, None, None))
+    step = follower.step
+
+    def last() -> bool:
+        stopped.set()
+        return step()
+
+    follower.step = last  # type: ignore[method-assign]
+    follower.run(stopped)
+
+    assert (steps.number, follower.counts.runs) == (1, 1)
