@@ -8,7 +8,7 @@ tools did without one. Where the state comes from is a StateSource (source.py).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from logging import getLogger
@@ -42,7 +42,8 @@ from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, 
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
 from kconf.store.upstream.reading import HIDDEN, is_away
-from kconf.store.upstream.requests import AWAY, Answers, resource_of
+from kconf.store.upstream.requests import AWAY, Answers
+from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender
 from kconf.store.upstream.source import StateSource
 
@@ -227,14 +228,14 @@ class UpstreamStore:
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions that this batch led to
         refused: set[Resource] = set()
-        for positions in _rounds(batch):
-            names = {name for position in positions for name in _names(batch[position])}
+        for positions in rounds_of(batch):
+            names = {name for position in positions for name in names_of(batch[position])}
             try:
                 self._source.begin_requests(names)
             except KconfError as error:
                 failure = _refusal(error)
                 for position in positions:
-                    results[position] = PassedOn(dict.fromkeys(_names(batch[position]), failure))
+                    results[position] = PassedOn(dict.fromkeys(names_of(batch[position]), failure))
                 continue
             try:
                 results |= self._commit_round({each: batch[each] for each in positions}, own, refused)
@@ -381,25 +382,6 @@ class UpstreamStore:
             if self.problem is None:
                 self._note_poll()
                 self._write_image()
-
-
-def _rounds(batch: Sequence[PendingCommit]) -> Iterator[list[int]]:
-    """The positions of a batch in rounds, in which no resource is changed twice; later plans come later."""
-    rounds: list[list[int]] = []
-    last: dict[Resource, int] = {}
-    for position, pending in enumerate(batch):
-        names = _names(pending)
-        number = max((last[name] + 1 for name in names if name in last), default=0)
-        if number == len(rounds):
-            rounds.append([])
-        rounds[number].append(position)
-        last.update(dict.fromkeys(names, number))
-    yield from rounds
-
-
-def _names(pending: PendingCommit) -> set[Resource]:
-    """What a plan changes."""
-    return {change.resource for change in pending.changes} | {resource_of(each) for each in pending.operations}
 
 
 def _refusal(error: KconfError) -> ApiError:
