@@ -16,7 +16,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[console]'
 	@touch $@
 
 $(VENV)/.tools: pyproject.toml src/kconf/version.py | $(BIN)/python
@@ -31,11 +31,11 @@ install: $(VENV)/.all ## put the package with all extras into .venv, prepare Spa
 	-@if command -v java >/dev/null; then $(BIN)/kconf pipeline prepare; fi
 
 $(VENV)/.zookeeper: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,console]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.spark: pyproject.toml src/kconf/version.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark]'
+	$(BIN)/python -m pip install --quiet --editable '.[zookeeper,spark,console]'
 	@touch $@ $(VENV)/.core $(VENV)/.zookeeper
 
 # Spark is brought where it can run; without a JDK the story is told without its last step.

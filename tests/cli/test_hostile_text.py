@@ -55,6 +55,7 @@ PROPERTIES: Final = {
 }
 NOT_HERE: Final[Mapping[str, str]] = {
     "serve": "its log is tests/unit/cli/test_logs.py",
+    "console": "pages, in tests/console and tests/unit/console",
     "backup": "a file, without a cluster",
     "store": "a file, without a cluster",
     "archive": "a directory, without a cluster",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from kconf import AlterConfigOp, NewTopic, OpType, Resource, SyncAdminClient
 from kconf.client.contexts.context import Context
@@ -26,9 +27,10 @@ ORDERS = Resource.topic("orders")
 HOSTILE = "<script>alert(1)</script> & \u202e\x1b[31mred"
 
 OpenPage = Callable[..., Page]
+expect.set_options(timeout=60_000)  # a busy machine is no failure
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served() -> Iterator[KconfProcess]:
     """A kconf server with topics, of which `orders` was changed a few times."""
     with KconfProcess() as server:
@@ -45,55 +47,71 @@ def served() -> Iterator[KconfProcess]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(served: KconfProcess) -> Iterator[RunningConsole]:
     """A console of that server, and of a cluster that is down."""
-    contexts = [Context("home", served.bootstrap), Context("down", "127.0.0.1:1", protected=True)]
+    contexts = [
+        Context("home", served.bootstrap),
+        Context("guarded", served.bootstrap, protected=True),
+        Context("down", "127.0.0.1:1", protected=True),
+    ]
     settings = ConsoleSettings(ListenAddress("127.0.0.1", 0), [Target(each) for each in contexts], interval=2.0)
     with console_in_thread(settings) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     with playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]) as found:
         yield found
 
 
+class Visits:
+    """Opens pages in contexts of their own, and remembers what their browser complains about."""
+
+    def __init__(self, browser: Browser, stack: ExitStack) -> None:
+        self._browser, self._stack = browser, stack
+        self.complaints: list[str] = []
+
+    def open(
+        self, url: str, path: str, *, width: int = 1280, dark: bool = False, script: bool = True, expected: str = ""
+    ) -> Page:
+        """`expected` is a message of the browser that is no complaint: that a page has the status 403, say."""
+        context = self._browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=script,
+            base_url=url,
+        )
+        self._stack.callback(context.close)
+        page = context.new_page()
+        complain = self.complaints.append
+        page.on("console", lambda each: None if expected and expected in each.text else complain(each.text))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("requestfailed", lambda each: complain(f"failed: {each.url}") if _matters(each) else None)
+        page.on("request", lambda each: None if each.url.startswith(url) else complain(f"elsewhere: {each.url}"))
+        page.goto(path)
+        return page
+
+
 @pytest.fixture
-def open_page(browser: Browser, console: RunningConsole) -> Iterator[OpenPage]:
-    """Opens a path: `open_page("/home/topics", width=390, dark=True, script=False)`."""
-    complaints: list[str] = []
-
-    def watch(page: Page) -> None:
-        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("requestfailed", lambda each: complaints.append(f"failed: {each.url}") if _matters(each) else None)
-        page.on("request", lambda each: None if each.url.startswith(console.url) else complaints.append(each.url))
-
+def visits(browser: Browser) -> Iterator[Visits]:
     with ExitStack() as stack:
+        found = Visits(browser, stack)
+        yield found
+    assert found.complaints == []
 
-        def open_one(path: str, *, width: int = 1280, dark: bool = False, script: bool = True) -> Page:
-            context = browser.new_context(
-                viewport={"width": width, "height": 900},
-                color_scheme="dark" if dark else "light",
-                java_script_enabled=script,
-                base_url=console.url,
-            )
-            stack.callback(context.close)
-            page = context.new_page()
-            watch(page)
-            page.goto(path)
-            return page
 
-        yield open_one
-    assert complaints == []
+@pytest.fixture
+def open_page(visits: Visits, console: RunningConsole) -> OpenPage:
+    """Opens a path: `open_page("/home/topics", width=390, dark=True, script=False)`."""
+    return partial(visits.open, console.url)
 
 
 def _matters(request: object) -> bool:
@@ -101,6 +119,6 @@ def _matters(request: object) -> bool:
     return not str(getattr(request, "url", "")).endswith("/-/events")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pictures")

@@ -99,6 +99,7 @@ def test_the_demo_runs_on_an_empty_store_and_again_on_what_it_left(store: str, t
         assert "7d 14d User:ana the auditors look back two weeks" in words
         assert "topic:orders retention.ms 14d 7d topic done" in words
         assert "kafka-configs.sh --bootstrap-server 127.0.0.1:" in told
+        assert re.search(r"\nThe web console: http://127\.0\.0\.1:\d+/\n", told)
         assert ("A change acknowledged by one server is visible on the others" in told) == (store == "zookeeper")
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.docs.blocks import ROOT
 from tests.spark.test_notebook import check, fill
 from tests.support.process import KconfProcess
+from tests.support.small_lake import example
 
 
 @pytest.fixture
@@ -65,6 +66,17 @@ def test_a_notebook_starts_spark_and_reads_a_live_cluster(server: KconfProcess) 
     fill(server.bootstrap)
 
     check(run(sys.executable, "-m", "examples.notebook", server.bootstrap))
+
+
+def test_a_notebook_asks_a_lake_in_sql(tmp_path: Path) -> None:
+    lake = example(str(tmp_path / "lake")).uri
+
+    rows = [line.split() for line in run(sys.executable, "-m", "examples.lake_notebook", lake).splitlines()]
+
+    assert ["retention.ms", "60000", "1"] in rows
+    assert ["search", "User:alice", "1", "2026-11-01", "12:00:00+00:00"] in rows
+    assert ["2", "rows:", "key,", "value,", "topics"] in rows
+    assert rows[-1] == ["unknown", "table", "histroy;", "did", "you", "mean", "history?"]
 
 
 def test_a_cluster_in_git_is_planned_applied_and_found_to_drift(

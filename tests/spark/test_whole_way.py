@@ -21,8 +21,10 @@ import pytest
 from kconf import AlterConfigOp, Mechanism, NewTopic, OpType, QuotaEntity, Resource, SyncAdminClient, scram_upsertion
 from kconf.cli.main import main
 from kconf.lake.lookup import LakeTables
+from kconf.lake.relations import KEYS
 from kconf.lake.schemas import DECLARED as DECLARED_TABLE
 from kconf.lake.schemas import QUARANTINE, SNAPSHOT
+from kconf.lake.sql import LakeSql
 from tests.cli.conftest import run_in_process
 from tests.support.process import KconfProcess
 from tests.support.secrets import assert_nowhere
@@ -168,6 +170,18 @@ def test_what_had_the_secrets_was_read(way: Way) -> None:
     assert {row["key"] for row in tables.rows(SNAPSHOT, ["sensitive"])} >= {KEYSTORE, "my.own.token"}
     (file,) = (way.place / "snapshots").rglob("*.jsonl")
     assert KEYSTORE in file.read_text()
+
+
+def test_the_documented_keys_identify_the_rows(way: Way) -> None:
+    with LakeSql(str(way.place / "lake")) as lake:
+        counted = {}
+        for name in (each for each in KEYS if each in (*dict(lake.tables.run["versions"]), "files", "runs")):
+            key = ", ".join(f'"{each}"' for each in KEYS[name])
+            every, distinct = lake.query(f"SELECT count(*), count(DISTINCT ({key})) FROM {name}").rows[0]
+            counted[name] = every
+
+            assert every == distinct, name
+    assert all(counted[name] for name in ("journal", "snapshot", "history", "topics", "effective_config"))
 
 
 def test_no_output_has_a_secret(way: Way) -> None:

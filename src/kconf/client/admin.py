@@ -246,7 +246,7 @@ class AdminClient(KconfMethods):
 
     async def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
         """The features of the cluster, and the APIs of the node that answers."""
-        from kconf.client.calls.features import DescribeFeatures
+        from kconf.client.calls.cluster import DescribeFeatures
 
         return await self._send(DescribeFeatures(), timeout)
 

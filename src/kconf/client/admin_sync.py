@@ -253,7 +253,7 @@ class SyncAdminClient(SyncKconfMethods):
 
     def describe_features(self, *, timeout: float | None = None) -> FeatureDescription:
         """The features of the cluster, and the APIs of the node that answers."""
-        from kconf.client.calls.features import DescribeFeatures
+        from kconf.client.calls.cluster import DescribeFeatures
 
         return self._send(DescribeFeatures(), timeout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -43,6 +44,17 @@ def resource_path(context: str, resource: Resource, **query: object) -> str:
     else:
         path, pairs = f"{context_path(context)}/{word}", {"name": name, **pairs}
     return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def resource_name(resource: Resource) -> str:
+    """As forms and addresses have it: `topic:orders`, `broker:default`."""
+    return f"{_WORDS.get(resource.type, resource.type.word)}:{resource.name or DEFAULT_BROKER}"
+
+
+def change_path(context: str, resources: Sequence[Resource] = ()) -> str:
+    """The form that changes the keys of these resources."""
+    path = f"{context_path(context)}/change"
+    return f"{path}?{urlencode([('resource', resource_name(each)) for each in resources])}" if resources else path
 
 
 def resource_of(word: str, name: str) -> Resource:

@@ -30,6 +30,11 @@ def short_time(milliseconds: int | None) -> str:
     return "" if milliseconds is None else _utc(milliseconds).strftime("%Y-%m-%d %H:%M")
 
 
+def day(milliseconds: int | None) -> str:
+    """The day of a time."""
+    return "" if milliseconds is None else _utc(milliseconds).strftime("%Y-%m-%d")
+
+
 def plural(count: int, word: str) -> str:
     """`1 topic`, `2 topics`, `10,000 topics`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.sensitive import HIDDEN, is_sensitive_key
@@ -41,14 +42,21 @@ def alter_request(
 ) -> ChangeRequest:
     """The same alterations for all resources that the selectors match."""
     resources = resolve(admin, selectors)
-    assignments = dict.fromkeys(resources, ops)
+    request = assignments_request(command, admin, dict.fromkeys(resources, ops), reason)
+    return replace(request, confirm=not is_one_resource(selectors), assignments=repr([tuple(each) for each in ops]))
+
+
+def assignments_request(
+    command: str, admin: SyncAdminClient, assignments: Assignments, reason: str | None = None, *, exact: bool = False
+) -> ChangeRequest:
+    """Alterations of named resources, of each its own. `exact`: a kconf server refuses what changed after the plan."""
+    plan = plan_configs(admin, assignments)
     return ChangeRequest(
         command=command,
-        plan=plan_configs(admin, assignments),
-        send=_send(admin, assignments, reason),
-        summary=f"change {_count(resources)}",
-        confirm=not is_one_resource(selectors),
-        assignments=repr([tuple(each) for each in ops]),
+        plan=plan,
+        send=_send(admin, assignments, reason, plan.revision if exact else None),
+        summary=f"change {_count(list(assignments))}",
+        confirm=len(assignments) > 1,
     )
 
 
@@ -65,12 +73,15 @@ def keys_not_set(plan: ChangePlan) -> list[str]:
     return [key for key, changes in by_key.items() if all(each.op == "delete" and each.unchanged for each in changes)]
 
 
-def _send(admin: SyncAdminClient, assignments: Assignments, reason: str | None) -> Send:
+def _send(admin: SyncAdminClient, assignments: Assignments, reason: str | None, revision: int | None) -> Send:
     """IncrementalAlterConfigs, pipelined. A kconf server records the reason in its journal."""
 
     def send(resources: Sequence[Resource], validate_only: bool) -> SendResult:
         failures = admin.incremental_alter_configs(
-            {each: assignments[each] for each in resources}, validate_only=validate_only, reason=reason
+            {each: assignments[each] for each in resources},
+            validate_only=validate_only,
+            expected=None if revision is None else dict.fromkeys(resources, revision),
+            reason=reason,
         ).failures
         return {each: _redacted(failures.get(each), each, assignments[each]) for each in resources}
 
@@ -103,7 +114,7 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
     """Compare assignments with the configuration of a cluster, by the keys of its release."""
     from kconf.configdef.lookup import release_key
 
-    views, failures, unseen = _views(admin, assignments)
+    views, failures, unseen, revision = _views(admin, assignments)
     release = admin.cluster_release().catalog
     inheritance = Inheritance(admin)
     changes = []
@@ -117,7 +128,7 @@ def plan_configs(admin: SyncAdminClient, assignments: Assignments) -> ChangePlan
             changes += [flag_data_loss(_unseen(each) if resource in unseen else each) for each in planned]
         except KafkaError as error:
             failures[resource] = error.failure()
-    return ChangePlan(changes, failures)
+    return ChangePlan(changes, failures, revision=revision)
 
 
 def _unseen(change: PlannedChange) -> PlannedChange:
@@ -129,10 +140,10 @@ def _unseen(change: PlannedChange) -> PlannedChange:
 
 def _views(
     admin: SyncAdminClient, assignments: Assignments
-) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource]]:
+) -> tuple[dict[Resource, View], dict[Resource, ApiError], set[Resource], int | None]:
     """The keys in question. A principal that may alter but not describe gets a plan without the old values.
 
-    The last are the resources that may not be described.
+    The last are the resources that may not be described, and the revision of a kconf server.
     """
     from kconf.model.entry import View
 
@@ -142,7 +153,8 @@ def _views(
     unseen = {each for each, failure in failures.items() if failure.code in _NOT_ALLOWED}
     views = {each: described[each] for each in assignments if each not in failures}
     views.update(dict.fromkeys(unseen, View(())))
-    return views, {each: failure for each, failure in failures.items() if each not in unseen}, unseen
+    failures = {each: failure for each, failure in failures.items() if each not in unseen}
+    return views, failures, unseen, described.revision
 
 
 def _change(

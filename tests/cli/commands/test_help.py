@@ -20,7 +20,7 @@ from tests.support.process import KconfProcess
 PEOPLES = {
     name: COMMANDS[name] for group in ("configuration", "interactive use") for name in GROUPS[group] if name != "quota"
 }
-SERVERS = ("serve", "policy", "backup", "store", "archive")
+SERVERS = ("serve", "console", "policy", "backup", "store", "archive")
 ELSEWHERE = (*SERVERS, "pipeline", "lake", "config-command", "kafka", "scram-credentials")
 """Commands that the table of clusters leaves out: kconf's own servers and lakes, and other tools' command lines."""
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kconf.model.resource import Resource
+from kconf.client.cluster_reader import PARTS
+from kconf.model.resource import Resource, ResourceType
 from kconf.operations.history.sources import HistoryEntry, RecordedHistory, read_history
 
 if TYPE_CHECKING:
+    from kconf.model.cluster_state import ClusterState
     from kconf.operations.target import Target
 
 
@@ -31,6 +33,17 @@ class HistoryIndex:
         assert self.count == len(self.recorded.entries)
         self.recorded.entries.extend(entries)
         return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
+
+    def shown_by(self, state: ClusterState) -> HistoryIndex:
+        """Without what the state does not show: files have no rights, so a cluster decides what a person may see.
+
+        The journal of a kconf server applies the rights of the caller itself.
+        """
+        if self.is_complete:
+            return self
+        hidden = {kind for part, kind in PARTS.items() if any(each.what == part for each in state.missing)}
+        entries = [each for each in self.recorded.entries if _is_shown(each.change.resource, state, hidden)]
+        return HistoryIndex.of(self.recorded._replace(entries=entries))
 
     @property
     def source(self) -> str:
@@ -67,6 +80,14 @@ def _grouped(
     for each in entries:
         added.setdefault(each.change.resource, []).append(each)
     return {**before, **{each: (*before.get(each, ()), *more) for each, more in added.items()}}
+
+
+def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[ResourceType]) -> bool:
+    if resource.type is ResourceType.TOPIC:
+        return resource.name in state.topics
+    if resource.type in (ResourceType.QUOTA, ResourceType.SCRAM, ResourceType.ACL):
+        return resource.type not in hidden
+    return resource in state.configs
 
 
 def read_index(target: Target) -> HistoryIndex:

@@ -15,6 +15,7 @@ from time import time
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.cluster.events import ClusterEvent, Subscribers
+from kconf.console.cluster.findings import read_findings
 from kconf.console.cluster.history import HistoryIndex, read_index
 from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.reading import has_feed, read_all, read_changed
@@ -154,11 +155,11 @@ class ClusterMonitor:
     async def _apply(self, admin: AdminClient, revisions: Sequence[Revision], is_kconf: bool) -> None:
         if not revisions:
             return
-        changed = {change.resource for each in revisions for change in each.changes}
+        changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
             entries = [each._replace(is_from_log=True, origin=OUTSIDE_ORIGIN) for each in entries]
-        snapshot = await read_changed(admin, self.snapshot, changed, is_kconf=is_kconf)
+        snapshot = await read_changed(admin, self.snapshot, changes, is_kconf=is_kconf)
         if snapshot.history is not None and snapshot.history.source in (LOG_ORIGIN, "feed"):
             snapshot = replace(snapshot, history=snapshot.history.extended(entries))
         self._publish(snapshot, entries)
@@ -176,8 +177,12 @@ class ClusterMonitor:
             history, error = self._own_record(), str(failure)
         except (KconfError, OSError) as failure:
             error = str(failure)
+        if history is not None and self.target.credential is not None:
+            history = history.shown_by(self.snapshot.state)
         lake = await in_daemon_thread(lambda: read_lake(self.target, self.snapshot.state.cluster))
-        self._publish(replace(self.snapshot, history=history, history_error=error, lake=lake))
+        findings = await in_daemon_thread(lambda: read_findings(self.target, self.snapshot))
+        found = replace(self.snapshot, history=history, history_error=error, lake=lake, findings=findings)
+        self._publish(found)
 
     def _own_record(self) -> HistoryIndex | None:
         """What the console itself has seen in the metadata log; None: it does not follow one."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kconf.model.cluster_state import ClusterState
 from kconf.model.resource import Resource, ResourceType
@@ -15,6 +15,9 @@ from kconf.model.resource import Resource, ResourceType
 if TYPE_CHECKING:
     from kconf.console.cluster.history import HistoryIndex
     from kconf.model.cluster import GroupListing, Node
+    from kconf.model.entry import View
+
+T = TypeVar("T")
 
 DAY: Final = 86_400_000  # milliseconds
 _STALE_AFTER: Final = 3  # intervals without a successful reading
@@ -87,19 +90,32 @@ class ClusterSnapshot:
         return age is not None and (self.failed_since is not None or age > _STALE_AFTER * self.interval)
 
     @cached_property
-    def columns(self) -> dict[tuple[ResourceType, str], dict[str, str]]:
-        """Effective values by resource type and key, each by name; filled by `column`."""
+    def _derived(self) -> dict[Hashable, Any]:
         return {}
+
+    def derived(self, name: Hashable, make: Callable[[ClusterSnapshot], T]) -> T:
+        """What follows from the snapshot, computed once. Two threads may compute it at the same time."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        found: T = self._derived[name]
+        return found
 
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
         """The effective value of a key of all resources of a type, by name; without those that have none."""
-        known = self.columns.get((kind, key))
-        if known is None:
-            values = ((each.name, _value(each, self.state, key)) for each in self.state.configs if each.type is kind)
-            known = self.columns[kind, key] = {name: value for name, value in values if value is not None}
-        return known
+        return self.derived(("column", kind, key), lambda each: _column(each.state, kind, key))
+
+    @cached_property
+    def brokers(self) -> Sequence[View]:
+        """The configs of each broker."""
+        found = self.state.configs.items()
+        return [view for each, view in found if each.type is ResourceType.BROKER and each.name]
 
 
-def _value(resource: Resource, state: ClusterState, key: str) -> str | None:
-    entry = state.configs[resource].get(key)
-    return None if entry is None or entry.sensitive else entry.value
+def _column(state: ClusterState, kind: ResourceType, key: str) -> dict[str, str]:
+    found = {}
+    for resource, view in state.configs.items():
+        if resource.type is kind:
+            entry = view.get(key)
+            if entry is not None and entry.value is not None and not entry.sensitive:
+                found[resource.name] = entry.value
+    return found

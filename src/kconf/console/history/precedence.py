@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from kconf.configdef.sensitive import HIDDEN
 from kconf.configdef.units import shown_value
-from kconf.model.resource import ResourceType
 from kconf.operations.planned_change import SOURCES
 
 if TYPE_CHECKING:
@@ -57,6 +56,5 @@ def _weaker(key: ConfigKey, snapshot: ClusterSnapshot, entry: Entry) -> Iterator
 
 
 def _at_brokers(snapshot: ClusterSnapshot, name: str) -> Sequence[tuple[str | None, str]]:
-    views = (view for each, view in snapshot.state.configs.items() if each.type is ResourceType.BROKER and each.name)
-    entries = (view.get(name) for view in views)
+    entries = (view.get(name) for view in snapshot.brokers)
     return [(each.value, SOURCES[each.source]) for each in entries if each is not None and not each.sensitive]

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from kconf.console.history.past import ChangeRow
-from kconf.console.words import short_time
+from kconf.console.words import day, short_time, time_cell
 
 WIDTH: Final = 720
 LANE: Final = 22
 MINI_WIDTH: Final = 120
 MINI_HEIGHT: Final = 14
+_MINUTE: Final = 60_000
+_DAY: Final = 86_400_000
 MOST_MARKS: Final = 200
 """Changes that one lane shows, the newest."""
 
@@ -113,6 +115,8 @@ def _title(row: ChangeRow) -> str:
 
 
 def _ticks(begin: int, end: int) -> list[Tick]:
+    """With seconds, or without clock times, by the length of the range."""
     count = 4
     times = [begin + (end - begin) * each // count for each in range(count + 1)]
-    return [Tick(_x(each, begin, end, WIDTH), short_time(each)) for each in times]
+    text = time_cell if end - begin < count * _MINUTE else day if end - begin > count * _DAY else short_time
+    return [Tick(_x(each, begin, end, WIDTH), text(each)) for each in times]

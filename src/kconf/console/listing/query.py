@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from fnmatch import translate
-from re import compile as compile_regex
+from fnmatch import fnmatchcase
 from typing import Final
 
 from kconf.client.contexts.context import is_glob
@@ -44,9 +43,7 @@ class ListQuery:
 
     def matches_name(self, name: str) -> bool:
         lower = name.lower()
-        return all(each in lower for each in self.words) and all(
-            compile_regex(translate(each)).match(name) is not None for each in self.patterns
-        )
+        return all(each in lower for each in self.words) and all(fnmatchcase(name, each) for each in self.patterns)
 
 
 def parse_query(text: str, kind: ResourceType | None) -> ListQuery:

@@ -32,7 +32,12 @@ class ListKind:
 
     def column(self, snapshot: ClusterSnapshot, name: str) -> Column:
         make = self.columns.get(name)
-        return make(snapshot) if make is not None else key_column(snapshot, self.kind, name)
+        if make is None:
+            return key_column(snapshot, self.kind, name)
+        return snapshot.derived(("list column", self.word, name), make)
+
+    def rows(self, snapshot: ClusterSnapshot) -> ListSource:
+        return snapshot.derived(("list", self.word), self.source)
 
 
 def _set_column(kind: ResourceType) -> MakeColumn:
@@ -64,7 +69,7 @@ def _topics(snapshot: ClusterSnapshot) -> ListSource:
     shapes, lake = snapshot.state.topics, snapshot.lake
     return ListSource(
         ResourceType.TOPIC,
-        list(shapes),
+        sorted(shapes),
         {
             "set": resources_set(snapshot, ResourceType.TOPIC).keys(),
             "internal": {name for name, each in shapes.items() if each.internal},

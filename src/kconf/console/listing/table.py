@@ -21,7 +21,7 @@ class ListSource:
     """The resources of a list. `facts` are numbers that conditions may be about, beside keys: partitions."""
 
     kind: ResourceType
-    names: Sequence[str]
+    names: Sequence[str]  # sorted
     flagged: Mapping[str, Collection[str] | None]
     """Names by flag; None: unknown."""
     owners: Mapping[str, str] | None = None
@@ -78,7 +78,7 @@ def sliced(
     names: Sequence[str], total: int, *, sort: Column | None, descending: bool, page: int, size: int
 ) -> ListSlice:
     """One page. Rows without a value are last in both directions."""
-    found = sorted(names)
+    found = list(names)  # a source is sorted by name
     if sort is None:
         found = found[::-1] if descending else found
     else:
@@ -92,6 +92,10 @@ def sliced(
 
 def resources_set(snapshot: ClusterSnapshot, kind: ResourceType) -> dict[str, int]:
     """How many keys are set on each resource of a type itself; those with none are left out."""
+    return snapshot.derived(("set", kind), lambda each: _resources_set(each, kind))
+
+
+def _resources_set(snapshot: ClusterSnapshot, kind: ResourceType) -> dict[str, int]:
     found: dict[str, int] = {}
     for resource, view in snapshot.state.configs.items():
         if resource.type is not kind:

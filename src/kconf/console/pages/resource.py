@@ -15,7 +15,7 @@ from kconf.console.console import NotFound
 from kconf.console.history.past import Author, ChangeRow, ResourcePast, TimeDiff
 from kconf.console.history.precedence import Level, precedence
 from kconf.console.history.timeline import Lane, Timeline, mini, timeline
-from kconf.console.links import DEFAULT_BROKER, KINDS, docs_link, resource_of, resource_path
+from kconf.console.links import DEFAULT_BROKER, KINDS, change_path, docs_link, resource_of, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
 from kconf.console.pages.resource_facts import Fact, FactTable, fact_tables, facts_of, is_known
 from kconf.errors import ConfigurationError
@@ -100,6 +100,8 @@ class ResourcePage:
     key_changes: Sequence[ChangeRow]
     key_timeline: Timeline | None
     here: str
+    change: str | None
+    """Where its keys are changed; None: it has none."""
 
 
 def _view(word: str) -> Callable[[PageRequest], Page]:
@@ -157,6 +159,7 @@ def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, p
         key_changes=of_key[::-1],
         key_timeline=timeline(of_key, now, at=at),
         here=resource_path(str(request.context), resource),
+        change=change_path(str(request.context), [resource]) if rows else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kconf.configdef.lookup import keys_for
 from kconf.console.console import NotFound
-from kconf.console.links import context_path, resource_path
+from kconf.console.links import change_path, context_path, resource_name, resource_path
 from kconf.console.listing.columns import Column
 from kconf.console.listing.query import FLAG, FLAGS, ListQuery, QueryError, parse_query
 from kconf.console.listing.sources import LISTS, ListKind, resource_of_row
@@ -32,6 +32,7 @@ class Row:
     """`cells` are the texts, `values` the plain values, in the order of the columns."""
 
     name: str
+    resource: str
     path: str
     cells: Sequence[str]
     values: Sequence[Any]
@@ -60,6 +61,8 @@ class ListPage:
     previous_path: str | None
     next_path: str | None
     here: str
+    change: str | None
+    """Where selected rows are changed; None: they have no keys."""
 
 
 def _list_view(kind: ListKind) -> Callable[[PageRequest], Page]:
@@ -74,7 +77,7 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
     text = request.query.get("q", "")
     size = _number(request, "size", SIZES[0], most=SIZES[-1])
     error = None
-    source = kind.source(snapshot)
+    source = kind.rows(snapshot)
     try:
         columns = _columns(request, kind)
         query = parse_query(text, kind.kind if kind.has_keys else None)
@@ -114,6 +117,7 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
         previous_path=_page_path(request, found, -1),
         next_path=_page_path(request, found, 1),
         here=request.url(page=None),
+        change=change_path(str(request.context)) if kind.has_keys else None,
     )
 
 
@@ -160,9 +164,10 @@ def _heading(request: PageRequest, column: Column, sort: str | None, descending:
 
 
 def _row(request: PageRequest, kind: ListKind, columns: Sequence[Column], name: str) -> Row:
-    path = resource_path(str(request.context), resource_of_row(kind, name))
+    resource = resource_of_row(kind, name)
+    path = resource_path(str(request.context), resource)
     cells, values = [each.text(name) for each in columns], [each.cell(name) for each in columns]
-    return Row(name or "(default of all brokers)", path, cells, values)
+    return Row(name or "(default of all brokers)", resource_name(resource), path, cells, values)
 
 
 def _page_path(request: PageRequest, found: ListSlice, step: int) -> str | None:

@@ -17,6 +17,7 @@ from threading import Lock
 from time import monotonic
 from typing import Final
 
+from kconf.console.pending import PendingChanges
 from kconf.operations.target import UserCredential
 
 IDLE_LIMIT: Final = 60 * 60.0  # seconds without a request
@@ -34,6 +35,7 @@ class Session:
     created: float
     used: float
     credentials: Mapping[str, UserCredential] = field(default_factory=dict)
+    changes: PendingChanges = field(default_factory=PendingChanges, repr=False, compare=False)
 
     def form_token(self) -> str:
         """A token for a form, different in every page: compression must not reveal it (BREACH)."""

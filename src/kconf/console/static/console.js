@@ -55,6 +55,7 @@
   });
 
   document.querySelectorAll("[data-help]").forEach((button) => { button.hidden = false; });
+  document.body.addEventListener("htmx:sseOpen", () => { document.body.dataset.live = "open"; });
   document.body.addEventListener("htmx:sseMessage", (event) => {
     if (event.detail.type !== "changed") return;
     document.querySelectorAll("[data-changed]").forEach((link) => { link.hidden = false; });

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kconf.cli.common import spark_session as spark
+from kconf.cli.common.pipeline import spark_session as spark
 from kconf.errors import ConfigurationError
 
 
