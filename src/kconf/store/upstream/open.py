@@ -17,8 +17,8 @@ from kconf.model.snapshot import Snapshot
 from kconf.store.upstream.identities import Identities
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.log_thread import LogThread
-from kconf.store.upstream.poller import RECENT, Poller, RecordedState
-from kconf.store.upstream.reading import StateReader
+from kconf.store.upstream.polling.poller import RECENT, Poller, RecordedState
+from kconf.store.upstream.polling.reading import StateReader
 from kconf.store.upstream.scram_keys import read_keys
 from kconf.store.upstream.source import StateSource
 from kconf.store.upstream.store import UpstreamStore

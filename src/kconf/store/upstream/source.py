@@ -1,4 +1,4 @@
-"""Where the state of a cluster comes from: its metadata log (log_thread.py), or polls of a broker (poller.py).
+"""Where the state of a cluster comes from: its metadata log (log_thread.py), or polls of a broker (polling/poller.py).
 
 Both hand out revisions in order, to be taken by the store's thread. What differs besides: a poller reads resources
 again around a request about them, so that its own change is never taken for one made outside.

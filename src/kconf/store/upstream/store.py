@@ -41,7 +41,7 @@ from kconf.store.upstream.intents import OpenIntents
 from kconf.store.upstream.journal import GatewayJournal, Intent, IntentOutcome, Numbering
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import sent_outcome, without_rewrites
-from kconf.store.upstream.reading import HIDDEN, is_away
+from kconf.store.upstream.polling.reading import HIDDEN, is_away
 from kconf.store.upstream.requests import AWAY, Answers
 from kconf.store.upstream.rounds import names_of, rounds_of
 from kconf.store.upstream.sender import Sender

@@ -24,9 +24,9 @@ from kconf.store.upstream import store as stores
 from kconf.store.upstream.intents import ARRIVES_WITHIN
 from kconf.store.upstream.journal import GatewayJournal, Numbering
 from kconf.store.upstream.open import recorded_state
-from kconf.store.upstream.poller import Poller
+from kconf.store.upstream.polling.poller import Poller
 from kconf.store.upstream.store import UpstreamStore
-from tests.unit.store.upstream.cluster import FakeCluster, FakeReader
+from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
 
 ORDERS = Resource.topic("orders")
 KEY = "retention.ms"

@@ -29,8 +29,8 @@ from kconf.store.base import Polling, UnknownParts
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
-from kconf.store.upstream.polled_state import RecentChanges, changes_to, is_hidden, shown_value
-from kconf.store.upstream.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
+from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
+from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
 
 log = getLogger(__name__)
 

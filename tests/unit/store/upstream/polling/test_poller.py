@@ -11,12 +11,12 @@ from kconf.model.journal import Change, ChangeKind, RequestContext, Revision
 from kconf.model.plan import PendingCommit
 from kconf.model.resource import Resource, ResourceType
 from kconf.model.snapshot import Snapshot
-from kconf.store.upstream import poller as polling
 from kconf.store.upstream.matching import ExpectedChanges
-from kconf.store.upstream.polled_state import shown_value
-from kconf.store.upstream.poller import Poller, RecordedState
-from kconf.store.upstream.reading import HIDDEN
-from tests.unit.store.upstream.cluster import FakeCluster, FakeReader
+from kconf.store.upstream.polling import poller as polling
+from kconf.store.upstream.polling.polled_state import shown_value
+from kconf.store.upstream.polling.poller import Poller, RecordedState
+from kconf.store.upstream.polling.reading import HIDDEN
+from tests.unit.store.upstream.polling.cluster import FakeCluster, FakeReader
 
 ORDERS = Resource.topic("orders")
 KEY = "retention.ms"
@@ -318,5 +318,5 @@ def on_sleep(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> l
         slept.append(seconds)
         act(len(slept))
 
-    monkeypatch.setattr("kconf.store.upstream.poller.time.sleep", sleep)
+    monkeypatch.setattr("kconf.store.upstream.polling.poller.time.sleep", sleep)
     return slept

@@ -8,7 +8,7 @@ from uuid import UUID
 from kconf.errors import ApiError, ConnectionFailed
 from kconf.model.cluster import ClusterDescription, Node
 from kconf.model.resource import Overrides, Resource, ResourceType, Topic
-from kconf.store.upstream.reading import Listing, Reading
+from kconf.store.upstream.polling.reading import Listing, Reading
 
 
 class FakeCluster:
