@@ -57,11 +57,13 @@ def gateway(
     store: Path,
     *options: str,
     listen: bool = True,
+    polls: bool = False,
     program: Sequence[str] = ("kconf",),
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A real process, and the address that it listens on."""
+    """A real process, and the address that it listens on. With `polls` it does not know the controllers."""
     controllers = kafka.controllers if isinstance(kafka, KafkaCluster) else kafka.address("CONTROLLER")
-    upstream = ["--upstream", kafka.bootstrap, "--controllers", controllers]
+    upstream = ["--upstream", kafka.bootstrap]
+    upstream += ["--override", "gateway.poll.interval.ms=1000"] if polls else ["--controllers", controllers]
     command = [sys.executable, "-m", *program, "serve", "--store", f"sqlite:///{store}"]
     if listen:
         command += ["--listen", "127.0.0.1:0"]
