@@ -5,7 +5,7 @@ A scenario's name is its seed: `broker_configs.changes/17` draws the same reques
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kconf.protocol.apis import BY_NAME
@@ -127,8 +127,8 @@ def play(duel: Duel, scenarios: Iterable[tuple[str, Scenario]], versions: Versio
         duel.play(name, scenario(Draw(name, versions, has_elr=duel.elr_version > 0)))
 
 
-def common_versions(duel: Duel) -> dict[str, range]:
-    """The versions that both sides say they serve."""
+def common_versions(duel: Duel, without: Collection[str] = ()) -> dict[str, range]:
+    """The versions that both sides say they serve, of all APIs but those that one of them has not."""
     one, other = _served(duel.kafka), _served(duel.kconf)
     return {
         name: range(
@@ -136,6 +136,7 @@ def common_versions(duel: Duel) -> dict[str, range]:
             min(one[BY_NAME[name].key][1], other[BY_NAME[name].key][1]) + 1,
         )
         for name in SERVED
+        if name not in without
     }
 
 

@@ -70,5 +70,11 @@ def _requests(draw: Draw, name: str) -> tuple[Ask, ...]:
         draw.ask("FindCoordinator", FindCoordinatorRequest("g", 0, ["g"])),
         draw.ask("ElectLeaders", ElectLeadersRequest(0, [TopicPartitions(name, [0])])),
         draw.ask("ListPartitionReassignments", ListPartitionReassignmentsRequest()),
-        draw.ask("UpdateFeatures", UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey("no.such.feature", 1)])),
+        *(_updates(draw) if "UpdateFeatures" in draw.versions else ()),
     )
+
+
+def _updates(draw: Draw) -> tuple[Ask, ...]:
+    """A gateway does not serve UpdateFeatures."""
+    updates = [FeatureUpdateKey("no.such.feature", 1)]
+    return (draw.ask("UpdateFeatures", UpdateFeaturesRequest(feature_updates=updates)),)
