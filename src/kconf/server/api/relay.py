@@ -60,7 +60,9 @@ def is_open(context: ServerContext) -> bool:
     if upstream_of(context).brokers.acts_as_users:
         return True
     static = context.service.store.brokers_static
-    return context.authorizer is None and static is not None and not static.get(_AUTHORIZER, "").strip()
+    if context.authorizer is not None or static is None or static.get(_AUTHORIZER, "").strip():
+        return False
+    return upstream_of(context).brokers.have_no_authorizer
 
 
 def passes(context: ServerContext, connection: ConnectionContext | None, key: int) -> bool:

@@ -14,10 +14,12 @@ from kconf.client.settings import Address, ClientSettings
 from kconf.client.transport.connector import Connector
 from kconf.client.transport.raw_connection import RawConnection
 from kconf.errors import ErrorCode, ProtocolError, UpstreamAway
+from kconf.model.acl import AclType, Operation, PatternType, Permission
 from kconf.model.membership import ClusterMember, ClusterMembers
-from kconf.protocol.apis import API_VERSIONS, APIS
+from kconf.protocol.apis import API_VERSIONS, APIS, BY_NAME
 from kconf.protocol.headers import read_response, request
 from kconf.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kconf.protocol.messages.describe_acls import DescribeAclsRequest
 from kconf.server.upstream.pool import BrokerPool, PoolLimits, RawRequest
 from kconf.server.upstream.user_pools import UserPools
 from kconf.version import __version__
@@ -31,6 +33,8 @@ _FOLLOW: Final = 1.0  # seconds between two looks at the members
 _PROBE: Final = 10.0  # seconds after which a broker is asked again for its versions
 _PROBE_TIMEOUT: Final = 5.0  # seconds
 _PROBE_VERSIONS: Final = (4, 3, 0)  # the first that it serves
+_ACL_VERSION: Final = 1
+_NO_ACL: Final = (AclType.TOPIC, "kconf-probe", PatternType.LITERAL, None, None, Operation.ANY, Permission.ANY)
 _ITSELF: Final = object()  # the gateway, among the clients of a pool
 
 
@@ -41,6 +45,7 @@ class _Broker:
         self.address, self.pool = member.plaintext, pool
         self.described: ApiVersionsResponse | None = None
         self.versions: Versions | None = None
+        self.has_authorizer: bool | None = None  # None: not known
         self.asked_at = float("-inf")
 
     async def probe(self) -> None:
@@ -50,10 +55,23 @@ class _Broker:
         found = await self._described()
         if found is None:
             return
+        self.has_authorizer = await self._asked_for_acls()
         self.described = found
         versions = {each.api_key: (each.min_version, each.max_version) for each in found.api_keys}
         if versions != self.versions:
             self.versions = versions
+
+    async def _asked_for_acls(self) -> bool | None:
+        """Only a cluster without an authorizer says that it has none; a managed one may hide its configs."""
+        api, message = BY_NAME["DescribeAcls"], DescribeAclsRequest(*_NO_ACL)
+        frame = request(api, _ACL_VERSION, 0, "kconf", message)[4:]
+        try:
+            async with asyncio.timeout(_PROBE_TIMEOUT):
+                _, found = read_response(api, _ACL_VERSION, await self.pool.send(RawRequest(_ITSELF, frame)))
+        except (ProtocolError, TimeoutError) as error:
+            log.debug("a broker did not answer about its authorizer: %s", error)
+            return self.has_authorizer
+        return bool(found.error_code != ErrorCode.SECURITY_DISABLED)
 
     async def _described(self) -> ApiVersionsResponse | None:
         api, message = APIS[API_VERSIONS], ApiVersionsRequest("kconf", __version__)
@@ -99,6 +117,11 @@ class UpstreamBrokers:
     def acts_as_users(self) -> bool:
         """Whether the brokers see the caller of each request, and decide about its rights."""
         return self._users is not None
+
+    @property
+    def have_no_authorizer(self) -> bool:
+        """Whether all brokers that have answered said so, and at least one has."""
+        return {each.has_authorizer for each in self._brokers.values()} - {None} == {False}
 
     def is_away(self, node: int) -> bool:
         """Whether a broker could not be reached just now."""

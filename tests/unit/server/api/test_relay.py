@@ -52,6 +52,7 @@ class Brokers:
         self.asked: list[tuple[int, bytes]] = []
         self.answer: Callable[[bytes], bytes] = lambda frame: frame[4:8] + b"the answer"
         self.away: set[int] = set()
+        self.have_no_authorizer = True
 
     def pool_for(self, principal: str, node: int) -> Any:
         async def send(raw: RawRequest) -> bytes:
@@ -201,6 +202,16 @@ def test_with_an_authorizer_only_what_is_decoded_is_served() -> None:
             await world.send(frame_of(OFFSET_COMMIT, 3), connection(1))
 
     play(scene, static={"authorizer.class.name": AUTHORIZER})
+
+
+def test_a_cluster_that_hides_its_authorizer_is_one_with_an_authorizer() -> None:
+    async def scene(world: World) -> None:
+        world.brokers.have_no_authorizer = False
+        assert 8 not in await world.served(connection(1))
+        with pytest.raises(RemoteProtocolError, match="not supported"):
+            await world.send(frame_of(OFFSET_COMMIT, 3), connection(1))
+
+    play(scene)
 
 
 def test_a_caller_sees_what_it_may_and_its_own_rights() -> None:
