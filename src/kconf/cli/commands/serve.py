@@ -164,6 +164,11 @@ async def _serve(options: argparse.Namespace) -> None:
     upstream = None if options.upstream is None else _upstream(options)
     if upstream is not None and (options.recover or options.read_only):
         raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
+    if upstream is not None and upstream.controllers is None and "archive.directory" in static:
+        raise ConfigurationError(
+            "--archive of a gateway needs --controllers: without the metadata log, changes have no number by which"
+            " several archives of a cluster could be merged"
+        )
     settings = ServerSettings(
         options.store,
         node_id=node_id(static),

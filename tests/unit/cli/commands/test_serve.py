@@ -1,0 +1,31 @@
+"""`kconf serve` refuses options that contradict each other, before it connects to anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kconf.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--archive", "archive"), "--archive of a gateway needs --controllers"),
+        (("--override", "archive.directory=archive"), "--archive of a gateway needs --controllers"),
+        (("--controllers", "127.0.0.1:1", "--recover"), "takes no --recover"),
+        (("--controllers", "127.0.0.1:1", "--read-only"), "no --read-only"),
+    ],
+)
+def test_a_gateway_refuses(
+    words: tuple[str, ...],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--upstream", "127.0.0.1:1", *words]) == 1
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
