@@ -56,7 +56,7 @@ def log_in(page: Page, user: str, password: str) -> None:
 
 def rows(page: Page) -> list[str]:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Topics")
-    return page.locator("tbody th").all_inner_texts()
+    return page.locator("tbody th a").all_inner_texts()
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])

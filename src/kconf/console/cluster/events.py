@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -37,7 +37,7 @@ class Subscription:
 
     def offer(self, event: ClusterEvent) -> None:
         """Called by the monitor, in its own thread."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._put, event)
 
     def _put(self, event: ClusterEvent) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from logging import getLogger
 from threading import Event
 from time import time
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from kconf.model.journal import Revision
     from kconf.operations.history.sources import HistoryEntry
     from kconf.operations.target import Target
+
+log = getLogger(__name__)
 
 CALL_TIMEOUT: Final = 15.0  # seconds for one call to the cluster
 _FIRST_BACKOFF: Final = 1.0
@@ -63,13 +66,15 @@ class ClusterMonitor:
             try:
                 await self._serve()
             except (KconfError, OSError, TimeoutError) as error:
-                self._fail(error)
+                self._fail(str(error) or type(error).__name__)
+            except Exception:  # a mistake of ours: the pages say so, and it is tried again
+                log.exception("reading %s failed", self.target.name)
+                self._fail("reading the cluster failed; the log of the console says why")
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
             await asyncio.sleep(backoff)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, text: str) -> None:
         since = self.snapshot.failed_since or int(time() * 1000)
-        text = str(error) or type(error).__name__
         self._publish(replace(self.snapshot, status=Status.UNREACHABLE, error=text, failed_since=since))
 
     def _publish(self, snapshot: ClusterSnapshot, entries: Sequence[HistoryEntry] = ()) -> None:
