@@ -18,6 +18,7 @@ from kconf.lake.location import LakeError
 from kconf.lake.lookup import LakeTables
 from kconf.lake.schemas import FILES, RUNS, TABLES, Table
 from kconf.lake.sql_errors import query_error
+from kconf.lake.store_errors import store_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +115,7 @@ class LakeSql:
         except self._duckdb.Error as error:
             raise query_error(error, {each.name: each.names for each in self._there()}, self._memory) from None
         except OSError as error:
-            raise LakeError(f"cannot read the lake at {self.tables.uri}: {error}") from None
+            raise LakeError(f"cannot read the lake at {self.tables.uri}: {store_error(error)}") from None
         finally:
             connection.close()
 

@@ -12,9 +12,11 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from secrets import token_hex
-from typing import Self
+from typing import Final, Self
 
-from kconf.errors import StoreLocked, StoreMismatch
+from kconf.errors import ConfigurationError, StoreLocked, StoreMismatch
+
+_URI: Final = re.compile(r"[a-z][a-z0-9+.-]+:/")  # a Path has one slash of s3://
 
 
 def create(path: Path, content: bytes = b"") -> None:
@@ -39,6 +41,11 @@ def sync_directory(path: Path) -> None:
 
 def private_directory(path: Path) -> None:
     """Create a directory that only its owner can enter, and its parents, if missing."""
+    if _URI.match(str(path)):
+        raise ConfigurationError(
+            f"{path.parts[0]}// cannot be written to: pass a local directory, and copy its finished files to an object"
+            " store"
+        )
     if not path.is_dir():
         if not path.parent.is_dir():
             private_directory(path.parent)
