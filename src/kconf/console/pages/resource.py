@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from time import time
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,10 @@ from kconf.console.history.precedence import Level, precedence
 from kconf.console.history.timeline import Lane, Timeline, mini, timeline
 from kconf.console.links import DEFAULT_BROKER, KINDS, change_path, docs_link, resource_of, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
+from kconf.console.pages.parameters import time_parameter
 from kconf.console.pages.resource_facts import Fact, FactTable, fact_tables, facts_of, is_known
-from kconf.errors import ConfigurationError
 from kconf.model.entry import own_source
 from kconf.operations.planned_change import SOURCES
-from kconf.util.iso_time import EPOCH
-from kconf.util.time_text import parse_time
 
 if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
@@ -126,7 +123,7 @@ def _absent(request: PageRequest, snapshot: ClusterSnapshot, word: str, name: st
 
 def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, past: ResourcePast) -> ResourcePage:
     now = int(time() * 1000)
-    at, begin, end = (_time(request, each) for each in ("at", "from", "to"))
+    at, begin, end = (time_parameter(request, each) for each in ("at", "from", "to"))
     rows = _key_rows(request, snapshot, resource, past, now)
     key = _chosen(request, rows)
     changes = past.changes
@@ -177,17 +174,6 @@ def _chosen(request: PageRequest, rows: Sequence[KeyRow]) -> KeyRow | None:
     if found is None:
         raise NotFound(f"there is no key {name!r} here")
     return found
-
-
-def _time(request: PageRequest, name: str) -> int | None:
-    """A time of the address, in milliseconds."""
-    text = request.query.get(name, "").strip()
-    if not text:
-        return None
-    try:
-        return (parse_time(text) - EPOCH) // timedelta(milliseconds=1)
-    except ConfigurationError as error:
-        raise BadRequest(str(error)) from None
 
 
 def _slider(changes: Sequence[ChangeRow], now: int, at: int | None) -> Slider | None:

@@ -14,6 +14,7 @@ from kconf.console.listing.query import FLAG, FLAGS, ListQuery, QueryError, pars
 from kconf.console.listing.sources import LISTS, ListKind, resource_of_row
 from kconf.console.listing.table import SIZES, ListSlice, matching, sliced
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
+from kconf.console.pages.parameters import number_parameter
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _list_view(kind: ListKind) -> Callable[[PageRequest], Page]:
 def list_page(request: PageRequest, kind: ListKind) -> ListPage:
     snapshot = request.cluster.snapshot
     text = request.query.get("q", "")
-    size = _number(request, "size", SIZES[0], most=SIZES[-1])
+    size = number_parameter(request, "size", SIZES[0], most=SIZES[-1])
     error = None
     source = kind.rows(snapshot)
     try:
@@ -92,7 +93,7 @@ def list_page(request: PageRequest, kind: ListKind) -> ListPage:
         len(source.names),
         sort=None if sort is None else kind.column(snapshot, sort),
         descending=descending,
-        page=_number(request, "page", 1),
+        page=number_parameter(request, "page", 1),
         size=size,
     )
     return ListPage(
@@ -143,15 +144,6 @@ def _sort(request: PageRequest, kind: ListKind) -> tuple[str | None, bool]:
     except QueryError as error:
         raise BadRequest(str(error)) from None
     return name, given.startswith("-")
-
-
-def _number(request: PageRequest, name: str, default: int, most: int = 10**9) -> int:
-    text = request.query.get(name, "")
-    if not text:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) > 0):
-        raise BadRequest(f"{name} must be a number above 0, not {text!r}")
-    return min(int(text), most)
 
 
 def _heading(request: PageRequest, column: Column, sort: str | None, descending: bool) -> Heading:

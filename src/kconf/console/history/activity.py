@@ -1,0 +1,148 @@
+"""The recorded changes of a whole cluster, newest first: filtered and cut into pages.
+
+Filters are decided on the entries themselves; only the rows of one page are arranged for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kconf.client.contexts.context import is_glob
+from kconf.configdef.units import shown_value
+from kconf.console.history.past import key_text
+from kconf.operations.display_names import display_names
+from kconf.operations.quotas.entities import entity_text
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.history import HistoryIndex
+    from kconf.model.journal import AuditEntry, Change
+    from kconf.model.resource import Resource
+    from kconf.operations.history.sources import HistoryEntry
+
+_shown = lru_cache(maxsize=8192)(shown_value)
+
+
+@dataclass(frozen=True)
+class ActivityFilter:
+    """All that are given must hold. A pattern is for the whole name, other texts are a part of it; case is ignored.
+
+    `begin` and `end` are milliseconds, both included.
+    """
+
+    resource: str = ""
+    key: str = ""
+    who: str = ""
+    text: str = ""
+    begin: int | None = None
+    end: int | None = None
+
+    @property
+    def has_words(self) -> bool:
+        return any((self.resource, self.key, self.who, self.text))
+
+
+@lru_cache(maxsize=65536)
+def resource_text(resource: Resource) -> str:
+    """A resource as people read it: `topic:orders`, `user alice, client-id app`."""
+    fields = display_names(resource, "") if resource.type.word == "quota" else {}
+    if "entity" in fields:
+        return f"quota:{entity_text(fields['entity'])}"
+    return f"user:{resource.name}" if resource.type.word == "scram" else str(resource)
+
+
+def change_resource_text(change: Change) -> str:
+    """As `resource_text`; that of an ACL is in its key."""
+    if change.resource.type.word == "acl":
+        return str(display_names(change.resource, change.key)["resource"])
+    return resource_text(change.resource)
+
+
+def matching_changes(history: HistoryIndex, wanted: ActivityFilter) -> Sequence[HistoryEntry]:
+    """Newest first."""
+    found = history.latest(history.count)
+    if wanted.begin is not None or wanted.end is not None:
+        found = [each for each in found if _is_between(each.time, wanted)]  # their order is not that of times
+    return [each for each in found if _change_matches(each, wanted)] if wanted.has_words else found
+
+
+def matching_attempts(attempts: Iterable[AuditEntry], wanted: ActivityFilter) -> list[AuditEntry]:
+    """The refusals, in the given order."""
+    return [
+        each
+        for each in attempts
+        if each.code and _is_between(each.time, wanted) and (not wanted.has_words or _attempt_matches(each, wanted))
+    ]
+
+
+def _is_between(time: int, wanted: ActivityFilter) -> bool:
+    return (wanted.begin is None or time >= wanted.begin) and (wanted.end is None or time <= wanted.end)
+
+
+def _change_matches(entry: HistoryEntry, wanted: ActivityFilter) -> bool:
+    change, caller = entry.change, entry.caller
+    if wanted.who and not (_holds(wanted.who)(caller.principal or "") or _holds(wanted.who)(entry.os_user or "")):
+        return False
+    if wanted.key and not _holds(wanted.key)(key_text(change)):
+        return False
+    if wanted.resource and not _holds(wanted.resource)(change_resource_text(change)):
+        return False
+    if not wanted.text:
+        return True
+    word = wanted.text.lower()
+    return any(word in each.lower() for each in _change_texts(entry))
+
+
+def _change_texts(entry: HistoryEntry) -> Iterable[str]:
+    """What a search may find: never the hash of a secret."""
+    change, caller = entry.change, entry.caller
+    yield change.resource.name
+    yield change.key
+    yield caller.principal or ""
+    yield caller.reason or ""
+    yield caller.client_id
+    yield caller.host
+    if not change.sensitive:
+        for value in (change.before, change.after):
+            if value is not None:
+                yield value
+                yield _shown(change.key, value) if change.key else ""
+    yield change_resource_text(change)
+
+
+def _attempt_matches(entry: AuditEntry, wanted: ActivityFilter) -> bool:
+    caller, place = entry.caller, resource_text(entry.resource)
+    if wanted.who and not _holds(wanted.who)(caller.principal):
+        return False
+    if wanted.key and not any(map(_holds(wanted.key), entry.keys)):
+        return False
+    if wanted.resource and not _holds(wanted.resource)(place):
+        return False
+    texts = (place, *entry.keys, caller.principal, caller.reason or "", caller.client_id, caller.host)
+    return not wanted.text or any(wanted.text.lower() in each.lower() for each in texts)
+
+
+@lru_cache(maxsize=64)
+def _holds(wanted: str) -> Callable[[str], bool]:
+    word = wanted.lower()
+    if is_glob(word):
+        return lambda text: fnmatchcase(text.lower(), word) or fnmatchcase(text.lower().partition(":")[2], word)
+    return lambda text: word in text.lower()
+
+
+@dataclass(frozen=True)
+class Paged:
+    """`first` is the place of the first row among all, from 0."""
+
+    page: int
+    pages: int
+    first: int
+
+
+def paged(count: int, page: int, size: int) -> Paged:
+    pages = max(1, -(-count // size))
+    number = min(max(page, 1), pages)
+    return Paged(number, pages, (number - 1) * size)

@@ -1,0 +1,224 @@
+"""Activity: what was changed, by whom and why, newest first; and what was refused. Filters are in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kconf.console.history.activity import (
+    ActivityFilter,
+    Paged,
+    change_resource_text,
+    matching_attempts,
+    matching_changes,
+    paged,
+    resource_text,
+)
+from kconf.console.history.past import change_row
+from kconf.console.links import KINDS, resource_path
+from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
+from kconf.console.pages.parameters import number_parameter, time_range
+from kconf.errors import ErrorCode, KafkaError, KconfError, UnsupportedVersion
+from kconf.operations.history.attempts import latest_attempts
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.console.history.past import ChangeRow
+    from kconf.model.journal import AuditEntry
+    from kconf.model.resource import Resource
+    from kconf.operations.history.sources import HistoryEntry
+
+SIZE: Final = 50
+MOST_REFUSALS: Final = 5000
+"""Attempts that are read, the newest."""
+FIELDS: Final = ("q", "resource", "key", "who", "from", "to")
+UNKNOWN_REFUSALS: Final = "Refused requests are unknown here: only a kconf server or a gateway records them."
+
+
+@dataclass(frozen=True)
+class ActivityRow:
+    """A recorded change. `path` is the page of its resource; None: it has none."""
+
+    resource: str
+    path: str | None
+    at_path: str | None
+    change: ChangeRow
+
+
+@dataclass(frozen=True)
+class RefusalRow:
+    """A request that was refused. `is_dry_run`: it asked for validation only."""
+
+    time: int
+    resource: str
+    path: str | None
+    keys: Sequence[str]
+    error: str
+    is_dry_run: bool
+    who: str
+    reason: str | None
+    client_id: str
+    host: str
+    api: str
+
+
+@dataclass(frozen=True)
+class ActivityPage:
+    """`rows` are changes, or `refusals` what was refused. `matching` is None if it is not known."""
+
+    show: str
+    fields: dict[str, str]
+    rows: Sequence[ActivityRow]
+    refusals: Sequence[RefusalRow]
+    matching: int | None
+    total: int | None
+    page: int
+    pages: int
+    previous_path: str | None
+    next_path: str | None
+    changes_path: str
+    refusals_path: str
+    source: str | None
+    is_live: bool
+    notes: Sequence[str]
+    here: str
+
+
+def activity(request: PageRequest) -> Page:
+    show = request.query.get("show", "changes")
+    if show not in ("changes", "refusals"):
+        raise BadRequest(f"show must be changes or refusals, not {show!r}")
+    wanted = _filter(request)
+    snapshot = request.cluster.snapshot
+    value = _changes(request, snapshot, wanted) if show == "changes" else _refusals(request, snapshot, wanted)
+    return Page("activity.html", value, "Activity", "activity")
+
+
+def _changes(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFilter) -> ActivityPage:
+    history = snapshot.history
+    notes = [*([snapshot.history_error] if snapshot.history_error else []), *(history.notes if history else ())]
+    if history is None:
+        if not notes:
+            notes.append("The recorded changes were not read yet.")
+        return _page(request, "changes", notes=notes, matching=None, total=None)
+    found = matching_changes(history, wanted)
+    part = paged(len(found), number_parameter(request, "page", 1), SIZE)
+    rows = [_row(request, each) for each in found[part.first : part.first + SIZE]]
+    return _page(
+        request,
+        "changes",
+        rows=rows,
+        part=part,
+        matching=len(found),
+        total=history.count,
+        source=history.source,
+        is_live=part.page == 1,
+        notes=notes,
+    )
+
+
+def _refusals(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFilter) -> ActivityPage:
+    """They are read now: the console has no copy of them."""
+    if snapshot.is_read and not snapshot.is_kconf:
+        return _page(request, "refusals", notes=[UNKNOWN_REFUSALS], matching=None, total=None)
+    try:
+        with request.cluster.target.open() as admin:
+            attempts = latest_attempts(admin, MOST_REFUSALS)
+    except UnsupportedVersion:
+        return _page(request, "refusals", notes=[UNKNOWN_REFUSALS], matching=None, total=None)
+    except (KconfError, OSError) as error:
+        code = f"{error.failure().code.name}: " if isinstance(error, KafkaError) else ""
+        return _page(request, "refusals", notes=[f"Refused requests are unknown: {code}{error}"])
+    refused = [each for each in attempts if each.code]
+    found = matching_attempts(refused, wanted)
+    part = paged(len(found), number_parameter(request, "page", 1), SIZE)
+    notes = []
+    if len(attempts) >= MOST_REFUSALS:
+        notes.append(f"Only the last {MOST_REFUSALS:,} entries of the audit log were read.")
+    return _page(
+        request,
+        "refusals",
+        refusals=[_refusal(request, each) for each in found[part.first : part.first + SIZE]],
+        part=part,
+        matching=len(found),
+        total=len(refused),
+        notes=notes,
+    )
+
+
+def _page(
+    request: PageRequest,
+    show: str,
+    *,
+    rows: Sequence[ActivityRow] = (),
+    refusals: Sequence[RefusalRow] = (),
+    part: Paged | None = None,
+    matching: int | None = None,
+    total: int | None = None,
+    source: str | None = None,
+    is_live: bool = False,
+    notes: Sequence[str] = (),
+) -> ActivityPage:
+    place = part or Paged(1, 1, 0)
+    return ActivityPage(
+        show=show,
+        fields={each: request.query.get(each, "") for each in FIELDS},
+        rows=rows,
+        refusals=refusals,
+        matching=matching,
+        total=total,
+        page=place.page,
+        pages=place.pages,
+        previous_path=request.url(page=place.page - 1 if place.page > 2 else None) if place.page > 1 else None,
+        next_path=request.url(page=place.page + 1) if place.page < place.pages else None,
+        changes_path=request.url(show=None, page=None),
+        refusals_path=request.url(show="refusals", page=None),
+        source=source,
+        is_live=is_live,
+        notes=notes,
+        here=request.url(),
+    )
+
+
+def _row(request: PageRequest, entry: HistoryEntry) -> ActivityRow:
+    resource = entry.change.resource
+    path = _path(request, resource)
+    at_path = None if path is None else resource_path(str(request.context), resource, at=entry.time)
+    return ActivityRow(change_resource_text(entry.change), path, at_path, change_row(entry))
+
+
+def _refusal(request: PageRequest, entry: AuditEntry) -> RefusalRow:
+    caller = entry.caller
+    return RefusalRow(
+        entry.time,
+        resource_text(entry.resource),
+        _path(request, entry.resource),
+        list(entry.keys),
+        _code_name(entry.code),
+        entry.dry_run,
+        caller.principal,
+        caller.reason,
+        caller.client_id,
+        caller.host,
+        caller.api,
+    )
+
+
+def _code_name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+def _path(request: PageRequest, resource: Resource) -> str | None:
+    return resource_path(str(request.context), resource) if resource.type in KINDS.values() else None
+
+
+def _filter(request: PageRequest) -> ActivityFilter:
+    resource, key, who, text = (request.query.get(each, "").strip() for each in ("resource", "key", "who", "q"))
+    return ActivityFilter(resource, key, who, text, *time_range(request))
+
+
+PAGES = (PageRoute("/{context}/activity", activity),)
