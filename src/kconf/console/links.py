@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from kconf.model.quota import QuotaEntity
 from kconf.model.resource import Resource, ResourceType
 
 KINDS: Final = {
@@ -35,6 +36,8 @@ def context_path(context: str) -> str:
 def resource_path(context: str, resource: Resource, **query: object) -> str:
     """The page of a resource. A name that a browser would change in a path is in the query."""
     word = _WORDS.get(resource.type)
+    if resource.type is ResourceType.QUOTA:
+        return quotas_path(context, QuotaEntity.from_resource(resource))
     if word is None:
         return context_path(context)
     name = resource.name or (DEFAULT_BROKER if resource.type is ResourceType.BROKER else "")
@@ -61,6 +64,13 @@ def resource_of(word: str, name: str) -> Resource:
     """The resource that an address names."""
     kind = KINDS[word]
     return Resource(kind, "" if kind is ResourceType.BROKER and name == DEFAULT_BROKER else name)
+
+
+def quotas_path(context: str, entity: QuotaEntity | None = None) -> str:
+    """The page that explains the quotas of a client. A default names nobody."""
+    named = {} if entity is None else {kind: name for kind, name in entity.parts if name is not None}
+    path = f"{context_path(context)}/quotas"
+    return f"{path}?{urlencode(named)}" if named else path
 
 
 def docs_link(kind: ResourceType, key: str) -> str | None:

@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kconf.configdef.units import shown_value
+from kconf.console.history.activity import resource_text
 from kconf.console.links import resource_path
 from kconf.console.pending import ChangeReport, ChangeRow, RiskNote
 from kconf.errors import KconfError
 from kconf.model.alteration import AlterConfigOp, OpType
+from kconf.model.quota import QuotaEntity
+from kconf.model.resource import ResourceType
 from kconf.operations.configs import assignments_request
 from kconf.operations.execute import ChangeOutcome, ExecutionOptions, OutcomeStatus, execute_plan
 from kconf.operations.policy.check import check_policy
+from kconf.operations.quotas.changes import entity_request
 from kconf.operations.risks.assess import assess
 
 if TYPE_CHECKING:
@@ -64,9 +68,19 @@ def apply(
 
 
 def _request(cluster: Cluster, admin: SyncAdminClient, assignments: Assignments, reason: str) -> ChangeRequest:
-    request = assignments_request("console", admin, assignments, reason or None, exact=True)
+    if next(iter(assignments)).type is ResourceType.QUOTA:
+        request = _quota_request(admin, assignments, reason)
+    else:
+        request = assignments_request("console", admin, assignments, reason or None, exact=True)
     plan = check_policy(cluster.target.context.policy, admin, assess(admin, request.plan))
     return replace(request, plan=plan)
+
+
+def _quota_request(admin: SyncAdminClient, assignments: Assignments, reason: str) -> ChangeRequest:
+    """A quota entity is a resource here, its quotas are keys. One is changed at a time."""
+    ((resource, ops),) = assignments.items()
+    changes = {each.key: None if each.op == OpType.DELETE else float(each.value or "") for each in ops}
+    return entity_request("console", admin, QuotaEntity.from_resource(resource), changes, reason or None)
 
 
 def _dry_run(cluster: Cluster, request: ChangeRequest) -> ChangeReport:
@@ -98,7 +112,7 @@ def _row(cluster: Cluster, outcome: ChangeOutcome) -> ChangeRow:
         return value if value is None or change.sensitive else shown_value(change.key, value)
 
     return ChangeRow(
-        resource=str(change.resource),
+        resource=resource_text(change.resource),
         path=resource_path(cluster.name, change.resource),
         key=change.key,
         op=change.op,

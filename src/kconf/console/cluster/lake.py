@@ -30,7 +30,7 @@ def read_lake(target: Target, cluster: str) -> LakeFacts | None:
 
 def _facts(uri: str, cluster: str) -> LakeFacts:
     from kconf.lake.lookup import LakeTables, LookupFilter
-    from kconf.lake.schemas import DRIFT, TOPICS, VIOLATIONS
+    from kconf.lake.schemas import DRIFT, EFFECTIVE_QUOTA, TOPICS, VIOLATIONS
 
     tables = LakeTables(uri)
     conditions = LookupFilter([cluster]).conditions()
@@ -38,12 +38,14 @@ def _facts(uri: str, cluster: str) -> LakeFacts:
     names = "resource_type, resource_name"
     drift = tables.rows(DRIFT, conditions, columns=names) if tables.is_declared else None
     broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has(VIOLATIONS) else None
+    used = tables.rows(EFFECTIVE_QUOTA, [*conditions, "used IS NOT NULL"], columns="user, client_id, key, used")
     finished = tables.run["finished"]
     return LakeFacts(
         int((finished - EPOCH).total_seconds() * 1000) if isinstance(finished, datetime) else None,
         {row["topic"]: row["owner"] for row in owned},
         None if drift is None else _counted(drift),
         None if broken is None else _counted(broken),
+        {(row["user"], row["client_id"], row["key"]): row["used"] for row in used},
     )
 
 

@@ -48,6 +48,7 @@ class LakeFacts:
     owners: Mapping[str, str] = field(default_factory=dict)
     drifted: Mapping[Resource, int] | None = None
     violations: Mapping[Resource, int] | None = None
+    used: Mapping[tuple[str, str, str], float] = field(default_factory=dict)  # by user, client ID and quota
     error: str = ""
 
 

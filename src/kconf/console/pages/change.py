@@ -10,10 +10,12 @@ from kconf.configdef.lookup import keys_for
 from kconf.console.changes.form import KeyField, key_fields, named_resources, read_fields
 from kconf.console.changes.run import Moved, apply, dry_run
 from kconf.console.console import NotFound
+from kconf.console.history.activity import resource_text
 from kconf.console.links import change_path, resource_name, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pending import ChangeReport, PendingChange, new_id
 from kconf.errors import ConfigurationError
+from kconf.model.resource import ResourceType
 from kconf.operations.errors import Aborted
 from kconf.operations.risks.allowed import parse_risks
 
@@ -74,7 +76,7 @@ def edit(request: PageRequest) -> Page | Redirect:
     error = None
     if sent:
         try:
-            return _dry_run(request, read_fields(request.form, resources))
+            return start_change(request, read_fields(request.form, resources))
         except ConfigurationError as failure:
             error = str(failure)
     views = cluster.snapshot.state.configs
@@ -93,7 +95,8 @@ def edit(request: PageRequest) -> Page | Redirect:
     )
 
 
-def _dry_run(request: PageRequest, assignments: Assignments, undoes: str | None = None) -> Redirect:
+def start_change(request: PageRequest, assignments: Assignments, undoes: str | None = None) -> Redirect:
+    """Make a dry run, and go to its page."""
     cluster = request.cluster
     change = PendingChange(new_id(), cluster.name, assignments, dry_run(cluster, assignments), undoes=undoes)
     request.session.changes.put(change)
@@ -111,7 +114,7 @@ def decide(request: PageRequest) -> Page | Redirect:
     if request.form.get("do") == "undo":
         if change.undo is None or not change.undo:
             raise BadRequest("there is nothing that could be undone")
-        return _dry_run(request, change.undo, undoes=change.id)
+        return start_change(request, change.undo, undoes=change.id)
     return _apply(request, change)
 
 
@@ -168,7 +171,7 @@ def _page(request: PageRequest, change: PendingChange, error: str | None = None)
         risks=risks,
         reason=request.form.get("reason", change.reason),
         error=error,
-        edit=_path(request, resources),
+        edit=_edit_path(request, resources),
         is_protected=context.protected,
         context_name=context.name or "",
     )
@@ -186,9 +189,15 @@ def _path(request: PageRequest, resources: Sequence[Resource] = ()) -> str:
     return change_path(str(request.context), resources)
 
 
+def _edit_path(request: PageRequest, resources: Sequence[Resource]) -> str:
+    if resources[0].type is ResourceType.QUOTA:
+        return resource_path(str(request.context), resources[0])
+    return _path(request, resources)
+
+
 def _title(resources: Sequence[Resource]) -> str:
     first = resources[0]
-    return str(first) if len(resources) == 1 else f"{len(resources):,} {first.type.word}s"
+    return resource_text(first) if len(resources) == 1 else f"{len(resources):,} {first.type.word}s"
 
 
 def _section(resources: Sequence[Resource]) -> str:

@@ -17,6 +17,7 @@ NAVIGATION: Final = (
     Section("brokers", "Brokers"),
     Section("groups", "Groups"),
     Section("users", "Users"),
+    Section("quotas", "Quotas"),
     Section("activity", "Activity"),
 )
 

@@ -9,6 +9,7 @@ from kconf.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
+    from kconf.engine.quotas.precedence import Stored
     from kconf.model.quota import QuotaEntity, QuotaFilter, QuotaSource
 
 
@@ -88,10 +89,27 @@ def quota_levels(admin: SyncAdminClient, entity: QuotaEntity) -> list[QuotaLevel
     ]
 
 
+def stored_levels(stored: Stored, entity: QuotaEntity) -> list[QuotaLevel]:
+    """The same from all quotas of a cluster."""
+    from kconf.engine.quotas.precedence import levels, who
+    from kconf.model.quota import IP
+
+    if IP in dict(entity.parts):
+        return [QuotaLevel(name, each, stored.get(each, {})) for each, name in _ip_names(entity).items()]
+    return [QuotaLevel(level_name(source), each, stored.get(each, {})) for each, source in levels(*who(entity)).items()]
+
+
 def _ip_levels(admin: SyncAdminClient, entity: QuotaEntity) -> list[QuotaLevel]:
-    from kconf.model.quota import IP, QuotaEntity, QuotaFilter
+    from kconf.model.quota import QuotaFilter
+
+    return [
+        QuotaLevel(name, each, admin.describe_client_quotas(QuotaFilter.exactly(each)).get(each, {}))
+        for each, name in _ip_names(entity).items()
+    ]
+
+
+def _ip_names(entity: QuotaEntity) -> dict[QuotaEntity, str]:
+    from kconf.model.quota import IP, QuotaEntity
 
     default = QuotaEntity.of({IP: None})
-    names = {default: "default ip"} if entity == default else {entity: "ip", default: "default ip"}
-    found = {each: admin.describe_client_quotas(QuotaFilter.exactly(each)).get(each, {}) for each in names}
-    return [QuotaLevel(name, each, found[each]) for each, name in names.items()]
+    return {default: "default ip"} if entity == default else {entity: "ip", default: "default ip"}
