@@ -14,8 +14,11 @@ from kconf.cli.output.result import CommandResult, ResultColumn
 from kconf.errors import ConfigurationError
 from kconf.model.acl import AclBinding, AclFilter, AclType, Operation, PatternType, Permission
 from kconf.operations.access.acls import (
+    NO_ACL,
+    NOBODY,
     OPERATIONS,
     RESOURCE_TYPES,
+    SUPER_USERS,
     acl_fields,
     acl_text,
     add_request,
@@ -48,11 +51,6 @@ A name that ends in * is a prefix pattern; * alone matches every name. `list --o
 name; `delete --on` deletes only ACLs with exactly that pattern.
 """
 _ANY_RESOURCE: Final[tuple[AclType, str | None, PatternType]] = (AclType.ANY, None, PatternType.ANY)
-SUPER_USERS: Final = "super users are allowed too, but Kafka does not expose super.users, so they are not listed"
-NOBODY: Final = "no ACL allows anyone to do this"
-NO_ACL: Final = (
-    "no ACL matches, so the brokers' allow.everyone.if.no.acl.found decides (default: false, nobody is allowed)"
-)
 _COLUMNS: Final = tuple(map(ResultColumn, ("resource", "pattern", "principal", "host", "operation", "permission")))
 
 

@@ -1,6 +1,6 @@
 """One module per family of pages. Each has `PAGES`: the paths and their views."""
 
-from kconf.console.pages import activity, change, clusters, login, quotas, resource, resources
+from kconf.console.pages import access, activity, change, clusters, login, quotas, resource, resources
 
-MODULES = (login, clusters, change, activity, quotas, resources, resource)
+MODULES = (login, clusters, change, activity, quotas, access, resources, resource)
 """The modules in the order in which their paths are tried."""

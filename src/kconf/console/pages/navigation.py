@@ -18,6 +18,7 @@ NAVIGATION: Final = (
     Section("groups", "Groups"),
     Section("users", "Users"),
     Section("quotas", "Quotas"),
+    Section("access", "Access"),
     Section("activity", "Activity"),
 )
 

@@ -43,6 +43,11 @@ _CHECKED: Final[Mapping[AclType, tuple[Operation, ...]]] = {
 }
 """The operations that Kafka checks, by type of resource (`AclEntry.supportedOperations`)."""
 _WORDS: Final = {each: word for word, each in RESOURCE_TYPES.items()}
+SUPER_USERS: Final = "super users are allowed too, but Kafka does not expose super.users, so they are not listed"
+NOBODY: Final = "no ACL allows anyone to do this"
+NO_ACL: Final = (
+    "no ACL matches, so the brokers' allow.everyone.if.no.acl.found decides (default: false, nobody is allowed)"
+)
 
 
 # -- arguments and fields --------------------------------------------------------------------------------------------
@@ -72,9 +77,14 @@ def parse_named_resource(argument: str) -> tuple[AclType, str]:
     return kind, name
 
 
+def checked_operations(kind: AclType) -> dict[str, Operation]:
+    """The operations that Kafka checks for a type of resources, by name."""
+    return {word: each for word, each in OPERATIONS.items() if each in _CHECKED[kind]}
+
+
 def parse_operation(text: str, kind: AclType) -> Operation:
     """One operation that Kafka checks for a type of resources."""
-    allowed = {word: each for word, each in OPERATIONS.items() if each in _CHECKED[kind]}
+    allowed = checked_operations(kind)
     word = text.strip().lower().replace("_", "-")
     if word not in allowed:
         raise ConfigurationError(
