@@ -60,6 +60,12 @@ def change_path(context: str, resources: Sequence[Resource] = ()) -> str:
     return f"{path}?{urlencode([('resource', resource_name(each)) for each in resources])}" if resources else path
 
 
+def promote_path(context: str, resource: Resource, key: str, value: str | None) -> str:
+    """The form of a change with one key filled in; None removes what is set."""
+    pair = ("unset", key) if value is None else ("set", f"{key}={value}")
+    return f"{context_path(context)}/change?{urlencode([('resource', resource_name(resource)), pair])}"
+
+
 def resource_of(word: str, name: str) -> Resource:
     """The resource that an address names."""
     kind = KINDS[word]

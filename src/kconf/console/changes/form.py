@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import QueryParams
+
 from kconf.configdef.lookup import known_key, similar_key, update_mode
 from kconf.configdef.units import raw_value, shown_value, unit_of
 from kconf.console.links import KINDS, docs_link, resource_of
@@ -17,8 +19,6 @@ from kconf.model.resource import Resource, ResourceType
 from kconf.operations.configs import is_sensitive
 
 if TYPE_CHECKING:
-    from starlette.datastructures import QueryParams
-
     from kconf.model.entry import Entry, View
     from kconf.operations.configs import Assignments
 
@@ -87,6 +87,18 @@ def read_fields(form: QueryParams, resources: Sequence[Resource]) -> Assignments
     if not ops:
         raise ConfigurationError("nothing was changed in the form")
     return {key_0: list(ops.values()) for key_0 in resources}
+
+
+def filled_in(query: QueryParams) -> QueryParams:
+    """What an address fills into the form: `set=KEY=VALUE` and `unset=KEY`, each any number of times."""
+    pairs = [(*each.partition("=")[::2], "set") for each in query.getlist("set")]
+    pairs += [(each, "", "unset") for each in query.getlist("unset")]
+    fields = [
+        (f"{name}.{number}", text)
+        for number, (key, value, op) in enumerate(pairs)
+        for name, text in (("key", key), ("value", value), ("op", op), ("was", ""))
+    ]
+    return QueryParams(fields)
 
 
 def _numbers(form: QueryParams) -> list[int]:

@@ -165,7 +165,7 @@ def _range_row(first: HistoryEntry, last: HistoryEntry) -> DifferenceRow:
 def _record_rows(history: RecordedHistory, found: RecordDiff) -> TimeDiff:
     rows = []
     for change, before, after, attribution in found.differences:
-        author, who = attribution.author, _attributed(attribution)
+        author, who = attribution.author, attributed(attribution)
         rows.append(
             DifferenceRow(
                 key_text(change),
@@ -186,7 +186,7 @@ def _record_rows(history: RecordedHistory, found: RecordDiff) -> TimeDiff:
     return TimeDiff(rows, notes)
 
 
-def _attributed(attribution: Attribution) -> str:
+def attributed(attribution: Attribution) -> str:
     why = author_text(attribution)
     if why or attribution.fit is Fit.UNREADABLE or attribution.author is None:
         return why

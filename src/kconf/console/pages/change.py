@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kconf.configdef.lookup import keys_for
-from kconf.console.changes.form import KeyField, key_fields, named_resources, read_fields
+from kconf.console.changes.form import KeyField, filled_in, key_fields, named_resources, read_fields
 from kconf.console.changes.run import Moved, apply, dry_run
 from kconf.console.console import NotFound
 from kconf.console.history.activity import resource_text
@@ -80,7 +80,8 @@ def edit(request: PageRequest) -> Page | Redirect:
         except ConfigurationError as failure:
             error = str(failure)
     views = cluster.snapshot.state.configs
-    fields = key_fields(resources, views, request.query.getlist("key"), request.form)
+    form = request.form if sent else filled_in(request.query)
+    fields = key_fields(resources, views, request.query.getlist("key"), form)
     page = EditPage(
         [ResourceLink(str(each), resource_path(cluster.name, each)) for each in resources[:_SHOWN]],
         len(resources),

@@ -1,0 +1,102 @@
+"""Two clusters, or two times of one: what differs, as `kconf diff` decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kconf.console.history.activity import change_resource_text
+from kconf.console.history.past import attributed, key_text, shown
+from kconf.operations.history.diff import diff_clusters, diff_record, diff_times
+from kconf.operations.history.live_values import LiveValues
+from kconf.operations.history.point_in_time import entries_between
+from kconf.operations.history.record import Moment, Record
+from kconf.operations.history.wording import entry_author, gap_note, name_text, secret_notes, unreadable_note
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.model.journal import Change
+
+
+@dataclass(frozen=True)
+class ValueDifference:
+    """A value on two sides; None: not set there, or a secret. `author` made the later one of two times."""
+
+    change: Change
+    one: str | None
+    other: str | None
+    author: str = ""
+    time: int | None = None
+    reason: str | None = None
+
+    @property
+    def resource(self) -> str:
+        return change_resource_text(self.change)
+
+    @property
+    def key(self) -> str:
+        return key_text(self.change)
+
+    @property
+    def shown(self) -> tuple[str | None, str | None]:
+        """Both values with their units."""
+        return shown(self.change, self.one), shown(self.change, self.other)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`unknown` are names of which it is not known whether they differ."""
+
+    differences: Sequence[ValueDifference]
+    notes: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+
+
+def compare_clusters(one: ClusterSnapshot, other: ClusterSnapshot, other_name: str) -> Comparison:
+    """Computed once for two snapshots."""
+    known: dict[str, Any] = one.derived(("compare", other_name), lambda _: {})
+    if known.get("other") is not other:
+        found = [ValueDifference(*each) for each in diff_clusters(one.state, other.state)]
+        known.update(other=other, found=Comparison(found))
+    result: Comparison = known["found"]
+    return result
+
+
+def compare_times(snapshot: ClusterSnapshot, begin: int, end: int | None) -> Comparison:
+    """Two times (milliseconds), or a time and now. Raises ConfigurationError if the record begins later."""
+    history = snapshot.history
+    if history is None:
+        return Comparison((), [snapshot.history_error or "No changes are recorded for this cluster."])
+    recorded = history.recorded._replace(entries=history.recorded.entries[: history.count])
+    later = None if end is None else Moment(end)
+    if recorded.is_complete:
+        recorded.check_reaches(time=begin)
+        found = [
+            ValueDifference(
+                last.change,
+                first.change.before,
+                last.change.after,
+                entry_author(last),
+                last.time,
+                last.caller.reason,
+            )
+            for first, last in diff_times(entries_between(recorded, Moment(begin), later))
+        ]
+        return Comparison(found, recorded.notes)
+    return _by_record(Record(recorded.entries, LiveValues(snapshot.state)), Moment(begin), later, recorded.notes)
+
+
+def _by_record(record: Record, begin: Moment, end: Moment | None, notes: Sequence[str]) -> Comparison:
+    found = diff_record(record, begin, end)
+    differences = []
+    for change, before, after, attribution in found.differences:
+        author = attribution.author
+        time, reason = (None, None) if author is None else (author.time, author.caller.reason)
+        differences.append(ValueDifference(change, before, after, attributed(attribution), time, reason))
+    more = [
+        *dict.fromkeys(gap_note(*each) for each in found.gaps),
+        *(unreadable_note(each) for each in found.unread),
+        *secret_notes(found.unreadable),
+    ]
+    return Comparison(differences, [*notes, *more], [name_text(each) for each in found.unknown])

@@ -1,0 +1,1 @@
+"""Pages that compare a cluster with something: another cluster, another time, files, rules, the lake."""

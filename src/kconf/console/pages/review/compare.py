@@ -1,0 +1,177 @@
+"""Compare two clusters, or two times of one. What differs can be promoted: it leads into the form of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kconf.console.changes.form import CHANGEABLE
+from kconf.console.history.activity import paged
+from kconf.console.history.comparison import Comparison, ValueDifference, compare_clusters, compare_times
+from kconf.console.links import KINDS, promote_path, resource_path
+from kconf.console.page import Page, PageRequest, PageRoute
+from kconf.console.pages.parameters import number_parameter, time_range
+from kconf.errors import ConfigurationError
+from kconf.model.journal import ChangeKind
+from kconf.model.resource import ResourceType
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.console.console import Cluster
+
+SIZE: Final = 100
+MOST_UNKNOWN: Final = 20
+FIELDS: Final = ("with", "from", "to", "resource", "key")
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """Where a value is given to a cluster: the form of a change, filled in."""
+
+    title: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """`one` is this cluster or the first time, `other` the other cluster or the second time. None: not set."""
+
+    resource: str
+    path: str | None
+    key: str
+    one: str | None
+    other: str | None
+    is_secret: bool
+    author: str
+    time: int | None
+    reason: str | None
+    promotions: Sequence[Promotion]
+
+
+@dataclass(frozen=True)
+class ComparePage:
+    """`matching` is None if nothing was asked for."""
+
+    fields: dict[str, str]
+    others: Sequence[str]
+    titles: Sequence[str]
+    rows: Sequence[ComparedRow]
+    matching: int | None
+    total: int | None
+    unknown: Sequence[str]
+    unknown_count: int
+    page: int
+    pages: int
+    previous_path: str | None
+    next_path: str | None
+    error: str | None
+    notes: Sequence[str]
+
+
+def compare(request: PageRequest) -> Page:
+    fields = {each: request.query.get(each, "").strip() for each in FIELDS}
+    error, found, titles, other = None, None, ("", ""), None
+    begin, end = time_range(request)
+    cluster = request.cluster
+    try:
+        if fields["with"] and begin is not None:
+            raise ConfigurationError("compare with a cluster or with a time, not with both")
+        if fields["with"]:
+            other = request.console.cluster(fields["with"], request.session)
+            found, titles = _with_cluster(cluster, other), (cluster.name, other.name)
+        elif begin is not None:
+            found, titles = compare_times(cluster.snapshot, begin, end), (fields["from"], fields["to"] or "now")
+        elif end is not None:
+            raise ConfigurationError("enter the first time, too")
+    except ConfigurationError as failure:
+        error = str(failure)
+    return Page("compare.html", _page(request, fields, found, titles, other, error), "Compare", "compare")
+
+
+def _page(
+    request: PageRequest,
+    fields: dict[str, str],
+    found: Comparison | None,
+    titles: tuple[str, str],
+    other: Cluster | None,
+    error: str | None,
+) -> ComparePage:
+    chosen = [] if found is None else [each for each in found.differences if _is_wanted(each, fields)]
+    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
+    unknown = [] if found is None else found.unknown
+    return ComparePage(
+        fields=fields,
+        others=[each for each in request.console.contexts if each != request.context],
+        titles=titles,
+        rows=[_row(request, each, other) for each in chosen[part.first : part.first + SIZE]],
+        matching=None if found is None else len(chosen),
+        total=None if found is None else len(found.differences),
+        unknown=unknown[:MOST_UNKNOWN],
+        unknown_count=len(unknown),
+        page=part.page,
+        pages=part.pages,
+        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
+        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        error=error,
+        notes=[] if found is None else found.notes,
+    )
+
+
+def _with_cluster(one: Cluster, other: Cluster) -> Comparison:
+    """What could not be read on either side is unknown, not absent."""
+    snapshots = one.snapshot, other.snapshot
+    for cluster, snapshot in zip((one, other), snapshots, strict=True):
+        if not snapshot.is_read:
+            raise ConfigurationError(
+                f"{cluster.name} was not read yet{f': {snapshot.error}' if snapshot.error else ''}"
+            )
+    found = compare_clusters(*snapshots, other.name)
+    notes = [
+        f"{cluster.name}: {each.what} cannot be read, so it is unknown whether they differ"
+        for cluster, snapshot in zip((one, other), snapshots, strict=True)
+        for each in snapshot.state.missing
+        if not each.is_absent
+    ]
+    return Comparison(found.differences, notes)
+
+
+def _is_wanted(each: ValueDifference, fields: dict[str, str]) -> bool:
+    return fields["resource"].lower() in each.resource.lower() and fields["key"].lower() in each.key.lower()
+
+
+def _row(request: PageRequest, each: ValueDifference, other: Cluster | None) -> ComparedRow:
+    resource = each.change.resource
+    one, two = each.shown
+    path = resource_path(str(request.context), resource) if resource.type in KINDS.values() else None
+    promotions = [] if each.change.sensitive else _promotions(request, each, other)
+    return ComparedRow(
+        each.resource, path, each.key, one, two, each.change.sensitive, each.author, each.time, each.reason, promotions
+    )
+
+
+def _promotions(request: PageRequest, each: ValueDifference, other: Cluster | None) -> list[Promotion]:
+    """Keys of resources that are there and may be changed. Topics, quotas and ACLs themselves cannot be promoted."""
+    if each.change.kind is not ChangeKind.CONFIG or each.change.resource.type not in CHANGEABLE or not each.key:
+        return []
+    sides = [(request.cluster, each.other if other is not None else each.one)]
+    if other is not None:
+        sides.append((other, each.one))
+    return [
+        Promotion(
+            f"to {cluster.name}" if other is not None else "restore",
+            promote_path(cluster.name, each.change.resource, each.change.key, value),
+        )
+        for cluster, value in sides
+        if not cluster.target.context.read_only and _is_there(cluster.snapshot, each)
+    ]
+
+
+def _is_there(snapshot: ClusterSnapshot, each: ValueDifference) -> bool:
+    resource = each.change.resource
+    if resource.type is ResourceType.TOPIC:
+        return resource.name in snapshot.state.topics
+    return resource in snapshot.state.configs
+
+
+PAGES = (PageRoute("/{context}/compare", compare),)
