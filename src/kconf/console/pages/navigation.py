@@ -21,6 +21,7 @@ NAVIGATION: Final = (
     Section("access", "Access"),
     Section("activity", "Activity"),
     Section("compare", "Compare"),
+    Section("policies", "Policies"),
 )
 
 

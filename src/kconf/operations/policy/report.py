@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from kconf.client.cluster_reader import PARTS
 from kconf.engine.risks import STATE_KEYS, Risk, state_risks
 from kconf.errors import ApiError, UnsupportedVersion
 from kconf.model.resource import Resource, ResourceType
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kconf.client.admin_sync import SyncAdminClient
     from kconf.engine.policy.conditions import Subject
     from kconf.engine.policy.rules import Finding, Rules
+    from kconf.model.cluster_state import ClusterState
     from kconf.operations.policy.check import TopicCounts
 
 T = TypeVar("T")
@@ -79,8 +81,42 @@ def _evaluate(
             yield Evaluation(resource, failure=failure)
         else:
             shape = (shapes or {}).get(resource, NO_COUNTS)
-            subject = subject_of(resource, described[resource], shape)
-            yield Evaluation(resource, [*rules.judge(subject), *rules.judge_risks(resource, _risks(subject))])
+            yield Evaluation(resource, _findings(rules, subject_of(resource, described[resource], shape)))
+
+
+def _findings(rules: Rules, subject: Subject) -> list[Finding]:
+    return [*rules.judge(subject), *rules.judge_risks(subject.resource, _risks(subject))]
+
+
+def evaluate_state(
+    state: ClusterState, rules: Rules, remember_as: str | None = None
+) -> Iterator[Evaluation | NotListed]:
+    """Evaluate the rules on a state that was read before: what is set on resources and what they inherit.
+
+    What topics to come would inherit from brokers is not in a state. With a name of the rules to be remembered as, a
+    resource whose values are the same is not evaluated twice.
+    """
+    kinds = rules.types
+    unread = {each.what: each.failure for each in state.missing}
+    hidden = sorted(kind for part, kind in PARTS.items() if kind in kinds and part in unread)
+    if hidden:
+        yield NotListed(hidden)
+    for resource, view in state.configs.items():
+        if resource.type in kinds:
+            topic = state.topics.get(resource.name) if resource.type is ResourceType.TOPIC else None
+            shape = NO_COUNTS if topic is None else (topic.partitions, topic.replication)
+            memo = ("policy", remember_as, resource, shape)
+            found = None if remember_as is None else view.memo.get(memo)
+            if found is None:
+                found = _findings(rules, subject_of(resource, view, shape))
+                if remember_as is not None:
+                    view.memo[memo] = found
+            yield Evaluation(resource, found)
+    words = {kind.word: kind for kind in kinds}
+    for what, failure in unread.items():
+        word, colon, name = what.partition(":")
+        if colon and word in words:
+            yield Evaluation(Resource(words[word], name), failure=failure)
 
 
 def _risks(subject: Subject) -> list[Risk]:

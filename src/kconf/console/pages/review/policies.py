@@ -1,0 +1,242 @@
+"""Policies: the rules of the context's policy file, and what violates them now, with owners."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kconf.console.changes.form import CHANGEABLE
+from kconf.console.history.activity import paged
+from kconf.console.links import KINDS, change_path, resource_path
+from kconf.console.page import Page, PageRequest, PageRoute
+from kconf.console.pages.parameters import number_parameter
+from kconf.engine.policy.conditions import Rule
+from kconf.engine.policy.selectors import Severity
+from kconf.errors import ConfigurationError
+from kconf.model.resource import ResourceType
+from kconf.operations.policy.check import load_policy
+from kconf.operations.policy.report import NotListed, evaluate_state
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.engine.policy.risk_rules import RiskRule
+    from kconf.engine.policy.rules import Finding, Rules
+    from kconf.engine.policy.selectors import RuleSelector
+    from kconf.model.resource import Resource
+
+SIZE: Final = 100
+FIELDS: Final = ("q", "rule", "severity", "owner")
+NO_POLICY: Final = (
+    "This context has no policy; add a `policy:` file to it. A server may enforce rules of its own, which it does not "
+    "show."
+)
+ONLY_NOW: Final = (
+    "What topics to come would inherit from brokers is not judged here; `kconf policy test` judges it, too."
+)
+_MOST_FAILURES: Final = 5
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """A rule of the file. `key` is None for a rule about risks."""
+
+    id: str
+    severity: str
+    applies_to: Sequence[str]
+    key: str | None
+    conditions: Sequence[str]
+    message: str
+    violations: int
+    path: str
+
+
+@dataclass(frozen=True)
+class ViolationRow:
+    """`owner` is None if it is unknown."""
+
+    resource: str
+    path: str | None
+    owner: str | None
+    severity: str
+    rule: str
+    key: str | None
+    finding: str
+    change: str | None
+
+
+@dataclass(frozen=True)
+class PoliciesPage:
+    """`judged` and `total` are None if nothing could be judged."""
+
+    file: str | None
+    rules: Sequence[RuleRow]
+    fields: dict[str, str]
+    rows: Sequence[ViolationRow]
+    matching: int
+    total: int | None
+    errors: int
+    judged: int | None
+    page: int
+    pages: int
+    previous_path: str | None
+    next_path: str | None
+    error: str | None
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The findings on a state, how many resources were judged, and what could not be."""
+
+    findings: Sequence[Finding]
+    judged: int
+    notes: Sequence[str]
+
+
+def policies(request: PageRequest) -> Page:
+    cluster = request.cluster
+    path, snapshot = cluster.target.context.policy, cluster.snapshot
+    rules, verdict, error = None, None, None
+    if path is not None:
+        try:
+            stamp = _stamp(path)
+            rules = _loaded(path, stamp)
+            if snapshot.is_read:
+                verdict = snapshot.derived(("policy", stamp), lambda each: _judged(each, rules, stamp))
+        except ConfigurationError as failure:
+            error = str(failure)
+    return Page("policies.html", _page(request, path, rules, verdict, error), "Policies", "policies")
+
+
+def _stamp(path: str) -> str:
+    """Changes with the file."""
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the policy {path}: {error.strerror}") from None
+    return f"{path} {found.st_mtime_ns} {found.st_size}"
+
+
+@lru_cache(maxsize=16)
+def _loaded(path: str, _stamp: str) -> Rules:
+    return load_policy(path)
+
+
+def _judged(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
+    findings: list[Finding] = []
+    failures: list[str] = []
+    judged, notes = 0, []
+    for each in evaluate_state(snapshot.state, rules, stamp):
+        if isinstance(each, NotListed):
+            words = " and ".join(kind.word for kind in each.types)
+            notes.append(f"Not all {words} resources can be read; whether they violate a rule is unknown.")
+        elif each.failure is not None:
+            failures.append(f"{each.resource} ({each.failure.code.name})")
+        else:
+            judged += 1
+            findings += each.findings
+    if failures:
+        more = f" and {len(failures) - _MOST_FAILURES:,} more" if len(failures) > _MOST_FAILURES else ""
+        notes.append(f"Unknown, because not readable: {', '.join(failures[:_MOST_FAILURES])}{more}.")
+    return Verdict(sorted(findings, key=lambda each: (each.rule.severity, str(each.resource))), judged, notes)
+
+
+def _page(
+    request: PageRequest, path: str | None, rules: Rules | None, verdict: Verdict | None, error: str | None
+) -> PoliciesPage:
+    fields = {each: request.query.get(each, "").strip() for each in FIELDS}
+    findings = [] if verdict is None else verdict.findings
+    all_rules: list[Rule | RiskRule] = [] if rules is None else [*rules.rules, *rules.risk_rules]
+    chosen = [] if rules is None else _chosen(request, rules, findings, fields)
+    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
+    shown = chosen[part.first : part.first + SIZE]
+    counts = Counter(each.rule.id for each in findings)
+    notes = [NO_POLICY] if path is None else [*(verdict.notes if verdict else ()), ONLY_NOW] if rules else []
+    if rules is not None and verdict is None:
+        notes.append("The cluster was not read yet: violations are unknown.")
+    return PoliciesPage(
+        file=path,
+        rules=[_rule(request, each, counts) for each in all_rules],
+        fields=fields,
+        rows=[] if rules is None else [_row(request, rules, each) for each in shown],
+        matching=len(chosen),
+        total=None if verdict is None else len(findings),
+        errors=sum(each.rule.severity is Severity.ERROR for each in findings),
+        judged=None if verdict is None else verdict.judged,
+        page=part.page,
+        pages=part.pages,
+        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
+        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        error=error,
+        notes=notes,
+    )
+
+
+def _chosen(
+    request: PageRequest, rules: Rules, findings: Sequence[Finding], fields: dict[str, str]
+) -> Sequence[Finding]:
+    rule, severity, owner, word = (fields[each] for each in ("rule", "severity", "owner", "q"))
+    found = [each for each in findings if rule in ("", each.rule.id) and severity in ("", each.rule.severity)]
+    snapshot = request.cluster.snapshot
+    if owner:
+        found = [each for each in found if _owner(snapshot, rules, each.resource) == owner]
+    return [each for each in found if word.lower() in f"{each.resource} {each.text}".lower()] if word else found
+
+
+def _rule(request: PageRequest, rule: Rule | RiskRule, counts: Counter[str]) -> RuleRow:
+    if isinstance(rule, Rule):
+        key: str | None = rule.key.name
+        conditions = [f"{each.operator} {each.text}".strip() for each in rule.conditions]
+    else:
+        key, conditions = None, [f"{'allows' if rule.allows else 'forbids'} {', '.join(sorted(rule.risks))}"]
+    return RuleRow(
+        rule.id,
+        str(rule.severity),
+        [_selected(each) for each in rule.selectors],
+        key,
+        conditions,
+        rule.message,
+        counts[rule.id],
+        request.url(rule=rule.id, page=None),
+    )
+
+
+def _selected(selector: RuleSelector) -> str:
+    """As in `topic orders.*, except orders.test, team=payments`."""
+    names = ", ".join(each.text for each in selector.names.patterns)
+    parts = [f"{selector.type.word} {names or '(all)'}"]
+    if selector.excepted:
+        parts.append(f"except {', '.join(each.text for each in selector.excepted)}")
+    return ", ".join([*parts, *(f"{name}={value}" for name, value in selector.labels)])
+
+
+def _row(request: PageRequest, rules: Rules, finding: Finding) -> ViolationRow:
+    resource, rule = finding.resource, finding.rule
+    key = rule.key.name if isinstance(rule, Rule) else None
+    can_change = resource.type in CHANGEABLE and not request.cluster.target.context.read_only
+    context = str(request.context)
+    return ViolationRow(
+        str(resource),
+        resource_path(context, resource) if resource.type in KINDS.values() else None,
+        _owner(request.cluster.snapshot, rules, resource),
+        str(rule.severity),
+        rule.id,
+        key,
+        finding.text,
+        change_path(context, [resource]) if can_change else None,
+    )
+
+
+def _owner(snapshot: ClusterSnapshot, rules: Rules, resource: Resource) -> str | None:
+    """From the lake of the context, or a label of the policy file."""
+    lake = snapshot.lake
+    if resource.type is ResourceType.TOPIC and lake is not None and resource.name in lake.owners:
+        return lake.owners[resource.name]
+    return rules.labels(resource).get("owner")
+
+
+PAGES = (PageRoute("/{context}/policies", policies),)
