@@ -26,6 +26,24 @@ DAY = 86_400_000
 ORDERS = Resource.topic("orders")
 HOSTILE = "<script>alert(1)</script> & \u202e\x1b[31mred"
 
+POLICY = """\
+version: 1
+rules:
+  - id: wide
+    selector: {type: topic, names: [orders, payments]}
+    key: partitions
+    condition: {min: 12}
+    message: these topics need 12 partitions
+"""
+DECLARED = """\
+version: 1
+topics:
+  topic-007:
+    partitions: 3
+    replication: 1
+    configs: {retention.ms: 8d}
+"""
+
 OpenPage = Callable[..., Page]
 expect.set_options(timeout=60_000)  # a busy machine is no failure
 
@@ -48,14 +66,24 @@ def served() -> Iterator[KconfProcess]:
 
 
 @pytest.fixture(scope="package")
-def console(served: KconfProcess) -> Iterator[RunningConsole]:
-    """A console of that server, and of a cluster that is down."""
+def console(served: KconfProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
+    """A console of that server, and of a cluster that is down. The context `ruled` has a policy and declared files."""
+    folder = tmp_path_factory.mktemp("declared")
+    policy, declared = folder / "policy.yaml", folder / "cluster.yaml"
+    policy.write_text(POLICY)
+    declared.write_text(DECLARED)
     contexts = [
         Context("home", served.bootstrap),
         Context("guarded", served.bootstrap, protected=True),
+        Context("ruled", served.bootstrap, policy=str(policy)),
         Context("down", "127.0.0.1:1", protected=True),
     ]
-    settings = ConsoleSettings(ListenAddress("127.0.0.1", 0), [Target(each) for each in contexts], interval=2.0)
+    settings = ConsoleSettings(
+        ListenAddress("127.0.0.1", 0),
+        [Target(each) for each in contexts],
+        interval=2.0,
+        files={"ruled": [str(declared)]},
+    )
     with console_in_thread(settings) as running:
         yield running
 

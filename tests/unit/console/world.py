@@ -58,11 +58,14 @@ def client(
     contexts: Sequence[Context] = (),
     *,
     login: LoginMethod | None = None,
+    files: Mapping[str, Sequence[str]] | None = None,
 ) -> TestClient:
     """A browser of a console with these clusters. With a `login` people must log in."""
     named = {each.name: each for each in contexts}
     targets = [Target(named.get(name, Context(name, "127.0.0.1:1"))) for name in snapshots]
-    settings = ConsoleSettings(ListenAddress("127.0.0.1", 8080), targets, login=login is not None)
+    settings = ConsoleSettings(
+        ListenAddress("127.0.0.1", 8080), targets, login=login is not None, files=dict(files or {})
+    )
     console = Console(settings, login)
     console.monitors = FixedMonitors(targets, snapshots)  # type: ignore[assignment]
     return TestClient(create_app(console), base_url=BASE, follow_redirects=False)

@@ -6,6 +6,8 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.logs import configure
@@ -22,6 +24,7 @@ examples:
   kconf console                                              all contexts, on http://127.0.0.1:8080/
   kconf console -C 'prod-*' -C staging --listen 127.0.0.1:9000
   kconf console -b localhost:9092
+  kconf console -C prod --declared clusters/prod              with the drift of prod from these files
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
 
@@ -59,6 +62,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default=[],
         help="name by which browsers reach it, beside the address itself; may be repeated",
     )
+    add(
+        "--declared",
+        metavar="[CONTEXT=]PATH",
+        action="append",
+        default=[],
+        help="file or directory that declares a cluster, for its Drift page; may be repeated",
+    )
     add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
@@ -86,15 +96,32 @@ def _settings(options: argparse.Namespace) -> ConsoleSettings:
         raise ConfigurationError(f"the console needs the extra kconf[console]: {error}") from None
     if not 1 <= options.interval <= 3600:
         raise ConfigurationError("--interval takes seconds from 1 to 3600")
+    contexts = _contexts(options)
     return ConsoleSettings(
         parse_listen(options.listen),
-        [Target(each) for each in _contexts(options)],
+        [Target(each) for each in contexts],
         login=options.login,
         certificate=options.tls_certificate,
         key=options.tls_key,
         names=options.host_name,
         interval=options.interval,
+        files=_declared(options.declared, [each.name for each in contexts]),
     )
+
+
+def _declared(arguments: Sequence[str], contexts: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The declared files by context."""
+    found: dict[str, list[str]] = {}
+    for each in arguments:
+        name, equals, path = each.partition("=")
+        if not equals or name not in contexts:
+            if len(contexts) != 1:
+                raise ConfigurationError(f"--declared {each}: write CONTEXT=PATH, with one of {', '.join(contexts)}")
+            name, path = contexts[0], each
+        if not Path(path).exists():
+            raise ConfigurationError(f"--declared {each}: there is no {path}")
+        found.setdefault(name, []).append(path)
+    return dict(found)
 
 
 def _contexts(options: argparse.Namespace) -> list[Context]:

@@ -20,6 +20,7 @@ NAVIGATION: Final = (
     Section("quotas", "Quotas"),
     Section("access", "Access"),
     Section("activity", "Activity"),
+    Section("drift", "Drift"),
     Section("compare", "Compare"),
     Section("policies", "Policies"),
 )

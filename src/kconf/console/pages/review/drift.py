@@ -1,0 +1,196 @@
+"""Drift: what the files that declare a cluster say, and what it has. The cluster is read for each request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kconf.configdef.units import shown_value
+from kconf.console.changes.form import CHANGEABLE
+from kconf.console.history.activity import paged, resource_text
+from kconf.console.history.past import ResourcePast
+from kconf.console.links import KINDS, promote_path, resource_path
+from kconf.console.page import Page, PageRequest, PageRoute
+from kconf.console.pages.parameters import number_parameter
+from kconf.errors import KconfError
+from kconf.model.resource import ResourceType
+from kconf.operations.declarative.changes import changes_of
+from kconf.operations.declarative.plan import plan_files
+
+if TYPE_CHECKING:
+    from kconf.console.cluster.snapshot import ClusterSnapshot
+    from kconf.console.history.past import Author
+    from kconf.model.resource import Resource
+    from kconf.operations.declarative.plan import DifferencePlan
+    from kconf.operations.planned_change import PlannedChange
+
+SIZE: Final = 100
+FIELDS: Final = ("kind", "q")
+KINDS_OF_DRIFT: Final = ("differs", "missing", "undeclared")
+NO_FILES: Final = (
+    "No files that declare this cluster were passed to the console: its drift is unknown. Start it with "
+    "`--declared [CONTEXT=]DIR`."
+)
+
+
+@dataclass(frozen=True)
+class DriftRow:
+    """`kind` is `differs`, `missing` (declared, but not there) or `undeclared` (there, but in no file).
+
+    `declared` and `actual` are None if there is none. `author` set the actual value; None: that is unknown.
+    """
+
+    kind: str
+    resource: str
+    path: str | None
+    key: str
+    declared: str | None
+    actual: str | None
+    place: str | None
+    author: Author | None
+    problem: str | None
+    apply: str | None
+
+
+@dataclass(frozen=True)
+class DriftPage:
+    """`total` is None if the drift is unknown."""
+
+    files: Sequence[str]
+    fields: dict[str, str]
+    kinds: Sequence[str]
+    counts: dict[str, int]
+    rows: Sequence[DriftRow]
+    matching: int
+    total: int | None
+    page: int
+    pages: int
+    previous_path: str | None
+    next_path: str | None
+    unread: Sequence[str]
+    error: str | None
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Drifted:
+    kind: str
+    change: PlannedChange
+    place: str | None = None
+    problem: str | None = None
+
+
+def drift(request: PageRequest) -> Page:
+    cluster = request.cluster
+    files = request.console.settings.files.get(cluster.name, ())
+    plan, error = None, None
+    if files:
+        try:
+            plan = plan_files(files, cluster.target, None)
+        except (KconfError, OSError) as failure:
+            error = f"The drift is unknown: {failure}"
+    return Page("drift.html", _page(request, files, plan, error), "Drift", "drift")
+
+
+def _page(request: PageRequest, files: Sequence[str], plan: DifferencePlan | None, error: str | None) -> DriftPage:
+    fields = {each: request.query.get(each, "").strip() for each in FIELDS}
+    found = [] if plan is None else _drifted(plan)
+    word = fields["q"].lower()
+    chosen = [
+        each
+        for each in found
+        if fields["kind"] in ("", each.kind) and word in f"{resource_text(each.change.resource)} {_key(each)}".lower()
+    ]
+    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
+    author = _authors(request.cluster.snapshot)
+    return DriftPage(
+        files=files,
+        fields=fields,
+        kinds=KINDS_OF_DRIFT,
+        counts={kind: sum(each.kind == kind for each in found) for kind in KINDS_OF_DRIFT},
+        rows=[_row(request, each, author) for each in chosen[part.first : part.first + SIZE]],
+        matching=len(chosen),
+        total=None if plan is None else len(found),
+        page=part.page,
+        pages=part.pages,
+        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
+        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        unread=[]
+        if plan is None
+        else [f"{each.what}: {each.failure.message or each.failure.code.name}" for each in plan.unread],
+        error=error,
+        notes=[NO_FILES]
+        if not files
+        else []
+        if plan is None
+        else [each for each in plan.notes if "--prune" not in each],
+    )
+
+
+def _drifted(plan: DifferencePlan) -> list[_Drifted]:
+    places = {(each.resource, each.key): str(each.place) for each in plan.differences if each.place is not None}
+    troubles = {(each.resource, each.key): each.trouble for each in plan.differences if each.trouble}
+    found = []
+    for each in changes_of(plan.differences):
+        failure = plan.failures.get(each.resource)
+        problem = troubles.get((each.resource, each.key)) or (failure and (failure.message or failure.code.name))
+        kind = "missing" if each.op == "create" else "differs"
+        found.append(_Drifted(kind, each, places.get((each.resource, each.key)), problem or None))
+    return [*found, *(_Drifted("undeclared", each) for each in changes_of(plan.undeclared))]
+
+
+def _key(drifted: _Drifted) -> str:
+    change = drifted.change
+    return str(change.shown.get("key") or change.key)
+
+
+def _authors(snapshot: ClusterSnapshot) -> Callable[[Resource, str], Author | None]:
+    known: dict[Resource, dict[str, Author]] = {}
+
+    def author(resource: Resource, key: str) -> Author | None:
+        if resource.type is ResourceType.ACL:
+            return None
+        if resource not in known:
+            known[resource] = ResourcePast(snapshot, resource).authors
+        return known[resource].get(key)
+
+    return author
+
+
+def _row(request: PageRequest, drifted: _Drifted, author: Callable[[Resource, str], Author | None]) -> DriftRow:
+    change = drifted.change
+    resource, key = change.resource, change.key
+    is_undeclared = drifted.kind == "undeclared"
+    return DriftRow(
+        drifted.kind,
+        resource_text(resource) if resource.type is not ResourceType.ACL else str(change.shown.get("resource")),
+        resource_path(str(request.context), resource) if resource.type in KINDS.values() else None,
+        _key(drifted),
+        None if is_undeclared else _shown(change, change.new if change.after is None else change.after),
+        _shown(change, change.before if is_undeclared else change.old),
+        drifted.place,
+        author(resource, key) if change.before is not None else None,
+        drifted.problem,
+        _apply(request, drifted),
+    )
+
+
+def _shown(change: PlannedChange, value: str | None) -> str | None:
+    if value is None or change.sensitive or not change.key or change.resource.type is ResourceType.ACL:
+        return value
+    return shown_value(change.key, value)
+
+
+def _apply(request: PageRequest, drifted: _Drifted) -> str | None:
+    """The form of a change that makes the cluster match the files; None: it takes `kconf apply`."""
+    change = drifted.change
+    if request.cluster.target.context.read_only or change.sensitive or not change.key or drifted.problem:
+        return None
+    if change.resource.type not in CHANGEABLE:
+        return None
+    value = None if drifted.kind == "undeclared" else change.after
+    return promote_path(str(request.context), change.resource, change.key, value)
+
+
+PAGES = (PageRoute("/{context}/drift", drift),)
