@@ -21,6 +21,8 @@ _TYPES: Final = {
     "int": pa.int32(),
     "boolean": pa.bool_(),
     "timestamp": _TIME,
+    "date": pa.date32(),
+    "double": pa.float64(),
     "map<string,string>": pa.map_(pa.string(), pa.string()),
     "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
 }

@@ -41,7 +41,7 @@ class HistoryIndex:
         """
         if self.is_complete:
             return self
-        hidden = {kind for part, kind in PARTS.items() if any(each.what == part for each in state.missing)}
+        hidden = _hidden(state)
         entries = [each for each in self.recorded.entries if _is_shown(each.change.resource, state, hidden)]
         return HistoryIndex.of(self.recorded._replace(entries=entries))
 
@@ -80,6 +80,15 @@ def _grouped(
     for each in entries:
         added.setdefault(each.change.resource, []).append(each)
     return {**before, **{each: (*before.get(each, ()), *more) for each, more in added.items()}}
+
+
+def is_shown(resource: Resource, state: ClusterState) -> bool:
+    """Whether a person sees a resource whose state this is."""
+    return _is_shown(resource, state, _hidden(state))
+
+
+def _hidden(state: ClusterState) -> set[ResourceType]:
+    return {kind for part, kind in PARTS.items() if any(each.what == part for each in state.missing)}
 
 
 def _is_shown(resource: Resource, state: ClusterState, hidden: Collection[ResourceType]) -> bool:

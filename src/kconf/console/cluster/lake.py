@@ -34,11 +34,11 @@ def _facts(uri: str, cluster: str) -> LakeFacts:
 
     tables = LakeTables(uri)
     conditions = LookupFilter([cluster]).conditions()
-    owned = tables.rows(TOPICS, [*conditions, "exists", "owner IS NOT NULL"], columns="topic, owner")
+    owned = tables.rows(TOPICS, [*conditions, '"exists"', "owner IS NOT NULL"], columns="topic, owner")
     names = "resource_type, resource_name"
     drift = tables.rows(DRIFT, conditions, columns=names) if tables.is_declared else None
     broken = tables.rows(VIOLATIONS, [*conditions, "open"], columns=names) if tables.has(VIOLATIONS) else None
-    used = tables.rows(EFFECTIVE_QUOTA, [*conditions, "used IS NOT NULL"], columns="user, client_id, key, used")
+    used = tables.rows(EFFECTIVE_QUOTA, [*conditions, "used IS NOT NULL"], columns='"user", client_id, key, used')
     finished = tables.run["finished"]
     return LakeFacts(
         int((finished - EPOCH).total_seconds() * 1000) if isinstance(finished, datetime) else None,

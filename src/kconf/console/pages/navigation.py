@@ -23,6 +23,7 @@ NAVIGATION: Final = (
     Section("drift", "Drift"),
     Section("compare", "Compare"),
     Section("policies", "Policies"),
+    Section("reports", "Reports"),
 )
 
 
