@@ -30,7 +30,7 @@ POLICY = """\
 version: 1
 rules:
   - id: wide
-    selector: {type: topic, names: [orders, payments]}
+    selector: {type: topic, name: [orders, payments]}
     key: partitions
     condition: {min: 12}
     message: these topics need 12 partitions

@@ -24,8 +24,8 @@ def test_a_change_appears_without_a_reload(served: KconfProcess, open_page: Open
 
 def test_filters_work_without_script(open_page: OpenPage) -> None:
     page = open_page("/home/activity", script=False, width=390, dark=True)
-    page.get_by_label("Resource").fill("topic:orders")
-    page.get_by_label("Key").fill("cleanup")
+    page.get_by_label("Resource", exact=True).fill("topic:orders")
+    page.get_by_label("Key", exact=True).fill("cleanup")
     page.get_by_role("button", name="Filter").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody tr")).to_contain_text("<script>alert(1)</script>")

@@ -20,8 +20,8 @@ def test_two_times_are_compared_and_the_first_is_restored(
         admin.create_topics([NewTopic(topic, 1, 1)]).raise_for_failures()
     alter(served, topic, "retention.ms", str(9 * DAY))
     page = open_page("/home/compare", script=script, width=width)
-    page.get_by_label("or from").fill("1h")
-    page.get_by_label("Resource").fill(topic)
+    page.get_by_label("or from", exact=True).fill("1h")
+    page.get_by_label("Resource", exact=True).fill(topic)
     page.get_by_role("button", name="Compare").click()
     row = page.locator("tbody tr").filter(has_text="retention.ms")
     expect(row).to_contain_text("9d")
@@ -36,6 +36,6 @@ def test_two_times_are_compared_and_the_first_is_restored(
 
 def test_two_contexts_of_one_cluster_do_not_differ(open_page: OpenPage) -> None:
     page = open_page("/home/compare")
-    page.get_by_label("With cluster").select_option("guarded")
+    page.locator("select[name=with]").select_option("guarded")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("main")).to_contain_text("No differences")

@@ -23,6 +23,16 @@ PAGES = {
     "defaults": "/home/broker/default",
     "groups": "/home/groups",
     "users": "/home/users",
+    "activity": "/home/activity",
+    "refusals": "/home/activity?show=refusals",
+    "quotas": "/home/quotas?user=dora&client-id=app&level=user&key=producer_byte_rate&value=2MiB",
+    "access": "/home/access?operation=read&resource=topic%3Aorders",
+    "acls": "/home/access/acls",
+    "scram": "/home/access/users",
+    "compare": "/home/compare?from=1h",
+    "drift": "/ruled/drift",
+    "policies": "/ruled/policies",
+    "reports": "/home/reports",
     "down": "/down/topics",
 }
 AXE = Path(__file__).parent / "vendored" / "axe.min.js"

@@ -19,7 +19,7 @@ def test_violations_and_rules_are_shown(open_page: OpenPage, script: bool, width
     expect(row).to_contain_text("these topics need 12 partitions")
     expect(page.get_by_role("region", name="Rules")).to_contain_text("min 12")
     page.get_by_role("link", name="1", exact=True).click()
-    expect(page.get_by_label("Rule")).to_have_value("wide")
+    expect(page.locator("select[name=rule]")).to_have_value("wide")
 
 
 def test_without_a_policy_the_page_says_so(open_page: OpenPage) -> None:
