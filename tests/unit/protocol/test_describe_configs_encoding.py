@@ -47,12 +47,12 @@ def _joined(form: Form, names: list[str]) -> bytes:
     return b"".join(response_parts(form, [(result_head(form, 3, "gone", 2, name), tail) for name in names], 77))
 
 
+API = BY_NAME["DescribeConfigs"]
+
+
 @pytest.mark.parametrize(
     "form",
-    [
-        Form(*each)
-        for each in itertools.product(range(BY_NAME["DescribeConfigs"].max + 1), (False, True), (False, True))
-    ],
+    [Form(*each) for each in itertools.product(range(API.max + 1), (False, True), (False, True))],
     ids=str,
 )
 @pytest.mark.parametrize("topics", [0, 1, 3])
