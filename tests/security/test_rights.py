@@ -201,6 +201,7 @@ ROWS = [
     Row("ElectLeaders", lambda _: {"topic_partitions": None}, on_cluster(ALTER), CLUSTER, top),
     Row("AlterPartitionReassignments", lambda _: {}, on_cluster(ALTER), CLUSTER, top),
     Row("ListPartitionReassignments", lambda _: {}, on_cluster(DESCRIBE), CLUSTER, top),
+    Row("UpdateFeatures", lambda _: {"feature_updates": []}, on_cluster(ALTER), CLUSTER, top),
 ]  # fmt: skip
 
 # These show what the caller may see, or only that nothing is there.

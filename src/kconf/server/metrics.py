@@ -56,11 +56,6 @@ class ServerCollector(Collector):
             "kconf_refused_connections", "Connections closed because of an invalid request.", counted.invalid_requests
         )
         yield CounterMetricFamily(
-            "kconf_failed_relays",
-            "Of a gateway: connections closed because a broker was away or did not answer.",
-            counted.failed_relays,
-        )
-        yield CounterMetricFamily(
             "kconf_connections_rejected",
             "Connections rejected because of a limit on their IP address.",
             counted.rejected_connections,
@@ -91,6 +86,11 @@ class ServerCollector(Collector):
                 "kconf_outside_revisions",
                 "Changes of the cluster that did not come through this gateway.",
                 store.outside_revisions,
+            )
+            yield CounterMetricFamily(
+                "kconf_failed_relays",
+                "Connections of clients closed because a broker was away or did not answer.",
+                counted.failed_relays,
             )
         if (polling := store.polling) is not None:
             yield from polling_families(polling)

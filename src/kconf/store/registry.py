@@ -1,4 +1,4 @@
-"""Which store a URL names: the only place that knows the schemes.
+"""Which store a URL names: maps schemes to stores.
 
 A new kind of store is a package with a `BACKEND`, one line in `_BACKENDS`, and one line in tests/contract/stores.py.
 A backend is imported when it is used, as some need a package that is not always installed: the extra

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from kconf.protocol.apis import BY_NAME
 from kconf.protocol.codec.serde import encode
 from kconf.protocol.describe_configs_encoding import Form, encode_entry, response_parts, result_head, result_tail
 from kconf.protocol.messages.describe_configs import (
@@ -46,8 +47,13 @@ def _joined(form: Form, names: list[str]) -> bytes:
     return b"".join(response_parts(form, [(result_head(form, 3, "gone", 2, name), tail) for name in names], 77))
 
 
+API = BY_NAME["DescribeConfigs"]
+
+
 @pytest.mark.parametrize(
-    "form", [Form(*each) for each in itertools.product(range(5), (False, True), (False, True))], ids=str
+    "form",
+    [Form(*each) for each in itertools.product(range(API.max + 1), (False, True), (False, True))],
+    ids=str,
 )
 @pytest.mark.parametrize("topics", [0, 1, 3])
 def test_parts_make_the_same_bytes_as_the_whole(form: Form, topics: int) -> None:

@@ -43,7 +43,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EXAMPLES,
     )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = add_verb(verbs, "list", "list list all contexts", "List all contexts; * marks the current one.", EXAMPLES)
+    listing = add_verb(verbs, "list", "list all contexts", "List all contexts; * marks the current one.", EXAMPLES)
     add_output(listing)
     listing.set_defaults(run=command("context list", list_contexts))
     use = add_verb(verbs, "use", "set the current context", "Set the current context.", EXAMPLES)
@@ -76,7 +76,7 @@ def _add_add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--properties", metavar="FILE", help="properties file of a Java admin client (TLS, SASL)")
     add("--property", metavar="KEY=VALUE", action="append", default=[], help="one client property; may be repeated")
     add("--user", metavar="NAME", help="SASL user name (PLAIN or SCRAM)")
-    add("--password-command", metavar="COMMAND", help="command that command that prints the password")
+    add("--password-command", metavar="COMMAND", help="command that prints the password")
     add("--password", metavar="REFERENCE", help="${env:NAME} or ${file:PATH:KEY}; a literal password is rejected")
     add("--read-only", action="store_true", help="reject every change")
     add("--protected", action="store_true", help="require typing the context's name before every change")

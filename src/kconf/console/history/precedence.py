@@ -1,4 +1,4 @@
-"""The whole precedence of a value: every level that the cluster shows, the strongest first.
+"""The whole precedence of a config value (quotas: engine/quotas/precedence.py): every level that the cluster shows.
 
 A describe names the levels that are set. What brokers have under another name and in another unit (log.retention.hours
 behind retention.ms) is added from the brokers' own configs, if all of them agree.

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38), versions 1 to 3. v2 flexible · v3 a token for another owner (KIP-373)"""
+"""CreateDelegationToken (key 38), versions 0 to 3. v2 flexible · v3 a token for another owner (KIP-373)"""
 
 from __future__ import annotations
 

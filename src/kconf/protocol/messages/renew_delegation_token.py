@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39), versions 1 to 2. v2 flexible"""
+"""RenewDelegationToken (key 39), versions 0 to 2. v2 flexible"""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def by_router(context: ServerContext, frame: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     ("version", "synonyms", "documentation", "keys", "client"),
-    list(product(range(5), (False, True), (False, True), (None, ()), (None, "", "a client"))),
+    list(product(range(API.max + 1), (False, True), (False, True), (None, ()), (None, "", "a client"))),
 )
 def test_every_form_of_the_request_gets_the_same_bytes(
     version: int, synonyms: bool, documentation: bool, keys: tuple[str, ...] | None, client: str | None
@@ -89,7 +89,7 @@ def test_every_form_of_the_request_gets_the_same_bytes(
 )
 def test_an_unusual_request_goes_to_the_router(resources: list[DescribeConfigsResource]) -> None:
     with a_server() as context:
-        for version in range(5):
+        for version in range(API.max + 1):
             frame = request(API, version, 1, "c", DescribeConfigsRequest(resources))
 
             assert FastPathAlone(context).answer(frame) is None

@@ -81,11 +81,12 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gateway:
     return Gateway(cluster, tmp_path / "gw.db", monkeypatch)
 
 
-NOW = int(time.time() * 1000)
-LONG_AGO = NOW - 10 * ARRIVES_WITHIN
+LONG = 10 * ARRIVES_WITHIN
 
 
-def setting(value: str, before: str | None = "1", *, seen: int = 1, sent: int = NOW) -> PendingCommit:
+def setting(value: str, before: str | None = "1", *, seen: int = 1, ago: int = 0) -> PendingCommit:
+    """`ago`: milliseconds since it was sent."""
+    sent = int(time.time() * 1000) - ago
     change = Change(ChangeKind.CONFIG, ORDERS, KEY, before, value, "set")
     operation = ResourceAlterations(ORDERS, [AlterConfigOp(OpType.SET, KEY, value)])
     return PendingCommit(ALICE, sent, [change], {ORDERS: seen}, [operation])
@@ -171,7 +172,7 @@ def test_two_changes_of_one_resource_in_a_batch_are_sent_one_after_the_other(gat
         assert journal(store) == [(2, "2", "User:alice"), (3, "3", "User:alice")]
 
 
-def killed(gateway: Gateway, value: str, *, sent: int = NOW) -> None:
+def killed(gateway: Gateway, value: str, *, ago: int = 0) -> None:
     """A gateway that ends between its request and the answer."""
 
     def die() -> None:
@@ -182,7 +183,7 @@ def killed(gateway: Gateway, value: str, *, sent: int = NOW) -> None:
         gateway._monkeypatch.setattr(store, "_write_image", lambda: None)
         gateway._monkeypatch.setattr(store, "_note_poll", lambda: None)
         with pytest.raises(KeyboardInterrupt):
-            store.commit([setting(value, sent=sent)])
+            store.commit([setting(value, ago=ago)])
         assert outcomes(store) == [None]
 
 
@@ -195,7 +196,7 @@ def test_a_request_that_was_open_is_done_if_its_value_is_there(gateway: Gateway)
 
 
 def test_a_request_that_was_open_is_not_done_if_the_old_value_is_there(gateway: Gateway) -> None:
-    killed(gateway, "2", sent=LONG_AGO)
+    killed(gateway, "2", ago=LONG)
     gateway.cluster.set(ORDERS, KEY, "1")
     with gateway.open() as store:
         assert (outcomes(store), journal(store)) == (["not done"], [])
@@ -213,7 +214,7 @@ def test_a_request_that_may_still_arrive_stays_open(gateway: Gateway) -> None:
 
 
 def test_whether_a_request_was_done_before_another_change_is_unknown(gateway: Gateway) -> None:
-    killed(gateway, "2", sent=LONG_AGO)
+    killed(gateway, "2", ago=LONG)
     gateway.cluster.set(ORDERS, KEY, "7")
     with gateway.open() as store:
         assert (outcomes(store), journal(store)) == (["unknown"], [(2, "7", "")])

@@ -1,0 +1,59 @@
+"""A gateway where tests/real_clients has its own server; test_gateway_clients.py is the part that is always run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.broker import KafkaBroker
+from tests.cli.commands.stories import a_name
+from tests.real_clients.conftest import STATIC
+from tests.support.process import KconfProcess
+
+OF_KCONF = ("test_logger_levels_are_described_and_set",)  # the loggers have other names
+OF_43 = (
+    "test_a_brokers_entries_hide_what_is_sensitive",
+    "test_a_created_topic_is_answered_with_its_id_and_its_whole_configuration",
+    "test_a_topics_entries_have_values_sources_and_synonyms",
+    "test_a_topics_entries_have_values_sources_types_and_synonyms",
+    "test_groups_and_client_metrics_are_altered_described_and_listed",
+    "test_groups_are_altered_and_described",
+)
+"""They count the keys of 4.3, or need configs that 3.9 does not have."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in tuple(items):
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.full)
+            name = item.name.partition("[")[0]
+            if name in OF_KCONF or (name in OF_43 and "[3.9.2" in item.name):
+                items.remove(item)
+
+
+@pytest.fixture(scope="session", params=["4.3.1", "3.9.2"])
+def behind(request: pytest.FixtureRequest) -> Iterator[KafkaBroker]:
+    with KafkaBroker(request.param, properties=STATIC) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def server(behind: KafkaBroker) -> Iterator[KconfProcess]:
+    args = ("--upstream", behind.bootstrap, "--controllers", behind.address("CONTROLLER"))
+    with KconfProcess(args=args) as process:
+        yield process
+
+
+@pytest.fixture
+def own_server(server: KconfProcess) -> KconfProcess:
+    """Tests that take it leave the brokers as they were."""
+    return server
+
+
+@pytest.fixture
+def topic() -> str:
+    """The tests of all clients share a cluster."""
+    return a_name("client")
