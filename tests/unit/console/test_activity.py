@@ -82,6 +82,7 @@ def test_quotas_and_acls_are_shown_as_people_read_them(browser: TestClient) -> N
         ("?q=1MiB", [3]),
         ("?q=alice", [3]),
         ("?q=f00", []),
+        ("?q=none", []),
         (f"?from={START + 2 * MINUTE}&to={START + 4 * MINUTE}", [4, 3, 2]),
     ],
 )

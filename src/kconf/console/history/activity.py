@@ -92,25 +92,22 @@ def _change_matches(entry: HistoryEntry, wanted: ActivityFilter) -> bool:
         return False
     if not wanted.text:
         return True
-    word = wanted.text.lower()
-    return any(word in each.lower() for each in _change_texts(entry))
+    return wanted.text.lower() in _change_text(entry).lower()
 
 
-def _change_texts(entry: HistoryEntry) -> Iterable[str]:
+def _change_text(entry: HistoryEntry) -> str:
     """What a search may find: never the hash of a secret."""
     change, caller = entry.change, entry.caller
-    yield change.resource.name
-    yield change.key
-    yield caller.principal or ""
-    yield caller.reason or ""
-    yield caller.client_id
-    yield caller.host
-    if not change.sensitive:
-        for value in (change.before, change.after):
-            if value is not None:
-                yield value
-                yield _shown(change.key, value) if change.key else ""
-    yield change_resource_text(change)
+    values = "" if change.sensitive else f"{_value_text(change, change.before)}\n{_value_text(change, change.after)}"
+    who = f"{caller.principal or ''}\n{caller.reason or ''}\n{caller.client_id}\n{caller.host}"
+    return f"{change.resource.name}\n{change.key}\n{who}\n{values}\n{change_resource_text(change)}"
+
+
+def _value_text(change: Change, value: str | None) -> str:
+    """As it is stored, and with its unit."""
+    if value is None:
+        return ""
+    return f"{value}\n{_shown(change.key, value)}" if change.key else value
 
 
 def _attempt_matches(entry: AuditEntry, wanted: ActivityFilter) -> bool:

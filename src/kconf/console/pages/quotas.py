@@ -154,20 +154,23 @@ def _show(request: PageRequest, fields: dict[str, str], error: str | None) -> Pa
 
 def _stored(request: PageRequest, snapshot: ClusterSnapshot) -> list[StoredRow]:
     word = request.query.get("q", "").lower()
+    rows = snapshot.derived("stored quotas", lambda each: _all_stored(str(request.context), each))
+    return [each for each in rows if word in f"{each.entity} {each.key}".lower()] if word else rows
+
+
+def _all_stored(context: str, snapshot: ClusterSnapshot) -> list[StoredRow]:
     rows = [
         StoredRow(
             entity_text(dict(entity.parts)),
             key,
             quota_number(value),
             shown_quota(key, value),
-            quotas_path(str(request.context), entity) if any(name for _, name in entity.parts) else None,
+            quotas_path(context, entity) if any(name for _, name in entity.parts) else None,
         )
         for entity, limits in snapshot.state.quotas.items()
         for key, value in sorted(limits.items())
     ]
-    return sorted(
-        (each for each in rows if word in f"{each.entity} {each.key}".lower()), key=lambda each: (each.entity, each.key)
-    )
+    return sorted(rows, key=lambda each: (each.entity, each.key))
 
 
 # -- what if ---------------------------------------------------------------------------------------------------------

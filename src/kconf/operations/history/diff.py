@@ -140,10 +140,9 @@ def _secret(record: Record, name: ConfigName, earlier: PastValue, live: PastValu
 def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDifference]:
     """What is set on at least one of the clusters, and does not mean the same on both."""
     values, other_values = set_values(one), set_values(other)
-    entries, other_entries = _entries(one), _entries(other)
     for name in sorted({*values, *other_values}):
         resource, key = name
-        entry, other_entry = entries.get(name), other_entries.get(name)
+        entry, other_entry = _entry(one, name), _entry(other, name)
         if entry is not None and other_entry is not None:
             if same(type_of(resource, entry, keys_for), entry.value, other_entry.value):
                 continue
@@ -155,11 +154,10 @@ def diff_clusters(one: ClusterState, other: ClusterState) -> Iterator[ClusterDif
         yield ClusterDifference(change_of(resource, key, here if here is not None else there), here, there)
 
 
-def _entries(state: ClusterState) -> dict[ConfigName, Entry]:
-    """The effective values; of brokers, only what is set at each."""
-    return {
-        (resource, entry.name): entry
-        for resource, view in state.configs.items()
-        for entry in view.entries
-        if resource.type is not ResourceType.BROKER or entry.source == own_source(resource)
-    }
+def _entry(state: ClusterState, name: ConfigName) -> Entry | None:
+    """The effective value; of a broker, only what is set there."""
+    resource, key = name
+    view = state.configs.get(resource)
+    entry = None if view is None else view.get(key)
+    is_broker = resource.type is ResourceType.BROKER
+    return None if entry is None or (is_broker and entry.source != own_source(resource)) else entry
