@@ -107,3 +107,14 @@ def test_a_ghost_config_is_marked_in_the_list_of_keys_and_explained_in_its_page(
     assert page(browser)["keys"][0]["finding"] == found
     assert f'title="{found}">ghost config<' in browser.get("/home/topic/orders").text
     assert f'<p class="alert quiet">{found}</p>' in browser.get("/home/topic/orders?key=retention.ms").text
+
+
+def test_a_resource_leads_to_its_activity_and_to_who_can_read_it(browser: TestClient) -> None:
+    assert [(each["title"], each["path"]) for each in page(browser)["related"]] == [
+        ("Activity", "/home/activity?resource=topic%3Aorders"),
+        ("Who can read it", "/home/access?operation=read&resource=topic%3Aorders"),
+    ]
+    for each in page(browser)["related"]:
+        assert browser.get(each["path"]).status_code == 200
+    activity = browser.get("/home/activity?resource=topic%3Aorders", headers=JSON).json()
+    assert activity["matching"] == 4

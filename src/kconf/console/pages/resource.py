@@ -17,7 +17,15 @@ from kconf.console.history.timeline import Lane, Timeline, mini, timeline
 from kconf.console.links import DEFAULT_BROKER, KINDS, change_path, docs_link, resource_of, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import time_parameter
-from kconf.console.pages.resource_facts import Fact, FactTable, fact_tables, facts_of, is_known
+from kconf.console.pages.resource_facts import (
+    Fact,
+    FactTable,
+    RelatedPage,
+    fact_tables,
+    facts_of,
+    is_known,
+    related_pages,
+)
 from kconf.model.entry import own_source
 from kconf.operations.planned_change import SOURCES
 
@@ -99,6 +107,7 @@ class ResourcePage:
     here: str
     change: str | None
     """Where its keys are changed; None: it has none."""
+    related: Sequence[RelatedPage]
 
 
 def _view(word: str) -> Callable[[PageRequest], Page]:
@@ -157,6 +166,7 @@ def _page(request: PageRequest, snapshot: ClusterSnapshot, resource: Resource, p
         key_timeline=timeline(of_key, now, at=at),
         here=resource_path(str(request.context), resource),
         change=change_path(str(request.context), [resource]) if rows else None,
+        related=related_pages(str(request.context), resource),
     )
 
 

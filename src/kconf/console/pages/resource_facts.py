@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from kconf.configdef.units import shown_value
+from kconf.console.history.activity import resource_text
+from kconf.console.links import context_path
 from kconf.console.words import plural
 from kconf.engine.declarative.diff import quota_value
 from kconf.model.quota import USER
@@ -30,6 +33,26 @@ class FactTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     empty: str
+
+
+@dataclass(frozen=True)
+class RelatedPage:
+    title: str
+    path: str
+
+
+def related_pages(context: str, resource: Resource) -> list[RelatedPage]:
+    """Pages about a resource beside its own."""
+    base = context_path(context)
+    found = {"Activity": f"{base}/activity?{urlencode({'resource': resource_text(resource)})}"}
+    match resource.type:
+        case ResourceType.TOPIC | ResourceType.GROUP:
+            asked = {"operation": "read", "resource": f"{resource.type.word}:{resource.name}"}
+            found["Who can read it"] = f"{base}/access?{urlencode(asked)}"
+        case ResourceType.SCRAM:
+            found["Quotas"] = f"{base}/quotas?{urlencode({'user': resource.name})}"
+            found["ACLs"] = f"{base}/access/acls?{urlencode({'principal': f'User:{resource.name}'})}"
+    return [RelatedPage(title, path) for title, path in found.items()]
 
 
 def is_known(snapshot: ClusterSnapshot, resource: Resource) -> bool:
