@@ -49,6 +49,14 @@ def resource_path(context: str, resource: Resource, **query: object) -> str:
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
+def page_path(context: str, resource: Resource) -> str | None:
+    """The page about a resource; None: it has none, as an ACL, or a quota of a default."""
+    if resource.type is ResourceType.QUOTA:
+        entity = QuotaEntity.from_resource(resource)
+        return quotas_path(context, entity) if any(name for _, name in entity.parts) else None
+    return resource_path(context, resource) if resource.type in _WORDS else None
+
+
 def resource_name(resource: Resource) -> str:
     """As forms and addresses have it: `topic:orders`, `broker:default`."""
     return f"{_WORDS.get(resource.type, resource.type.word)}:{resource.name or DEFAULT_BROKER}"

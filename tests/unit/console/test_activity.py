@@ -67,6 +67,7 @@ def test_changes_are_newest_first_with_who_what_and_why(browser: TestClient) -> 
 def test_quotas_and_acls_are_shown_as_people_read_them(browser: TestClient) -> None:
     rows = {each["change"]["revision"]: each for each in page(browser)["rows"]}
     assert rows[3]["resource"] == "quota:user alice, client-id (default)"
+    assert (rows[3]["path"], rows[3]["at_path"], rows[4]["path"]) == ("/home/quotas?user=alice", None, None)
     assert (rows[4]["resource"], rows[4]["change"]["key"]) == ("acl:topic:orders", "allow User:eve read")
 
 

@@ -16,7 +16,7 @@ from kconf.console.history.activity import (
     resource_text,
 )
 from kconf.console.history.past import change_row
-from kconf.console.links import KINDS, resource_path
+from kconf.console.links import KINDS, page_path, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import number_parameter, time_range
 from kconf.errors import ErrorCode, KafkaError, KconfError, UnsupportedVersion
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kconf.console.cluster.snapshot import ClusterSnapshot
     from kconf.console.history.past import ChangeRow
     from kconf.model.journal import AuditEntry
-    from kconf.model.resource import Resource
     from kconf.operations.history.sources import HistoryEntry
 
 SIZE: Final = 50
@@ -183,8 +182,8 @@ def _page(
 
 def _row(request: PageRequest, entry: HistoryEntry) -> ActivityRow:
     resource = entry.change.resource
-    path = _path(request, resource)
-    at_path = None if path is None else resource_path(str(request.context), resource, at=entry.time)
+    path = page_path(str(request.context), resource)
+    at_path = resource_path(str(request.context), resource, at=entry.time) if resource.type in KINDS.values() else None
     return ActivityRow(change_resource_text(entry.change), path, at_path, change_row(entry))
 
 
@@ -193,7 +192,7 @@ def _refusal(request: PageRequest, entry: AuditEntry) -> RefusalRow:
     return RefusalRow(
         entry.time,
         resource_text(entry.resource),
-        _path(request, entry.resource),
+        page_path(str(request.context), entry.resource),
         list(entry.keys),
         _code_name(entry.code),
         entry.dry_run,
@@ -210,10 +209,6 @@ def _code_name(code: int) -> str:
         return ErrorCode(code).name
     except ValueError:
         return f"error {code}"
-
-
-def _path(request: PageRequest, resource: Resource) -> str | None:
-    return resource_path(str(request.context), resource) if resource.type in KINDS.values() else None
 
 
 def _filter(request: PageRequest) -> ActivityFilter:

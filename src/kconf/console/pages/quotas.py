@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.history.activity import paged
-from kconf.console.links import quotas_path
+from kconf.console.links import page_path, quotas_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages.change import start_change
 from kconf.console.pages.parameters import number_parameter
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 FIELDS: Final = ("user", "client-id", "ip", "level", "key", "value")
 SIZE: Final = 100
 MOST_AFFECTED: Final = 200
-SEEN: Final = "Considered are the clients that the server has seen recently, and you."
-STORED: Final = "Considered are the clients that have quotas, and you; Kafka does not list others."
+SEEN: Final = "Considered are the clients that the server has seen recently, and this one."
+STORED: Final = "Considered are the clients that have quotas, and this one; Kafka does not list others."
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _all_stored(context: str, snapshot: ClusterSnapshot) -> list[StoredRow]:
             key,
             quota_number(value),
             shown_quota(key, value),
-            quotas_path(context, entity) if any(name for _, name in entity.parts) else None,
+            page_path(context, entity.resource),
         )
         for entity, limits in snapshot.state.quotas.items()
         for key, value in sorted(limits.items())
@@ -225,7 +225,7 @@ def _differences(
             others, note = admin.what_if(entity, {key: value}), SEEN if snapshot.is_kconf else STORED
     except (KconfError, OSError) as error:
         others = list(what_if(stored, [alteration], stored.named()))
-        note = f"The cluster could not be asked ({error}). Considered are the clients that have quotas, and you."
+        note = f"The cluster could not be asked ({error}). Considered are the clients that have quotas, and this one."
     known = {(each.user or "", each.client_id or "") for each in found}
     return [*found, *(each for each in others if (each.user or "", each.client_id or "") not in known)], [note]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kconf.console.changes.form import CHANGEABLE
 from kconf.console.history.activity import paged
 from kconf.console.history.comparison import Comparison, ValueDifference, compare_clusters, compare_times
-from kconf.console.links import KINDS, promote_path, resource_path
+from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import number_parameter, time_range
 from kconf.errors import ConfigurationError
@@ -143,7 +143,7 @@ def _is_wanted(each: ValueDifference, fields: dict[str, str]) -> bool:
 def _row(request: PageRequest, each: ValueDifference, other: Cluster | None) -> ComparedRow:
     resource = each.change.resource
     one, two = each.shown
-    path = resource_path(str(request.context), resource) if resource.type in KINDS.values() else None
+    path = page_path(str(request.context), resource)
     promotions = [] if each.change.sensitive else _promotions(request, each, other)
     return ComparedRow(
         each.resource, path, each.key, one, two, each.change.sensitive, each.author, each.time, each.reason, promotions

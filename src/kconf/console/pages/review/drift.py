@@ -10,7 +10,7 @@ from kconf.configdef.units import shown_value
 from kconf.console.changes.form import CHANGEABLE
 from kconf.console.history.activity import paged, resource_text
 from kconf.console.history.past import ResourcePast
-from kconf.console.links import KINDS, promote_path, resource_path
+from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import number_parameter
 from kconf.errors import KconfError
@@ -165,7 +165,7 @@ def _row(request: PageRequest, drifted: _Drifted, author: Callable[[Resource, st
     return DriftRow(
         drifted.kind,
         resource_text(resource) if resource.type is not ResourceType.ACL else str(change.shown.get("resource")),
-        resource_path(str(request.context), resource) if resource.type in KINDS.values() else None,
+        page_path(str(request.context), resource),
         _key(drifted),
         None if is_undeclared else _shown(change, change.new if change.after is None else change.after),
         _shown(change, change.before if is_undeclared else change.old),

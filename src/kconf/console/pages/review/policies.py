@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.console.changes.form import CHANGEABLE
 from kconf.console.history.activity import paged
-from kconf.console.links import KINDS, change_path, resource_path
+from kconf.console.links import change_path, page_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import number_parameter
-from kconf.engine.policy.conditions import Rule
+from kconf.engine.policy.conditions import FACTS, Rule
 from kconf.engine.policy.selectors import Severity
 from kconf.errors import ConfigurationError
 from kconf.model.resource import ResourceType
@@ -217,11 +217,11 @@ def _selected(selector: RuleSelector) -> str:
 def _row(request: PageRequest, rules: Rules, finding: Finding) -> ViolationRow:
     resource, rule = finding.resource, finding.rule
     key = rule.key.name if isinstance(rule, Rule) else None
-    can_change = resource.type in CHANGEABLE and not request.cluster.target.context.read_only
+    can_change = resource.type in CHANGEABLE and key not in FACTS and not request.cluster.target.context.read_only
     context = str(request.context)
     return ViolationRow(
         str(resource),
-        resource_path(context, resource) if resource.type in KINDS.values() else None,
+        page_path(context, resource),
         _owner(request.cluster.snapshot, rules, resource),
         str(rule.severity),
         rule.id,

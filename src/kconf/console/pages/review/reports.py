@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kconf.configdef.units import shown_value
 from kconf.console.cluster.history import is_shown
 from kconf.console.history.activity import resource_text
-from kconf.console.links import KINDS, resource_path
+from kconf.console.links import page_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import number_parameter
 from kconf.errors import KconfError
@@ -225,8 +225,8 @@ class _TableMaker:
         found = _resource(row)
         if found is None:
             return ReportCell("")
-        path = resource_path(self._context, found) if found.type in KINDS.values() else None
-        return ReportCell(str(found) if found.type is ResourceType.ACL else resource_text(found), path)
+        text = str(found) if found.type is ResourceType.ACL else resource_text(found)
+        return ReportCell(text, page_path(self._context, found))
 
     def _may_see(self, row: Row) -> bool:
         if self._is_open:
