@@ -36,6 +36,11 @@ PAGES: Mapping[str, str] = {
     "one topic": "/{context}/topic/topic-00042",
     "one topic at a time": "/{context}/topic/topic-00042?at=now",
     "one broker": "/{context}/broker/1",
+    "activity": "/{context}/activity",
+    "activity, searched": "/{context}/activity?q=topic-00042",
+    "quotas of a client": "/{context}/quotas?user=alice&client-id=app",
+    "access": "/{context}/access/acls",
+    "compare two times": "/{context}/compare?from=1h",
 }
 
 
