@@ -37,6 +37,7 @@ NO_POLICY: Final = (
 ONLY_NOW: Final = (
     "What topics to come would inherit from brokers is not judged here; `kconf policy test` judges it, too."
 )
+MOST_OWNERS: Final = 20
 _MOST_FAILURES: Final = 5
 
 
@@ -69,11 +70,21 @@ class ViolationRow:
 
 
 @dataclass(frozen=True)
+class OwnerCount:
+    """How many violations an owner has; `path` shows them. The owner is None if it is unknown."""
+
+    owner: str | None
+    violations: int
+    path: str | None
+
+
+@dataclass(frozen=True)
 class PoliciesPage:
     """`judged` and `total` are None if nothing could be judged."""
 
     file: str | None
     rules: Sequence[RuleRow]
+    owners: Sequence[OwnerCount]
     fields: dict[str, str]
     rows: Sequence[ViolationRow]
     matching: int
@@ -90,9 +101,10 @@ class PoliciesPage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The findings on a state, how many resources were judged, and what could not be."""
+    """The findings on a state, how many resources were judged, and what could not be. `owners` are the most first."""
 
     findings: Sequence[Finding]
+    owners: Sequence[tuple[str | None, int]]
     judged: int
     notes: Sequence[str]
 
@@ -142,7 +154,9 @@ def _judged(snapshot: ClusterSnapshot, rules: Rules, stamp: str) -> Verdict:
     if failures:
         more = f" and {len(failures) - _MOST_FAILURES:,} more" if len(failures) > _MOST_FAILURES else ""
         notes.append(f"Unknown, because not readable: {', '.join(failures[:_MOST_FAILURES])}{more}.")
-    return Verdict(sorted(findings, key=lambda each: (each.rule.severity, str(each.resource))), judged, notes)
+    findings.sort(key=lambda each: (each.rule.severity, str(each.resource)))
+    owners = Counter(_owner(snapshot, rules, each.resource) for each in findings)
+    return Verdict(findings, owners.most_common(), judged, notes)
 
 
 def _page(
@@ -161,6 +175,10 @@ def _page(
     return PoliciesPage(
         file=path,
         rules=[_rule(request, each, counts) for each in all_rules],
+        owners=[
+            OwnerCount(owner, count, None if owner is None else request.url(owner=owner, page=None))
+            for owner, count in (() if verdict is None else verdict.owners[:MOST_OWNERS])
+        ],
         fields=fields,
         rows=[] if rules is None else [_row(request, rules, each) for each in shown],
         matching=len(chosen),
