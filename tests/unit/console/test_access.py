@@ -137,7 +137,7 @@ def test_acls_are_filtered_by_the_address(query: dict[str, str], principals: lis
 def test_acls_are_paged() -> None:
     many = [on_topic(f"topic-{number:03}", "User:ana") for number in range(250)]
     found = page(console(acls=many), "/acls", page="3")
-    assert (len(found["rows"]), found["pages"], found["next_path"]) == (50, 3, None)
+    assert (len(found["rows"]), found["paging"]["pages"], found["paging"]["next_path"]) == (50, 3, None)
 
 
 # -- users -----------------------------------------------------------------------------------------------------------

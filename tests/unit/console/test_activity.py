@@ -109,10 +109,10 @@ def test_changes_are_paged_and_only_the_first_page_is_live() -> None:
     many = (revision(number, set_key("orders", "retention.ms", None, str(number))) for number in range(1, 121))
     browser = client({"home": snapshot(topics({"orders": {}}), history(*many))})
     first, last = page(browser, "?key=retention.ms"), page(browser, "?key=retention.ms&page=3")
-    assert (len(first["rows"]), first["pages"], first["is_live"]) == (50, 3, True)
-    assert first["next_path"] == "/home/activity?key=retention.ms&page=2"
+    assert (len(first["rows"]), first["paging"]["pages"], first["is_live"]) == (50, 3, True)
+    assert first["paging"]["next_path"] == "/home/activity?key=retention.ms&page=2"
     assert [each["change"]["revision"] for each in last["rows"]] == list(range(20, 0, -1))
-    assert (last["is_live"], last["next_path"]) == (False, None)
+    assert (last["is_live"], last["paging"]["next_path"]) == (False, None)
     assert 'hx-trigger="sse:changed"' in browser.get("/home/activity").text
     assert 'hx-trigger="sse:changed"' not in browser.get("/home/activity?page=2").text
 

@@ -128,18 +128,3 @@ def _holds(wanted: str) -> Callable[[str], bool]:
     if is_glob(word):
         return lambda text: fnmatchcase(text.lower(), word) or fnmatchcase(text.lower().partition(":")[2], word)
     return lambda text: word in text.lower()
-
-
-@dataclass(frozen=True)
-class Paged:
-    """`first` is the place of the first row among all, from 0."""
-
-    page: int
-    pages: int
-    first: int
-
-
-def paged(count: int, page: int, size: int) -> Paged:
-    pages = max(1, -(-count // size))
-    number = min(max(page, 1), pages)
-    return Paged(number, pages, (number - 1) * size)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kconf.console.history.activity import paged
 from kconf.console.links import context_path, resource_path
 from kconf.console.page import Page, PageRequest, PageRoute
-from kconf.console.pages.parameters import number_parameter
+from kconf.console.pages.parameters import Paging, paging
 from kconf.engine.access.acls import matches
 from kconf.engine.access.who_can import who_can
 from kconf.errors import ConfigurationError, ErrorCode
@@ -97,10 +96,7 @@ class AclsPage:
     matching: int
     total: int | None
     with_findings: int
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     notes: Sequence[str]
 
 
@@ -125,10 +121,7 @@ class UsersPage:
     rows: Sequence[UserRow]
     matching: int
     total: int | None
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     notes: Sequence[str]
 
 
@@ -210,19 +203,16 @@ def acls(request: PageRequest) -> Page:
     fields = {each: request.query.get(each, "").strip() for each in FILTERS}
     found = snapshot.derived("acl review", _reviewed)
     rows = [each for each in snapshot.derived("acls", _sorted_acls) if _is_wanted(each, fields, found)]
-    part = paged(len(rows), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(rows), SIZE)
     page = AclsPage(
         tabs=_tabs(request),
         fields=fields,
         operations=list(OPERATIONS),
-        rows=[_acl_row(request, each, found.get(each, ())) for each in rows[part.first : part.first + SIZE]],
+        rows=[_acl_row(request, each, found.get(each, ())) for each in rows[part]],
         matching=len(rows),
         total=None if notes else len(snapshot.state.acls),
         with_findings=len(found),
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         notes=[*notes, *([_NO_TOPICS] if not _are_topics_known(snapshot) and not notes else [])],
     )
     return Page("access_acls.html", page, "ACLs", "access")
@@ -261,18 +251,15 @@ def users(request: PageRequest) -> Page:
     snapshot = request.cluster.snapshot
     notes, query = _unknown(snapshot, "users"), request.query.get("q", "").strip()
     names = [each for each in sorted(snapshot.state.users) if query.lower() in each.lower()]
-    part = paged(len(names), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(names), SIZE)
     counts = None if _unknown(snapshot, "acls") else snapshot.derived("acls of principals", _acl_counts)
     page = UsersPage(
         tabs=_tabs(request),
         query=query,
-        rows=[_user(request, snapshot, each, counts) for each in names[part.first : part.first + SIZE]],
+        rows=[_user(request, snapshot, each, counts) for each in names[part]],
         matching=len(names),
         total=None if notes else len(snapshot.state.users),
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         notes=notes,
     )
     return Page("access_users.html", page, "SCRAM users", "access")

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.console.history.activity import (
     ActivityFilter,
-    Paged,
     change_resource_text,
     matching_attempts,
     matching_changes,
-    paged,
     resource_text,
 )
 from kconf.console.history.past import change_row
 from kconf.console.links import KINDS, page_path, resource_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute
-from kconf.console.pages.parameters import number_parameter, time_range
+from kconf.console.pages.parameters import FIRST_PAGE, Paging, paging, time_range
 from kconf.errors import ErrorCode, KafkaError, KconfError, UnsupportedVersion
 from kconf.operations.history.attempts import latest_attempts
 
@@ -72,10 +70,7 @@ class ActivityPage:
     refusals: Sequence[RefusalRow]
     matching: int | None
     total: int | None
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     changes_path: str
     refusals_path: str
     source: str | None
@@ -102,17 +97,17 @@ def _changes(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityFi
             notes.append("The recorded changes were not read yet.")
         return _page(request, "changes", notes=notes, matching=None, total=None)
     found = matching_changes(history, wanted)
-    part = paged(len(found), number_parameter(request, "page", 1), SIZE)
-    rows = [_row(request, each) for each in found[part.first : part.first + SIZE]]
+    place, part = paging(request, len(found), SIZE)
+    rows = [_row(request, each) for each in found[part]]
     return _page(
         request,
         "changes",
         rows=rows,
-        part=part,
+        place=place,
         matching=len(found),
         total=history.count,
         source=history.source,
-        is_live=part.page == 1,
+        is_live=place.page == 1,
         notes=notes,
     )
 
@@ -131,15 +126,15 @@ def _refusals(request: PageRequest, snapshot: ClusterSnapshot, wanted: ActivityF
         return _page(request, "refusals", notes=[f"Refused requests are unknown: {code}{error}"])
     refused = [each for each in attempts if each.code]
     found = matching_attempts(refused, wanted)
-    part = paged(len(found), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(found), SIZE)
     notes = []
     if len(attempts) >= MOST_REFUSALS:
         notes.append(f"Only the last {MOST_REFUSALS:,} entries of the audit log were read.")
     return _page(
         request,
         "refusals",
-        refusals=[_refusal(request, each) for each in found[part.first : part.first + SIZE]],
-        part=part,
+        refusals=[_refusal(request, each) for each in found[part]],
+        place=place,
         matching=len(found),
         total=len(refused),
         notes=notes,
@@ -152,14 +147,13 @@ def _page(
     *,
     rows: Sequence[ActivityRow] = (),
     refusals: Sequence[RefusalRow] = (),
-    part: Paged | None = None,
+    place: Paging = FIRST_PAGE,
     matching: int | None = None,
     total: int | None = None,
     source: str | None = None,
     is_live: bool = False,
     notes: Sequence[str] = (),
 ) -> ActivityPage:
-    place = part or Paged(1, 1, 0)
     return ActivityPage(
         show=show,
         fields={each: request.query.get(each, "") for each in FIELDS},
@@ -167,10 +161,7 @@ def _page(
         refusals=refusals,
         matching=matching,
         total=total,
-        page=place.page,
-        pages=place.pages,
-        previous_path=request.url(page=place.page - 1 if place.page > 2 else None) if place.page > 1 else None,
-        next_path=request.url(page=place.page + 1) if place.page < place.pages else None,
+        paging=place,
         changes_path=request.url(show=None, page=None),
         refusals_path=request.url(show="refusals", page=None),
         source=source,

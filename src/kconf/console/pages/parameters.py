@@ -1,9 +1,10 @@
-"""Numbers and times in the query of an address."""
+"""Numbers, times and pages in the query of an address."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kconf.console.page import BadRequest
 from kconf.errors import ConfigurationError
@@ -21,6 +22,28 @@ def number_parameter(request: PageRequest, name: str, default: int, most: int = 
     if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) > 0):
         raise BadRequest(f"{name} must be a number above 0, not {text!r}")
     return min(int(text), most)
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Which page of a long list it is, and where its neighbors are."""
+
+    page: int
+    pages: int
+    previous_path: str | None
+    next_path: str | None
+
+
+FIRST_PAGE: Final = Paging(1, 1, None, None)
+
+
+def paging(request: PageRequest, count: int, size: int) -> tuple[Paging, slice]:
+    """The page that the address asks for, or the last one, and its part of the list."""
+    pages = max(1, -(-count // size))
+    page = min(number_parameter(request, "page", 1), pages)
+    before = request.url(page=page - 1 if page > 2 else None) if page > 1 else None
+    after = request.url(page=page + 1) if page < pages else None
+    return Paging(page, pages, before, after), slice((page - 1) * size, page * size)
 
 
 def time_parameter(request: PageRequest, name: str) -> int | None:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kconf.console.history.activity import paged
 from kconf.console.links import page_path, quotas_path
 from kconf.console.page import BadRequest, Page, PageRequest, PageRoute, Redirect
 from kconf.console.pages.change import start_change
-from kconf.console.pages.parameters import number_parameter
+from kconf.console.pages.parameters import Paging, paging
 from kconf.console.pages.quota_facts import Explanation, asked_entities, explained, shown_quota
 from kconf.engine.quotas.alter import QUOTA_KEYS
 from kconf.engine.quotas.precedence import StoredQuotas
@@ -85,10 +84,7 @@ class QuotasPage:
     query: str
     matching: int
     total: int | None
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     error: str | None
     notes: Sequence[str]
     here: str
@@ -126,7 +122,7 @@ def _show(request: PageRequest, fields: dict[str, str], error: str | None) -> Pa
     except ConfigurationError as failure:
         error = str(failure)
     rows = _stored(request, snapshot) if not entities and is_known else []
-    part = paged(len(rows), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(rows), SIZE)
     page = QuotasPage(
         fields=fields,
         explanations=explanations,
@@ -137,14 +133,11 @@ def _show(request: PageRequest, fields: dict[str, str], error: str | None) -> Pa
         ],
         keys=list(dict.fromkeys(key for each in entities for key in check_keys(each, []))) if explanations else (),
         what_if=found,
-        stored=rows[part.first : part.first + SIZE],
+        stored=rows[part],
         query=request.query.get("q", ""),
         matching=len(rows),
         total=sum(map(len, snapshot.state.quotas.values())) if is_known else None,
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         error=error,
         notes=notes,
         here=quotas_path(str(request.context)),

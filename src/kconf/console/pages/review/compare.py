@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.changes.form import CHANGEABLE
-from kconf.console.history.activity import paged
 from kconf.console.history.comparison import Comparison, ValueDifference, compare_clusters, compare_times
 from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
-from kconf.console.pages.parameters import number_parameter, time_range
+from kconf.console.pages.parameters import Paging, paging, time_range
 from kconf.errors import ConfigurationError
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
@@ -61,10 +60,7 @@ class ComparePage:
     total: int | None
     unknown: Sequence[str]
     unknown_count: int
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     error: str | None
     notes: Sequence[str]
 
@@ -98,21 +94,18 @@ def _page(
     error: str | None,
 ) -> ComparePage:
     chosen = [] if found is None else [each for each in found.differences if _is_wanted(each, fields)]
-    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(chosen), SIZE)
     unknown = [] if found is None else found.unknown
     return ComparePage(
         fields=fields,
         others=[each for each in request.console.contexts if each != request.context],
         titles=titles,
-        rows=[_row(request, each, other) for each in chosen[part.first : part.first + SIZE]],
+        rows=[_row(request, each, other) for each in chosen[part]],
         matching=None if found is None else len(chosen),
         total=None if found is None else len(found.differences),
         unknown=unknown[:MOST_UNKNOWN],
         unknown_count=len(unknown),
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         error=error,
         notes=[] if found is None else found.notes,
     )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from kconf.configdef.units import shown_value
 from kconf.console.changes.form import CHANGEABLE
-from kconf.console.history.activity import paged, resource_text
+from kconf.console.history.activity import resource_text
 from kconf.console.history.past import ResourcePast
 from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
-from kconf.console.pages.parameters import number_parameter
+from kconf.console.pages.parameters import Paging, paging
 from kconf.errors import KconfError
 from kconf.model.resource import ResourceType
 from kconf.operations.declarative.changes import changes_of
@@ -64,10 +64,7 @@ class DriftPage:
     rows: Sequence[DriftRow]
     matching: int
     total: int | None
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     unread: Sequence[str]
     error: str | None
     notes: Sequence[str]
@@ -102,20 +99,17 @@ def _page(request: PageRequest, files: Sequence[str], plan: DifferencePlan | Non
         for each in found
         if fields["kind"] in ("", each.kind) and word in f"{resource_text(each.change.resource)} {_key(each)}".lower()
     ]
-    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
+    place, part = paging(request, len(chosen), SIZE)
     author = _authors(request.cluster.snapshot)
     return DriftPage(
         files=files,
         fields=fields,
         kinds=KINDS_OF_DRIFT,
         counts={kind: sum(each.kind == kind for each in found) for kind in KINDS_OF_DRIFT},
-        rows=[_row(request, each, author) for each in chosen[part.first : part.first + SIZE]],
+        rows=[_row(request, each, author) for each in chosen[part]],
         matching=len(chosen),
         total=None if plan is None else len(found),
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         unread=[]
         if plan is None
         else [f"{each.what}: {each.failure.message or each.failure.code.name}" for each in plan.unread],

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kconf.console.changes.form import CHANGEABLE
-from kconf.console.history.activity import paged
 from kconf.console.links import change_path, page_path
 from kconf.console.page import Page, PageRequest, PageRoute
-from kconf.console.pages.parameters import number_parameter
+from kconf.console.pages.parameters import Paging, paging
 from kconf.engine.policy.conditions import FACTS, Rule
 from kconf.engine.policy.selectors import Severity
 from kconf.errors import ConfigurationError
@@ -91,10 +90,7 @@ class PoliciesPage:
     total: int | None
     errors: int
     judged: int | None
-    page: int
-    pages: int
-    previous_path: str | None
-    next_path: str | None
+    paging: Paging
     error: str | None
     notes: Sequence[str]
 
@@ -166,8 +162,8 @@ def _page(
     findings = [] if verdict is None else verdict.findings
     all_rules: list[Rule | RiskRule] = [] if rules is None else [*rules.rules, *rules.risk_rules]
     chosen = [] if rules is None else _chosen(request, rules, findings, fields)
-    part = paged(len(chosen), number_parameter(request, "page", 1), SIZE)
-    shown = chosen[part.first : part.first + SIZE]
+    place, part = paging(request, len(chosen), SIZE)
+    shown = chosen[part]
     counts = Counter(each.rule.id for each in findings)
     notes = [NO_POLICY] if path is None else [*(verdict.notes if verdict else ()), ONLY_NOW] if rules else []
     if rules is not None and verdict is None:
@@ -185,10 +181,7 @@ def _page(
         total=None if verdict is None else len(findings),
         errors=sum(each.rule.severity is Severity.ERROR for each in findings),
         judged=None if verdict is None else verdict.judged,
-        page=part.page,
-        pages=part.pages,
-        previous_path=request.url(page=part.page - 1) if part.page > 1 else None,
-        next_path=request.url(page=part.page + 1) if part.page < part.pages else None,
+        paging=place,
         error=error,
         notes=notes,
     )
