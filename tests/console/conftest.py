@@ -114,6 +114,7 @@ class Visits:
         context = self._browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",  # colors are measured: none may be on its way to another
             java_script_enabled=script,
             base_url=url,
         )
