@@ -85,7 +85,7 @@ def test_a_request_about_a_broker_is_answered_by_the_port_of_that_broker(cluster
             assert answers(ours, node, ask) == answers(theirs, node, ask), (node, ask)
 
 
-def test_groups_are_found_at_their_coordinators(cluster: KafkaCluster, front: str, tools: ToolServer) -> None:
+def test_groups_are_found_at_their_coordinators(cluster: KafkaCluster, front: str, own_tools: ToolServer) -> None:
     groups = [a_name("group") for _ in range(4)]
     topic = a_name("read")
     with SyncAdminClient(cluster.bootstrap) as direct:
@@ -95,12 +95,12 @@ def test_groups_are_found_at_their_coordinators(cluster: KafkaCluster, front: st
     listed, described, dirs = [], [], []
     for address in (front, cluster.bootstrap):
         at = ("--bootstrap-server", address)
-        listed.append(sorted(tools.run_class(GROUPS, *at, "--list").stdout.split()))
+        listed.append(sorted(own_tools.run_class(GROUPS, *at, "--list").stdout.split()))
         words = [each for group in groups for each in ("--group", group)]
-        done = tools.run_class(GROUPS, *at, "--describe", *words)
+        done = own_tools.run_class(GROUPS, *at, "--describe", *words)
         assert done.returncode == 0, done.stderr
         described.append(sorted(done.stdout.splitlines()))
-        dirs.append(SIZES.sub("", tools.run_class(LOG_DIRS, *at, "--describe").stdout.splitlines()[-1]))
+        dirs.append(SIZES.sub("", own_tools.run_class(LOG_DIRS, *at, "--describe").stdout.splitlines()[-1]))
     assert set(groups) <= set(listed[0])
     assert listed[0] == listed[1]
     assert described[0] == described[1]

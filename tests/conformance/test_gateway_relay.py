@@ -21,7 +21,6 @@ QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
-VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
 EPOCH = re.compile(r"Epoch: \d+")  # of features: an offset of the metadata log, which goes on
 
 
@@ -33,7 +32,7 @@ def front(kafka_431: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_is_described_altered_and_deleted_through_the_gateway(
-    kafka_431: KafkaBroker, front: str, tools: ToolServer, protocol: str
+    kafka_431: KafkaBroker, front: str, own_tools: ToolServer, protocol: str
 ) -> None:
     group, topic = a_name("group"), a_name("read")
     with SyncAdminClient(kafka_431.bootstrap) as direct:
@@ -41,7 +40,7 @@ def test_a_group_is_described_altered_and_deleted_through_the_gateway(
     consumed(kafka_431.bootstrap, group, [topic], **{"group.protocol": protocol})
 
     def command(address: str, *words: str) -> Done:
-        done = tools.run_class(GROUPS, "--bootstrap-server", address, *words)
+        done = own_tools.run_class(GROUPS, "--bootstrap-server", address, *words)
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
@@ -73,19 +72,21 @@ def test_a_group_is_described_altered_and_deleted_through_the_gateway(
     ],
 )
 def test_tools_show_what_they_show_of_the_cluster(
-    kafka_431: KafkaBroker, front: str, tools: ToolServer, main: str, words: list[str]
+    kafka_431: KafkaBroker, front: str, own_tools: ToolServer, main: str, words: list[str]
 ) -> None:
-    ours, theirs = (tools.run_class(main, "--bootstrap-server", each, *words) for each in (front, kafka_431.bootstrap))
+    ours, theirs = (
+        own_tools.run_class(main, "--bootstrap-server", each, *words) for each in (front, kafka_431.bootstrap)
+    )
     assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr) == (0, "")
     shown = [EPOCH.sub("", each.stdout) for each in (ours, theirs)]
     assert shown[0] == shown[1]
 
 
 def test_the_quorum_is_shown_without_the_addresses_of_controllers(
-    kafka_431: KafkaBroker, front: str, tools: ToolServer
+    kafka_431: KafkaBroker, front: str, own_tools: ToolServer
 ) -> None:
     ours, theirs = (
-        tools.run_class(QUORUM, "--bootstrap-server", each, "describe", "--status")
+        own_tools.run_class(QUORUM, "--bootstrap-server", each, "describe", "--status")
         for each in (front, kafka_431.bootstrap)
     )
     assert (ours.returncode, theirs.returncode) == (0, 0), ours.stderr

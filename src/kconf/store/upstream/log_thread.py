@@ -34,7 +34,7 @@ from kconf.store.upstream.matching import ExpectedChanges, requested_value
 
 log = getLogger(__name__)
 
-STALE: Final = 5.0
+STALE: Final = 10.0
 """Seconds without an answer of a controller after which the state counts as stale: an idle one answers every 0.5 s."""
 
 _START: Final = 30.0  # seconds for the first state
