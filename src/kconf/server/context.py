@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
 from kconf.engine.access.acls import Authorizer
@@ -35,10 +35,12 @@ from kconf.server.policy.manager import PolicyManager
 from kconf.server.quotas.manager import QuotaManager
 from kconf.server.static_config import allowed_files
 from kconf.server.upstream.addresses import BrokerAddresses
-from kconf.server.upstream.client import UpstreamClient
 from kconf.service import Service, State
 from kconf.store.base import elr_version_of
 from kconf.util.slice_scheduler import SliceScheduler
+
+if TYPE_CHECKING:
+    from kconf.server.upstream.client import UpstreamClient
 
 UNAVAILABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be written now; try again later")
 UNREADABLE = ApiError(ErrorCode.REQUEST_TIMED_OUT, "the store cannot be read now; try again later")

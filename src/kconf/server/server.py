@@ -43,8 +43,6 @@ from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream.brokers import UpstreamBrokers
-from kconf.server.upstream.client import UpstreamClient
 from kconf.server.upstream.pool import PoolLimits
 from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
@@ -54,6 +52,7 @@ from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
+    from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
 log = getLogger(__name__)
@@ -251,6 +250,9 @@ class Server:
         await service.in_store(lambda store: store.join(self._member()))
 
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
+        from kconf.server.upstream.brokers import UpstreamBrokers
+        from kconf.server.upstream.client import UpstreamClient
+
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
         brokers = UpstreamBrokers(settings.brokers, lambda: store.members, limits, users)

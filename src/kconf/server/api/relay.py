@@ -94,11 +94,6 @@ def served(context: ServerContext, connection: ConnectionContext | None) -> list
     return [ApiVersion(key, *versions) for key, versions in found.items() if versions is not None]
 
 
-def may_serve(key: int, version: int) -> bool:
-    """Whether a frame that begins like this may be answered on some connection."""
-    return key in RELAYED or (key in _decoded() and APIS[key].serves(version))
-
-
 _ours: dict[int, tuple[int, int]] = {}
 
 
@@ -116,6 +111,11 @@ class Relay:
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
+
+    @staticmethod
+    def may_serve(key: int, version: int) -> bool:
+        """Whether a frame that begins like this may be answered on some connection."""
+        return key in RELAYED or (key in _decoded() and APIS[key].serves(version))
 
     def serves(self, connection: ConnectionContext, key: int, version: int) -> bool:
         versions = versions_of(self._context, connection, key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from logging import getLogger
 from types import CoroutineType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kconf.errors import RemoteProtocolError
 from kconf.model.journal import RequestContext
@@ -31,7 +31,6 @@ from kconf.server.api import (
     describe_configs,
     describe_configs_at,
     describe_topic_partitions,
-    gateway,
     incremental_alter_configs,
     kip21,
     kip248_quotas,
@@ -59,13 +58,15 @@ from kconf.server.api.data_plane import (
 )
 from kconf.server.api.data_plane.beside_brokers import Handler, unless_beside_brokers
 from kconf.server.api.freshness import FreshnessGate
-from kconf.server.api.relay import Relay, may_serve
 from kconf.server.connection_context import ConnectionContext
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.server.error_responses import error_response
 from kconf.server.request_handler import Response
 from kconf.util.slice_scheduler import is_sliced
 from kconf.util.slices import discard
+
+if TYPE_CHECKING:
+    from kconf.server.api.relay import Relay
 
 log = getLogger(__name__)
 
@@ -143,16 +144,20 @@ class Router:
         self._context = context
         self._gate = FreshnessGate(context.service)
         self._handlers = HANDLERS
+        self._relay: Relay | None = None
         if context.upstream is not None:
+            from kconf.server.api import gateway  # here, since it doubles the time that imports take
+            from kconf.server.api.relay import Relay
+
             self._handlers = unknown_state.guarded(HANDLERS | gateway.HANDLERS)
-        self._relay = None if context.upstream is None else Relay(context)
+            self._relay = Relay(context)
 
     def is_served(self, api_key: int, version: int) -> bool:
         """Whether a frame with this head may be answered at all. ApiVersions can, in any version."""
         if api_key == API_VERSIONS:
             return True
         if self._relay is not None:
-            return may_serve(api_key, version)
+            return self._relay.may_serve(api_key, version)
         return api_key in HANDLERS and APIS[api_key].serves(version)
 
     def handle(

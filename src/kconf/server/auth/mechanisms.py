@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from secrets import token_bytes, token_urlsafe
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kconf.model.scram import Mechanism
 from kconf.security.scram import MIN_ITERATIONS, ScramError, ScramServer, from_text, read_client_first, to_text
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.login_failed import LoginFailed
-from kconf.server.auth.oauthbearer.exchange import OAuthBearerExchange
-from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
 from kconf.server.auth.oauthbearer.settings import OAUTHBEARER
+
+if TYPE_CHECKING:
+    from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
 
 PLAIN: Final = "PLAIN"
 SCRAMS: Final[Mapping[str, Mechanism]] = {each.word: each for each in Mechanism if each is not Mechanism.UNKNOWN}
@@ -132,6 +133,8 @@ class ScramExchange:
 
 def _oauth(config: SaslConfig) -> SaslExchange:
     assert config.tokens is not None
+    from kconf.server.auth.oauthbearer.exchange import OAuthBearerExchange
+
     return OAuthBearerExchange(config.tokens)
 
 

@@ -23,14 +23,14 @@ from kconf.model.scram import Mechanism
 from kconf.security.jaas import parse
 from kconf.server.auth.dummy_credentials import DummyCredentials
 from kconf.server.auth.mechanisms import MECHANISMS, PLAIN, SaslConfig
-from kconf.server.auth.oauthbearer.jwks import JwksSource
-from kconf.server.auth.oauthbearer.jwt_validator import JwtValidator, UnsecuredValidator
 from kconf.server.auth.oauthbearer.settings import HANDLER, OAUTHBEARER, OAuthSettings, read_oauth_settings
 from kconf.server.auth.upstream_credentials import UpstreamCredentials, UpstreamDummyCredentials
 from kconf.server.listener_config import EndPoint
 from kconf.service import Service
 
 if TYPE_CHECKING:
+    from kconf.server.auth.oauthbearer.jwks import JwksSource
+    from kconf.server.auth.oauthbearer.jwt_validator import TokenValidator
     from kconf.server.auth.tls_context import PrincipalRules
 
 log = getLogger(__name__)
@@ -108,9 +108,7 @@ def sasl_config_of(
     """
     settings = read_sasl_settings(endpoint, service.settings.effective)
     oauth = settings.oauth
-    keys = JwksSource(oauth.jwks) if oauth is not None and oauth.jwks is not None else None
-    if oauth is not None and keys is None:
-        log.warning("listener %s accepts tokens without a signature: anyone can log in as anybody", endpoint)
+    keys, tokens = (None, None) if oauth is None else _token_validator(endpoint, oauth)
     config = SaslConfig(
         settings.mechanisms,
         settings.plain_users,
@@ -119,9 +117,21 @@ def sasl_config_of(
         settings.failure_delay_ms / 1000,
         settings.max_receive_size,
         _dummy_credentials(service, upstream),
-        None if oauth is None else UnsecuredValidator(oauth) if keys is None else JwtValidator(oauth, keys),
+        tokens,
     )
     return config, keys
+
+
+def _token_validator(endpoint: EndPoint, oauth: OAuthSettings) -> tuple[JwksSource | None, TokenValidator]:
+    """Imported here: most servers do not accept tokens."""
+    from kconf.server.auth.oauthbearer.jwks import JwksSource
+    from kconf.server.auth.oauthbearer.jwt_validator import JwtValidator, UnsecuredValidator
+
+    if oauth.jwks is None:
+        log.warning("listener %s accepts tokens without a signature: anyone can log in as anybody", endpoint)
+        return None, UnsecuredValidator(oauth)
+    keys = JwksSource(oauth.jwks)
+    return keys, JwtValidator(oauth, keys)
 
 
 def _mechanisms(endpoint: EndPoint, effective: Mapping[str, str]) -> tuple[str, ...]:
