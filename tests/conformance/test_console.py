@@ -90,8 +90,8 @@ def test_a_change_by_another_tool_arrives_by_the_log_without_an_author(
         admin.incremental_alter_configs(wish).raise_for_failures()
     page = get(browser, f"/followed/topic/{topic}", lambda found: found["changes"])
     key = next(each for each in page["keys"] if each["name"] == "segment.ms")
-    assert (key["shown"], key["author"]["who"]) == ("1h", "changed outside kconf")
-    assert (page["changes"][0]["key"], page["changes"][0]["who"]) == ("segment.ms", "changed outside kconf")
+    assert (key["shown"], key["author"]["who"]) == ("1h", "unknown: not recorded")
+    assert (page["changes"][0]["key"], page["changes"][0]["who"]) == ("segment.ms", "unknown: not recorded")
 
 
 def test_the_clusters_are_kafka_and_every_list_can_be_read(browser: TestClient) -> None:

@@ -22,7 +22,7 @@ from kconf.console.cluster.lake import read_lake
 from kconf.console.cluster.reading import has_feed, read_all, read_changed
 from kconf.console.cluster.snapshot import ClusterSnapshot, Feed, Status
 from kconf.errors import ConfigurationError, KconfError
-from kconf.operations.history.sources import LOG_ORIGIN, OUTSIDE_ORIGIN, RecordedHistory, entries_of
+from kconf.operations.history.sources import LOG_ORIGIN, RecordedHistory, entries_of
 from kconf.operations.history.wording import time_text
 from kconf.util.threads.worker_thread import in_daemon_thread
 
@@ -163,7 +163,8 @@ class ClusterMonitor:
         changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
-            entries = [each._replace(is_from_log=True, origin=OUTSIDE_ORIGIN) for each in entries]
+            # The log names no author; whether kconf made a change is known when its journal was read, if it has one.
+            entries = [each._replace(is_from_log=True, origin=LOG_ORIGIN) for each in entries]
         snapshot = await read_changed(admin, self.snapshot, changes, is_kconf=is_kconf)
         if snapshot.history is not None and snapshot.history.source in (LOG_ORIGIN, "feed"):
             snapshot = replace(snapshot, history=snapshot.history.extended(entries))
