@@ -76,7 +76,7 @@ JOINS: Final[Mapping[str, tuple[Join, ...]]] = {
     ATTEMPTS.name: (_FILE,),
     QUARANTINE.name: (_FILE,),
     SNAPSHOT.name: (_FILE,),
-    DECLARED.name: (Join(DRIFT, _SAME_SETTING, "a null cluster stands for every cluster"),),
+    DECLARED.name: (Join(DRIFT, _SAME_SETTING, "a null cluster means every cluster"),),
     FILES.name: (Join(JOURNAL, "file", "the lines that were read from it"),),
     HISTORY.name: (
         Join(JOURNAL, f"{_SAME_SETTING}, epoch, revision, line"),

@@ -172,7 +172,7 @@ DECLARED: Final = Table(
 HISTORY: Final = Table(
     "silver",
     "history",
-    "An interval in which a key had a value (or a topic its partitions): when, by whom, and what ended it.",
+    "An interval in which a key had a value (or a topic its partitions): time, author, and the change that ended it.",
     (
         *_CLUSTER,
         *_columns("kind  string  `config` or `topic`"),
@@ -284,7 +284,7 @@ DRIFT: Final = Table(
             actual     string     effective value; null: none
             source     string     config source of the actual value
             since      timestamp  since when, if the history shows it
-            principal  string     by whom
+            principal  string     the author
             reason     string     why
             place      string     where it is declared: file, line and column
         """),

@@ -133,8 +133,8 @@ def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
     from kconf.spark.following.feed_copy import FeedCopy
     from kconf.spark.source import SourceOptions
 
-    doors = {each: SourceOptions.of(cluster_of(each)) for each in servers}
-    return [FeedCopy(name, door.open, copies, _FEED_INTERVAL) for name, door in doors.items()]
+    options = {each: SourceOptions.of(cluster_of(each)) for each in servers}
+    return [FeedCopy(name, each.open, copies, _FEED_INTERVAL) for name, each in options.items()]
 
 
 @contextmanager

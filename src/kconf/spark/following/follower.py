@@ -8,6 +8,7 @@ tried again; a session whose JVM is gone is replaced.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -186,8 +187,10 @@ class PipelineFollower:
         done = runner.run(lake, sources, self._inputs(), log.debug, self._is_away)
         for each in due:
             self._reschedule(cluster_name(each), began)
+        skipped = {os.path.realpath(each) for each in done.read.skipped}  # the only copy of what they contain
         for path in copied:
-            path.unlink(missing_ok=True)
+            if os.path.realpath(path) not in skipped:
+                path.unlink(missing_ok=True)
         self._count(done, began)
 
     def _reschedule(self, cluster: str, now: float) -> None:

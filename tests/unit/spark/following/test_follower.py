@@ -29,6 +29,7 @@ class Steps:
         self.read: list[Sources] = []
         self.failures: list[Exception] = []
         self.away: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
         self.number = 0
         monkeypatch.setattr(runner, "run", self._run)
         monkeypatch.setattr(runner, "compact", self._compact)
@@ -51,7 +52,7 @@ class Steps:
                 away(each, LakeError(self.away[name]))
         self.number += 1
         self.now += 2.0
-        return Summary(self.number, Read(journal=5))
+        return Summary(self.number, Read(journal=5, skipped=self.skipped))
 
     def follower(self, sources: Sources, schedule: Schedule | None = None, **more: Any) -> PipelineFollower:
         given = schedule or Schedule(compactions=None, vacuums=None)
@@ -156,3 +157,15 @@ def test_a_follower_that_is_stopped_finishes_its_step(steps: Steps) -> None:
     follower.run(stopped)
 
     assert (steps.number, follower.counts.runs) == (1, 1)
+
+
+def test_a_copied_file_that_a_run_skips_is_kept(steps: Steps, tmp_path: Path) -> None:
+    read, skipped = (tmp_path / "cluster" / name for name in ("read.jsonl", "skipped.jsonl"))
+    read.parent.mkdir()
+    for each in (read, skipped):
+        each.write_text("{}")
+    steps.skipped[str(skipped)] = "it cannot be read"
+
+    assert steps.follower(Sources(), copies=tmp_path).step()
+
+    assert [each.name for each in read.parent.iterdir()] == ["skipped.jsonl"]
