@@ -34,7 +34,7 @@ _PREPARED: Final = (
     "SET search_path = 'main,bronze,silver,gold'",
 )
 _LOCKED: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
-_RAW_MEMORY: Final = re.compile(r"\b(?:arrow|pandas|python)\w*_scan\w*\s*\(", re.IGNORECASE)
+_RAW_MEMORY: Final = re.compile(r"\b(?:arrow|pandas|python)\w*_scan", re.IGNORECASE)  # also quoted, or with a comment
 _CONFINED: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",

@@ -130,8 +130,9 @@ def test_a_query_sees_nothing_of_the_process(lake: LakeSql) -> None:
 
     with pytest.raises(ConfigurationError, match="unknown table planted"):
         lake.query("SELECT * FROM planted")
-    with pytest.raises(ConfigurationError, match="memory of the process"):
-        lake.query("SELECT * FROM arrow_scan(1, 2, 3)")
+    for call in ("arrow_scan(1, 2, 3)", '"arrow_scan"(1, 2, 3)', "arrow_scan/* */(1, 2, 3)", "PANDAS_SCAN (1)"):
+        with pytest.raises(ConfigurationError, match="memory of the process"):
+            lake.query(f"SELECT * FROM {call}")
     assert planted
 
 
