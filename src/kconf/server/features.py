@@ -88,8 +88,11 @@ async def set_elr_version(service: Service, level: int, caller: RequestContext) 
 
 
 async def enforce_min_insync(service: Service) -> None:
-    """With level 1: set the cluster's min.insync.replicas, unless it is set, and remove those of brokers, as Kafka."""
-    if elr_version_of(service.store) and service.writable:
+    """With level 1: set the cluster's min.insync.replicas, unless it is set, and remove those of brokers, as Kafka.
+
+    Only in a store of our own: the cluster behind a gateway does that itself, and is changed for nobody but clients.
+    """
+    if isinstance(service.store, FeatureStore) and elr_version_of(service.store) and service.writable:
         await _set_min_insync(service, _CALLER)
 
 

@@ -267,3 +267,10 @@ def test_a_value_is_checked_first() -> None:
 def test_without_the_feature_it_is_a_key_like_any_other() -> None:
     assert outcome(ALL, (DELETE, KEY, None), has_elr=False) is None
     assert outcome(ONE, (SET, KEY, "2"), has_elr=False) is None
+
+
+def test_a_gateway_changes_nothing_of_its_cluster_by_itself() -> None:
+    store = SimpleNamespace(url="sqlite:///gateway.db", elr_version=1)
+    service = SimpleNamespace(store=store, writable=True)
+
+    asyncio.run(enforce_min_insync(cast(Service, service)))  # would fail if it planned anything
