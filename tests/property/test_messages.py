@@ -29,6 +29,7 @@ LACKING = {
     ("DeleteTopics", 0),
     ("DescribeAcls", 0),
     ("CreateAcls", 0),
+    ("CreateDelegationToken", 0),
     ("DeleteAcls", 0),
     ("DescribeConfigs", 0),
     ("DescribeDelegationToken", 0),
@@ -37,6 +38,7 @@ LACKING = {
     ("ListOffsets", 0),
     ("OffsetFetch", 0),
     *(("Produce", version) for version in range(3)),
+    ("RenewDelegationToken", 0),
 }
 
 
