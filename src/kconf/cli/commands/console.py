@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kconf.cli.common.options.oidc import add_oidc, oidc_settings
 from kconf.cli.logs import configure
 from kconf.client.contexts.context import Context
 from kconf.client.contexts.load import load_contexts
@@ -27,10 +28,14 @@ examples:
   kconf console -C prod --declared clusters/prod              with the drift of prod from these files
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
+  kconf console -C prod --oidc-issuer https://idp.example.com --oidc-client-id kconf \\
+      --oidc-client-secret-file client.secret --public-url https://kconf.example.com
 
-Without --login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
+Without a login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
 loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
-Requires the extra kconf[console].
+With --oidc-issuer they log in at a provider: their access token goes to contexts with sasl.mechanism=OAUTHBEARER, and
+they change what a kconf server or gateway allows them to; other clusters they only look at. Both can be combined.
+Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
 
@@ -69,6 +74,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default=[],
         help="file or directory that declares a cluster, for its Drift page; may be repeated",
     )
+    add_oidc(parser)
     add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
@@ -80,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     configure(options.log_level)
     settings = _settings(options)
     settings.check()
-    if not settings.login:
+    if not settings.has_logins:
         print(
             "kconf: no logins: everybody who can reach this address acts with the credentials of the contexts",
             file=sys.stderr,
@@ -101,6 +107,8 @@ def _settings(options: argparse.Namespace) -> ConsoleSettings:
         parse_listen(options.listen),
         [Target(each) for each in contexts],
         login=options.login,
+        oidc=oidc_settings(options),
+        public_url=options.public_url,
         certificate=options.tls_certificate,
         key=options.tls_key,
         names=options.host_name,
