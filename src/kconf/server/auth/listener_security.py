@@ -223,7 +223,7 @@ class StartCheck:
 
 
 def problems(endpoint: EndPoint, effective: Mapping[str, str]) -> dict[str, str]:
-    """Errors that would prevent a start with these listener settings, by area (SASL, TLS, …)."""
+    """Errors that would prevent a start with these listener settings, by part (`sasl`, `rules`)."""
     found: dict[str, str] = {}
     readers: dict[str, Callable[[EndPoint, Mapping[str, str]], object]] = {}
     if endpoint.protocol.sasl:
