@@ -144,7 +144,7 @@ def test_a_query_that_needs_too_much_memory_fails_and_says_how_to_help(uri: str)
 
 
 def test_a_size_that_is_none_is_refused(uri: str) -> None:
-    with pytest.raises(ConfigurationError, match="invalid size of memory 'much'"):
+    with pytest.raises(ConfigurationError, match="invalid memory size 'much'"):
         LakeSql(uri, memory="much")
 
 
