@@ -131,7 +131,7 @@ def test_a_query_sees_nothing_of_the_process(lake: LakeSql) -> None:
     with pytest.raises(ConfigurationError, match="unknown table planted"):
         lake.query("SELECT * FROM planted")
     for call in ("arrow_scan(1, 2, 3)", '"arrow_scan"(1, 2, 3)', "arrow_scan/* */(1, 2, 3)", "PANDAS_SCAN (1)"):
-        with pytest.raises(ConfigurationError, match="memory of the process"):
+        with pytest.raises(ConfigurationError, match="the process's memory"):
             lake.query(f"SELECT * FROM {call}")
     assert planted
 

@@ -42,7 +42,7 @@ def author_text(attribution: Attribution) -> str:
         case Fit.MATCHES | Fit.UNREADABLE:
             return ""
         case Fit.SEEN:
-            return f"changed outside kconf{after}" if after else "unknown: first seen by a snapshot"
+            return f"changed outside kconf{after}" if after else "unknown: first seen in a snapshot"
         case Fit.CHANGED_OUTSIDE:
             return f"changed outside kconf{after}"
         case Fit.RECREATED_OUTSIDE:
