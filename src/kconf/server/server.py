@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
@@ -30,21 +29,17 @@ from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
-from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream.pool import PoolLimits
-from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -52,6 +47,9 @@ from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
+    from kconf.client.settings import ClientSettings
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+    from kconf.server.network.broker_listeners import BrokerListeners
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
@@ -110,6 +108,15 @@ async def _open_store(
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
 
 
+def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
+    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
+        return None
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+
+    return UpstreamCredentials()
+
+
 def _identities(settings: ServerSettings) -> Identities | None:
     """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
     if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
@@ -134,8 +141,7 @@ class Server:
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
-        self._credentials = UpstreamCredentials() if reads_keys else None
+        self._credentials = _credentials(settings)
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -252,6 +258,8 @@ class Server:
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import UpstreamBrokers
         from kconf.server.upstream.client import UpstreamClient
+        from kconf.server.upstream.pool import PoolLimits
+        from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
@@ -260,6 +268,8 @@ class Server:
 
     async def _open_broker_listeners(self, service: Service) -> None:
         """Open a port for each broker behind a gateway."""
+        from kconf.server.network.broker_listeners import BrokerListeners
+
         listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)
