@@ -1,7 +1,7 @@
 """The authorizer of this server, which follows the ACLs as they are committed.
 
 `authorizer.class.name` may be any of Kafka's own classes; all of them stand for this one. With any other class the
-server does not start: ignoring it would allow what the file forbids.
+server does not start: ignoring it would allow what the file forbids. A gateway may have ACLs of its own (acl_file.py).
 """
 
 from __future__ import annotations
@@ -20,30 +20,24 @@ from kconf.configdef.server_settings import (
     text_setting,
 )
 from kconf.engine.access.acls import AclIndex, Authorizer
-from kconf.errors import ConfigurationError
+from kconf.errors import ConfigurationError, ErrorCode
 from kconf.model.acl import Authorize, allow_all
 from kconf.model.journal import Revision
 from kconf.model.resource import ResourceType
 from kconf.service import Service
-from kconf.store.base import UnknownParts
+from kconf.store.base import STANDARD_AUTHORIZERS, UnknownParts
 
 log = getLogger(__name__)
 
 AUTHORIZER: Final = "authorizer.class.name"
-OURS: Final = frozenset(
-    [
-        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "kafka.security.authorizer.AclAuthorizer",
-        "kafka.security.auth.SimpleAclAuthorizer",
-    ]
-)
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
     """Refuse an authorizer that is not ours."""
     name = static.get(AUTHORIZER, "").strip()
-    if name and name not in OURS:
-        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
+    if name and name not in STANDARD_AUTHORIZERS:
+        known = ", ".join(sorted(STANDARD_AUTHORIZERS))
+        raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {known}")
 
 
 def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
@@ -52,6 +46,8 @@ def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
     if refusal is None or not static.get(AUTHORIZER, "").strip():
         return
     if flag_setting(static, ALLOW_EVERYONE):
+        if refusal.code == ErrorCode.SECURITY_DISABLED:
+            return  # the cluster allows everybody everything, too
         raise ConfigurationError(
             f"{ALLOW_EVERYONE}=true: the cluster does not show its ACLs ({refusal}), so everybody could do everything;"
             " allow the gateway's account to describe the cluster"
@@ -59,9 +55,14 @@ def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
     log.warning("the cluster does not show its ACLs (%s): only super users can do anything", refusal)
 
 
-def authorizer_of(service: Service) -> Authorizer | None:
-    """The authorizer that the static configuration names; it follows the commits from now on."""
+def authorizer_of(service: Service, own: AclIndex | None = None) -> Authorizer | None:
+    """The authorizer that the static configuration names; it follows the commits from now on.
+
+    `own` are ACLs that take the place of those in the state.
+    """
     static = service.settings.static
+    if own is not None:
+        return _authorizer(own, static)
     if not static.get(AUTHORIZER, "").strip():
         return None
     index = AclIndex(service.state.snapshot)
@@ -77,6 +78,10 @@ def authorizer_of(service: Service) -> Authorizer | None:
             index.replace(resource, service.state.snapshot.overrides(resource))
 
     service.subscribe(on_commit)
+    return _authorizer(index, static)
+
+
+def _authorizer(index: AclIndex, static: Mapping[str, str]) -> Authorizer:
     return Authorizer(
         index,
         super_users=principals(text_setting(static, SUPER_USERS)),
