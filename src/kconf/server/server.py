@@ -27,6 +27,7 @@ from kconf.model.membership import ClusterMember
 from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
+from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
 from kconf.server.context import ServerContext
@@ -137,6 +138,7 @@ class Server:
         check_authorizer(settings.static)
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
+        self._acl_file = AclFile.of(settings.static, is_gateway=settings.upstream is not None)
         self._retention = Retention.of(settings.static, settings.store)
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
@@ -153,7 +155,8 @@ class Server:
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
-            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            if store.brokers_static is not None:
+                check_gateway(settings.static, store.brokers_authorizer, reads_log=store.polling is None)
             check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
@@ -188,6 +191,8 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._acl_file is not None:
+            self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
             self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
@@ -212,6 +217,8 @@ class Server:
         if self.context.upstream is not None:
             await self.context.upstream.close()
         await self._policies.close()
+        if self._acl_file is not None:
+            self._acl_file.close()
 
     @property
     def ignored(self) -> list[Change]:
@@ -239,7 +246,8 @@ class Server:
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
-        context = self.context = ServerContext.over(service, now, self._policies, upstream)
+        own_acls = None if self._acl_file is None else self._acl_file.index
+        context = self.context = ServerContext.over(service, now, self._policies, upstream, own_acls)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
         if upstream is not None:

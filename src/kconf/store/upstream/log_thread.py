@@ -4,8 +4,9 @@ Every fetch has a number. What Kafka has acknowledged is in the answer to any fe
 acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it. Only fetches count
 that the leader answered with the log: during an election the state may be stale.
 
-The silence of the controllers is measured in time in which this process could run (awake_clock.py): a gateway that was
-not scheduled has missed nothing but time. After such a pause a change waits for the log before it is sent.
+The silence of the controllers is measured in time in which this process could run (util/threads/awake_clock.py): a
+gateway that was not scheduled has missed nothing but time. After such a pause a change waits for the log before it is
+sent.
 """
 
 from __future__ import annotations
