@@ -3,6 +3,9 @@
 Fetches are numbered. A change that Kafka has acknowledged is in the response to any later fetch, so it has been read
 when a fetch with a higher number is answered. Only responses of the leader that contain the log count: during an
 election the state may be stale.
+
+The time without a response is measured only while this process is running (awake_clock.py), so that a gateway that was
+suspended is not stale for that reason alone. After such a pause, a change waits for the log before it is sent.
 """
 
 from __future__ import annotations
@@ -31,11 +34,14 @@ from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges, requested_value
+from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
 
-STALE: Final = 10.0
-"""Seconds without a response from the leader after which the state is stale. An idle leader responds every 0.5 s."""
+STALE: Final = 2 * STEP_TIMEOUT
+"""Seconds without a response from the leader after which the state is stale: the time of two requests.
+
+An idle leader responds every 0.5 s."""
 
 _START: Final = 30.0  # seconds for the first state
 _RETRY: Final = 1.0  # seconds after an error that may be temporary, such as a missing ACL
@@ -72,13 +78,16 @@ class LogThread:
         self._revisions: list[Revision] = []
         self._changed = Condition(RLock())
         self._sent = self._answered = 0  # numbers of fetches
-        self._answered_at = 0.0
+        self._clock = AwakeClock()
+        self._answered_at: float | None = None  # by that clock
+        self._read_at = 0.0  # the same in monotonic time
         self._error: KconfError | None = None
         self._closed = False
         self._thread = Thread(target=self._run, name="kconf-log", daemon=True)
 
     def start(self) -> None:
         """Start, and return when the committed log has been read. Raises an error if that fails."""
+        self._clock.start()
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._is_ready() or self._error is not None, _START)
@@ -94,7 +103,8 @@ class LogThread:
     @property
     def is_current(self) -> bool:
         """Whether the leader has served the log recently."""
-        return self._error is None and time.monotonic() - self._answered_at < STALE
+        answered = self._answered_at
+        return self._error is None and answered is not None and self._clock.now() - answered < STALE
 
     @property
     def is_read(self) -> bool:
@@ -132,10 +142,17 @@ class LogThread:
             return expected.are_in(self._revisions)
 
     def begin_requests(self, resources: Collection[Resource]) -> None:
-        """Does nothing: the log contains every change in order, whoever made it."""
+        """Wait for a new fetch if this process was suspended, since the state may be old. Raises StoreUnavailable."""
+        with self._changed:
+            if time.monotonic() - self._read_at < STALE:
+                return
+            bound = self._sent
+            self._changed.wait_for(lambda: self._answered > bound or self._closed, STALE)
+            if self._answered <= bound:
+                raise StoreUnavailable("the state of the cluster may be stale")
 
     def end_requests(self, resources: Collection[Resource]) -> None:
-        """See `begin_requests`."""
+        """Does nothing: the log contains every change in order, whoever made it."""
 
     def shown(self, change: Change) -> str | None:
         return requested_value(change)
@@ -158,6 +175,7 @@ class LogThread:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self._clock.close()
         self._thread.join(STEP_TIMEOUT)
 
     def _run(self) -> None:
@@ -191,7 +209,8 @@ class LogThread:
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
             if has_log(reply):
-                self._answered, self._answered_at, self._error = number, time.monotonic(), None
+                self._answered, self._answered_at, self._error = number, self._clock.now(), None
+                self._read_at = time.monotonic()
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
         if is_new or self.problem is not None:
