@@ -153,7 +153,7 @@ def run_blame(options: argparse.Namespace, result: CommandResult) -> None:
 
 
 def _blamed_value(entry: BlameEntry) -> str | None:
-    """A secret that is set has no value that could be read."""
+    """The value, or a placeholder for a secret that is set, because it cannot be read."""
     if entry.is_set and entry.value is None:
         return SENSITIVE
     return value_of(entry.change, entry.value if entry.is_set else None)

@@ -43,12 +43,12 @@ WORDS: Final = {
     "diff": "what differs between two points in time",
     "drift": "where clusters differ from the declared state, with the change that caused it",
     "violations": "what violates the rules of the last run, since when, and who caused it",
-    "integrity": "what does not add up: gaps in what was read, and changes that nobody recorded",
+    "integrity": "inconsistencies: gaps in the input, and changes that were not recorded",
     "compare": "what differs between two clusters",
     "what-if": "which topics a new cluster default would affect",
-    "backtest": "what a policy would have refused in the past, and what violated it for how long",
+    "backtest": "what a policy would have refused in the past, and how long it was violated",
     "report": "HTML report: changes, authors, drift, policy findings",
-    "sql": "the rows of a SQL query over the tables",
+    "sql": "the result of a SQL query on the tables",
     "tables": "the tables with their meaning and keys, or the columns of one",
     "register": "the statements that register the tables in Spark SQL",
 }
@@ -139,7 +139,7 @@ def _word(words: argparse._SubParsersAction[argparse.ArgumentParser], name: str)
 
 
 def _later(module: str, name: str) -> Command:
-    """The implementation is imported when it is needed."""
+    """Import the implementation only when it is needed."""
 
     def verb(options: argparse.Namespace, answer: CommandResult) -> None:
         found: Callable[[argparse.Namespace, CommandResult], None] = getattr(
