@@ -28,8 +28,8 @@ examples:
   kconf console --login --listen 0.0.0.0:8443 --host-name kconf.example.com \\
       --tls-certificate console.pem --tls-key console.key
 
-Without --login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
-loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
+Without --login, everybody who can reach the address uses the credentials of the contexts, so the console then listens
+only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply.
 Requires the extra kconf[console].
 """
 

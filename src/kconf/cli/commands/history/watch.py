@@ -36,10 +36,10 @@ examples:
   kconf watch topic:orders --every 5s --count 1
   kconf watch -b localhost:9092 --controllers localhost:9093
 
-A kconf server sends its changes itself. Of a KRaft cluster whose controllers are known (--controllers, or those of the
-context), the metadata log is followed: every change by any tool, within milliseconds. It takes CLUSTER_ACTION on the
-cluster. Where that is missing, and on other clusters, --every polls; the cost is shown first. The first line on stderr
-says which source is used. Who made a change is known on a kconf server only.
+A kconf server sends its changes itself. On a KRaft cluster with known controllers (--controllers, or those of the
+context), kconf follows the metadata log, which has every change by any tool within milliseconds. This requires
+CLUSTER_ACTION on the cluster. Without it, and on other clusters, --every polls; the cost is shown first. The first line
+on stderr names the source. Only a kconf server shows who made a change.
 """
 
 

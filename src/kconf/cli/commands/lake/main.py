@@ -23,7 +23,7 @@ examples:
   kconf lake diff '1d ago' now --output json
   kconf lake drift                                    exits with 3 if there is drift
   kconf lake violations --owner search                exits with 3 if a rule is violated
-  kconf lake integrity                                exits with 3 if there are gaps, or changes that nobody recorded
+  kconf lake integrity                                exits with 3 if there are gaps, or unrecorded changes
   kconf lake compare CLUSTER OTHER --ignore 'advertised.*'
   kconf lake what-if --set broker:default log.retention.ms=1d
   kconf lake backtest --policy new.yaml               exits with 3 if a rule was violated
@@ -71,7 +71,7 @@ examples:
                   JOIN topics t ON t.cluster = v.cluster AND t.topic_id = v.topic_id
                   WHERE v.open ORDER BY v.since"
 
-All tables are read as the last finished run left them, also while the next one writes. `kconf lake tables` lists them
+All tables are read as of the last finished run, even while the next run is writing. `kconf lake tables` lists them
 and their columns. Times are UTC. The SQL is DuckDB's. A query only reads, and has no access to files.
 """
 REGISTER_EXAMPLES: Final = """\
