@@ -40,7 +40,7 @@ def test_rights_that_are_enough(own: Mapping[str, str], authorizer: str | None) 
     ("own", "authorizer", "message"),
     [
         ({}, KAFKAS, "authorizer.class.name, super.users, allow.everyone.if.no.acl.found"),
-        ({}, UNNAMED_AUTHORIZER, "the cluster has an authorizer, and does not show all of its settings"),
+        ({}, UNNAMED_AUTHORIZER, "the cluster has an authorizer, but does not show all of its settings"),
         (TOKENS, RANGER, "does not show all of its settings"),
         ({}, RANGER, f"the cluster has the authorizer {RANGER}"),
         (SETTINGS, RANGER, "gateway.acl.file"),
