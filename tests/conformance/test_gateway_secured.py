@@ -13,7 +13,7 @@ from tests.conformance.test_commands import JAAS, Secured, own_config  # noqa: F
 from tests.support.process import KconfProcess
 from tests.unit.client.certificates import Certificates
 
-pytestmark = pytest.mark.full  # test_gateway_clients.py has one without TLS and rights
+pytestmark = pytest.mark.full  # test_gateway_clients.py uses one without TLS and ACLs
 
 RIGHTS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
