@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,6 +16,8 @@ from kconf.cli.output.safe_text import guarded_output
 from kconf.errors import KconfError
 from kconf.version import __version__
 
+_VERSION: Final = f"kconf {__version__}"
+_GC_THRESHOLD: Final = 10_000  # new objects; imports make more than Python's default of 700, and hardly any garbage
 OTHERS: Final = "Kafka-compatible commands"
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "configuration": {
@@ -142,7 +145,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         description="Manage the configuration of Kafka clusters: topics, brokers, quotas, ACLs and users.",
         epilog=EPILOG,
     )
-    top.add_argument("--version", action="version", version=f"kconf {__version__}")
+    top.add_argument("--version", action="version", version=_VERSION)
     top.set_defaults(program=PROGRAM)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for module in dict.fromkeys(COMMANDS.values() if only is None else [COMMANDS[only]]):
@@ -184,6 +187,7 @@ def _parser_of(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> arg
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. 0: done; 1: it failed; 2: usage error; more in output/result.py."""
+    gc.set_threshold(_GC_THRESHOLD)
     arguments = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may not fit the terminal encoding
@@ -193,6 +197,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     first = arguments[0]
+    if first == "--version":  # without the parser, which imports all commands
+        print(_VERSION)
+        return 0
     if first in KAFKA_TOOLS:
         module = import_module(f"kconf.cli.{KAFKA_TOOLS[first][0]}")
         return int(module.main(arguments[1:]))

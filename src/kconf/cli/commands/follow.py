@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.target import add_target, target
 from kconf.cli.logs import configure
 from kconf.errors import ConfigurationError
 

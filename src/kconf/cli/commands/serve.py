@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kconf.cli.common.target import add_controllers, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
 from kconf.cli.logs import configure
 from kconf.configdef.server_settings import SERVER_SETTINGS
 from kconf.errors import ConfigurationError
@@ -152,11 +152,13 @@ def _take_all_files() -> None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    from kconf.server.features import read_features
-    from kconf.server.listener_config import read_listeners
-    from kconf.server.server import Server, ServerSettings
-    from kconf.server.static_config import load_static, node_id
-    from kconf.util.memory import settle
+    from kconf.util.memory import permanent, settle
+
+    with permanent():
+        from kconf.server.features import read_features
+        from kconf.server.listener_config import read_listeners
+        from kconf.server.server import Server, ServerSettings
+        from kconf.server.static_config import load_static, node_id
 
     archive = [] if options.archive is None else [f"archive.directory={options.archive}"]
     static = load_static(options.config, [*options.override, *archive], node_id=options.node_id)

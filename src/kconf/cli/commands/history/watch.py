@@ -15,7 +15,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kconf.cli.common.history_output import add_history, history_columns, history_item
-from kconf.cli.common.target import add_controllers, add_target, target, with_controllers
+from kconf.cli.common.options.controllers import add_controllers, with_controllers
+from kconf.cli.common.target import add_target, target
 from kconf.cli.output.formats import ItemStream
 from kconf.cli.output.pipes import discard_output
 from kconf.cli.output.result import status_of
