@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TIDY: Final = 60.0  # seconds
 _CANNOT: Final = "You can look at this cluster, but not change it"
 FIRST_WAIT: Final = 3.0
-"""Seconds that a page waits for a cluster that was never read; later it never waits."""
+"""Seconds that a page waits for the first read of a cluster; after that it never waits."""
 
 
 class NotFound(KconfError):
@@ -131,7 +131,7 @@ class Console:
         return Cluster(name, own, identity.user, why)
 
     def end_unused(self) -> None:
-        """Stop reading for people whose sessions have ended."""
+        """Stop the monitors of people whose sessions have ended."""
         used: set[tuple[str, Credential]] = set()
         for each in self.sessions.current():
             used.update(each.credentials.items())

@@ -1,4 +1,4 @@
-"""`kconf console`: the web console, until it gets a signal to stop."""
+"""`kconf console`: run the web console until it gets a signal to stop."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ examples:
   kconf console -C prod --oidc-issuer https://idp.example.com --oidc-client-id kconf \\
       --oidc-client-secret-file client.secret --public-url https://kconf.example.com
 
-Without a login everybody who reaches the address acts with the credentials of the contexts; so that is possible on a
-loopback address only. With --login people log in with their own Kafka user (SASL), and Kafka's rights hold for them.
-With --oidc-issuer they log in at a provider: their access token goes to contexts with sasl.mechanism=OAUTHBEARER, and
-they change what a kconf server or gateway allows them to; other clusters they only look at. Both can be combined.
+Without logins, everybody who can reach the address uses the credentials of the contexts, so the console then listens
+only on a loopback address. With --login, people log in with their own Kafka user (SASL), and Kafka's ACLs apply. With
+--oidc-issuer, they log in at an OIDC provider: contexts with sasl.mechanism=OAUTHBEARER get their access token, and
+people change what a kconf server or gateway allows them to. Other clusters they can only look at. Both can be combined.
 Requires the extra kconf[console], and kconf[oauth] for --oidc-issuer.
 """
 
@@ -65,17 +65,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         action="append",
         default=[],
-        help="name by which browsers reach it, beside the address itself; may be repeated",
+        help="another host name under which browsers reach it; may be repeated",
     )
     add(
         "--declared",
         metavar="[CONTEXT=]PATH",
         action="append",
         default=[],
-        help="file or directory that declares a cluster, for its Drift page; may be repeated",
+        help="declarative file or directory for the Drift page; may be repeated",
+    )
+    add(
+        "--interval",
+        metavar="SECONDS",
+        type=float,
+        default=30.0,
+        help="seconds between two reads of a cluster (default: 30)",
     )
     add_oidc(parser)
-    add("--interval", metavar="SECONDS", type=float, default=30.0, help="time between readings (default: 30)")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"
     )
@@ -88,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     settings.check()
     if not settings.has_logins:
         print(
-            "kconf: no logins: everybody who can reach this address acts with the credentials of the contexts",
+            "kconf: login is off: everybody who can reach this address uses the credentials of the contexts",
             file=sys.stderr,
         )
     asyncio.run(_serve(settings))

@@ -1,7 +1,7 @@
 """Sessions, stored in the server: a browser has only a random token, of which the server stores the hash.
 
-A session without a credential serves a visitor who has not logged in, or a console without logins. It has a CSRF token
-all the same. Credentials are in memory only, and are gone with the session.
+A session without a credential belongs to a visitor who has not logged in, or to a console without logins. It also has a
+CSRF token. Credentials are only in memory, and are deleted with the session.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kconf.operations.target import UserCredential
 IDLE_LIMIT: Final = 60 * 60.0  # seconds without a request
 TOTAL_LIMIT: Final = 12 * 60 * 60.0
 MOST_SESSIONS: Final = 10_000
-"""Above this the session that was idle longest ends: visitors without a login must not fill the memory."""
+"""The maximum number of sessions. Above it, the longest idle session ends, so that visitors cannot fill the memory."""
 _CSRF_BYTES: Final = 32
 
 
@@ -79,7 +79,7 @@ class Sessions:
         self._sessions: dict[bytes, Session] = {}
 
     def find(self, token: str | None) -> Session | None:
-        """The session of a token, which is used now."""
+        """The session of a token. Counts as use of the session."""
         if not token:
             return None
         with self._lock:

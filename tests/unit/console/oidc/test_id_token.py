@@ -63,7 +63,7 @@ def test_every_algorithm_with_a_public_key_is_accepted(algorithm: str) -> None:
 @pytest.mark.parametrize(
     ("claims", "why"),
     [
-        ({"iss": "https://evil.test"}, "of another issuer"),
+        ({"iss": "https://evil.test"}, "from another issuer"),
         ({"iss": None}, "no claim iss"),
         ({"aud": "other"}, "for another audience"),
         ({"aud": ["other", "more"]}, "for another audience"),
@@ -84,10 +84,10 @@ def test_every_algorithm_with_a_public_key_is_accepted(algorithm: str) -> None:
         ({"nonce": 7}, "nonce is not that of this login"),
         ({"at_hash": half("another token")}, "at_hash"),
         ({"at_hash": 7}, "at_hash"),
-        ({"sub": None}, "sub is not a name"),
-        ({"sub": ""}, "sub is not a name"),
-        ({"sub": 7}, "sub is not a name"),
-        ({"sub": "x" * 256}, "sub is not a name"),
+        ({"sub": None}, "no claim sub with a name"),
+        ({"sub": ""}, "no claim sub with a name"),
+        ({"sub": 7}, "no claim sub with a name"),
+        ({"sub": "x" * 256}, "no claim sub with a name"),
     ],
     ids=str,
 )

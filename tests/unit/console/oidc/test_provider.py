@@ -48,6 +48,18 @@ def test_metadata_is_read_once_an_hour_and_stays_in_force_if_the_provider_is_awa
     assert provider.metadata() is first
 
 
+def test_a_provider_that_is_away_is_not_asked_by_one_login_after_the_other() -> None:
+    now = [0.0]
+    http = FakeHttp(issuer="https://other.test")
+    provider = Provider(settings(), http, lambda: now[0])
+    for _ in range(3):
+        with pytest.raises(ProviderUnavailable, match="another issuer"):
+            provider.metadata()
+    assert len(http.fetched) == 1
+    now[0], http.metadata["issuer"] = 4.0, ISSUER
+    assert provider.metadata().token == f"{ISSUER}/token"
+
+
 def test_a_new_key_is_fetched_at_once_but_not_for_every_token_with_an_unknown_one() -> None:
     now = [0.0]
     http = FakeHttp()

@@ -101,7 +101,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 def _name(claims: Mapping[str, Any], claim: str) -> str:
     value = claims.get(claim)
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_NAME:
-        raise InvalidToken(f"its claim {claim} is not a name")
+        raise InvalidToken(f"it has no claim {claim} with a name")
     return value.strip()
 
 

@@ -20,6 +20,7 @@ from kconf.server.auth.oauthbearer.settings import OAuthSettings
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 _FRESH: Final = 3600.0  # seconds for which metadata and keys are used without a question
 _AGAIN: Final = 10.0  # seconds between two fetches that unknown keys cause
+_PAUSE: Final = 3.0  # seconds after metadata could not be read
 _SHOWN: Final = 200  # characters of another issuer
 _RESOURCE_PARAMETERS: Final = ("audience", "resource")  # RFC 8707: also in requests for tokens
 
@@ -59,6 +60,7 @@ class Provider:
         self._lock = Lock()
         self._metadata: tuple[float, Metadata] | None = None
         self._keys: tuple[float, tuple[VerificationKey, ...]] | None = None
+        self._failed: tuple[float, ProviderUnavailable] | None = None
         self._missed: float | None = None  # when they were last fetched for a missing one
         self._expected = OAuthSettings(None, settings.issuer, (settings.client_id,))
 
@@ -72,10 +74,14 @@ class Provider:
             known = self._metadata
             if known is not None and self._now() - known[0] < _FRESH:
                 return known[1]
+            failed = self._failed
+            if failed is not None and self._now() - failed[0] < _PAUSE:
+                raise failed[1]  # logins that wait must not ask a provider that is away one after the other
             try:
                 found = _metadata(self.issuer, self._http.get_json(f"{self.issuer.rstrip('/')}{WELL_KNOWN}"))
-            except ProviderUnavailable:
+            except ProviderUnavailable as error:
                 if known is None:
+                    self._failed = self._now(), error
                     raise
                 found = known[1]
             self._metadata = self._now(), found
