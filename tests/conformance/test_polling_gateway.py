@@ -215,7 +215,7 @@ def test_what_the_account_may_not_describe_is_unknown_and_not_empty(tmp_path: Pa
                 assert admin.describe_client_quotas() == direct.describe_client_quotas()
             process.terminate()
             _, messages = process.communicate(timeout=60)
-        assert "the cluster does not show acl: CLUSTER_AUTHORIZATION_FAILED" in messages
+        assert "cannot read resources of type acl: CLUSTER_AUTHORIZATION_FAILED" in messages
         assert "the cluster does not show scram: CLUSTER_AUTHORIZATION_FAILED" in messages
         assert "does not show the configs of topic:secret" in messages
         found = kconf("check", "-b", kafka.bootstrap)

@@ -66,7 +66,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "scram-credentials": "compat.kip248.scram_credentials",
     },
 }
-"""The commands by purpose, each with its module in this package. Its `register` adds the command, or several."""
+"""The commands by purpose, with their modules in this package. A module's `register` adds one or several commands."""
 COMMANDS: Final = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 KAFKA_TOOLS: Final = {
@@ -88,7 +88,7 @@ _OTHER_WORDS: Final = {
     "restore": ("rollback",),
     "import": ("apply",),
 }
-"""Words of other tools, and the commands here that do it."""
+"""Command names of other tools, and the corresponding kconf commands."""
 EPILOG: Final = """\
 Use `kconf COMMAND --help` for options and examples.
 Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current context.
@@ -96,7 +96,7 @@ Select the cluster with -b HOST:PORT or -C CONTEXT; the default is the current c
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options are not abbreviated: --allow must not mean --allow-data-loss."""
+    """Abbreviated options are rejected: --allow must not mean --allow-data-loss."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **options, "formatter_class": Help})
@@ -125,7 +125,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _TopParser(_Parser):
-    """The program itself: its help has the commands by purpose."""
+    """The parser of the program itself; its help lists the commands by purpose."""
 
     def format_help(self) -> str:
         found = next(each for each in self._actions if isinstance(each, argparse._SubParsersAction))
@@ -138,7 +138,7 @@ class _TopParser(_Parser):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or of one; `--help` is made from it."""
+    """The parser of all commands, or of one, which also creates `--help`."""
     top = _TopParser(
         prog="kconf",
         description="Manage the configuration of Kafka clusters: topics, brokers, quotas, ACLs and users.",
@@ -206,7 +206,7 @@ def _main(arguments: list[str]) -> int:
         options = parse_arguments(arguments)
         status = int(options.run(options))
         sys.stdout.flush()
-    except BrokenPipeError:  # of a command that prints as it goes
+    except BrokenPipeError:  # from a command that prints while it runs
         from kconf.cli.output.pipes import SIGPIPE_STATUS, discard_output
 
         discard_output()

@@ -1,8 +1,8 @@
-"""The response to a request that fails as a whole: one error code for every element of the request, and no more.
+"""The response to a request that fails as a whole: the same error code for every element.
 
-As in Kafka: one error per resource, topic or entry, without a message, so that nothing of what went wrong gets out. An
-API whose response has one error code only gets it there. The tables import many messages, and most servers need none of
-them: they are imported with the first such response.
+As in Kafka, there is one error per resource, topic or entry, without a message, so that no internal detail is exposed.
+APIs with a single error code in the response use that. The tables import many messages that most servers never need, so
+they are imported for the first such response.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CODE: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def error_response(api: Api, request: Any, code: int = _CODE) -> Any:
-    """The response to a request that failed as a whole."""
+    """The response to a request that fails as a whole."""
     fields = _fields(api)
     return api.response(error_code=code) if fields is None else api.response(**fields(request, code))
 

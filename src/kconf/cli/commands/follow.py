@@ -42,7 +42,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add = parser.add_argument
     add("--archive", metavar="DIR", type=Path, required=True, help="archive directory")
-    add("--interval", metavar="SECONDS", type=float, default=5.0, help="maximum delay of a change (default: 5)")
+    add(
+        "--interval",
+        metavar="SECONDS",
+        type=float,
+        default=5.0,
+        help="maximum delay before a change is archived (default: 5)",
+    )
     add("--metrics", metavar="HOST:PORT", help="serve Prometheus /metrics and /health on this address")
     add(
         "--log-level", metavar="LEVEL", default="INFO", choices=("DEBUG", "INFO", "WARN", "ERROR"), help="default: INFO"

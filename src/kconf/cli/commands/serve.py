@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     _take_all_files()
     try:
         import uvloop
-    except ImportError:  # where uvloop is not to be had, asyncio's own loop does
+    except ImportError:  # if uvloop is not installed, asyncio's own loop is used
         asyncio.run(_serve(options))
     else:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take_all_files() -> None:
-    """A shell usually limits a process to 1,024 files, and every connection is one; raise the limit to the maximum."""
+    """Raise the limit of open files to the maximum: the default is often 1,024, and every connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # some systems report "no limit" and then refuse it
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
@@ -168,8 +168,8 @@ async def _serve(options: argparse.Namespace) -> None:
         raise ConfigurationError("--upstream takes no --recover and no --read-only: the state is the cluster's")
     if upstream is not None and upstream.controllers is None and "archive.directory" in static:
         raise ConfigurationError(
-            "--archive of a gateway needs --controllers: without the metadata log, changes have no number by which"
-            " several archives of a cluster could be merged"
+            "--archive of a gateway needs --controllers: without the metadata log, changes have no offsets, so"
+            " several archives of a cluster cannot be merged"
         )
     settings = ServerSettings(
         options.store,
@@ -241,7 +241,7 @@ def _upstream(options: argparse.Namespace) -> UpstreamSettings:
 
 
 async def _opened(opening: Coroutine[None, None, object], stopped: asyncio.Event) -> bool:
-    """Whether the server has opened before a signal to stop came."""
+    """Whether the server has started before a signal to stop arrived."""
     task, signalled = asyncio.ensure_future(opening), asyncio.ensure_future(stopped.wait())
     await asyncio.wait({task, signalled}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()

@@ -1,4 +1,4 @@
-"""Which cluster a command is about: the options that every command has.
+"""The target cluster of a command: the options that every command has.
 
 Order: `-b` or `-C` on the command line, `KCONF_CONTEXT`, the current context, localhost:9092.
 """

@@ -1,4 +1,4 @@
-"""What registry.py needs to know about SQLite stores."""
+"""Registers SQLite stores with registry.py."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _sql(statement: str) -> Callable[[Path], None]:
         (
             _sql("UPDATE resources SET overrides = replace(overrides, '9', '8') WHERE revision = 399"),
             "agreement",
-            "retention.ms has another value in the state than in the journal",
+            "retention.ms has different values in the state and in the journal",
         ),
         (_sql("UPDATE resources SET revision = 1 WHERE revision = 399"), "agreement", "399 in the journal, 1 in the"),
         (_sql("DELETE FROM topics"), "agreement", "the topic differs"),

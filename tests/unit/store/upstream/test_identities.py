@@ -172,7 +172,7 @@ def test_tokens_log_in_by_a_mechanism_of_the_cluster() -> None:
     ("code", "why"),
     [
         (ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation.token.secret.key"),
-        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "must log in by SASL"),
+        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "must log in with SASL"),
         (ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "CREATE_TOKENS"),
     ],
 )
