@@ -133,7 +133,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         try:
             return self._read(version, frame, start)
         except (struct.error, IndexError):
-            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is cut off") from None
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{version} is truncated") from None
         except Malformed as error:
             raise RemoteProtocolError(f"DescribeConfigsResponse v{version} {error}") from None
 
@@ -163,7 +163,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
         if flexible:
             self._tags(data, p)
         elif p > len(data):
-            raise Malformed("is cut off")
+            raise Malformed("is truncated")
         return CallResult(outcomes, throttle)
 
     def _reader(self, version: int, kind: int) -> EntryReader:
@@ -183,7 +183,7 @@ class DescribeConfigs(Call[Resource, View, DescribedConfigs]):
             self._stale = self._stale or (tag == _STALE_TAG and data[p : p + size] == b"\x01")
             p += size
         if p > len(data):
-            raise Malformed("is cut off")
+            raise Malformed("is truncated")
 
     def finish(self, outcomes: dict[Resource, View | ApiError]) -> DescribedConfigs:
         _check_known(self._listed, outcomes)

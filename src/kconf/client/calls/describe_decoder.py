@@ -65,7 +65,7 @@ class EntryReader:
         try:
             entries, end = self._entries(data, start)
         except (struct.error, IndexError):
-            raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} is cut off") from None
+            raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} is truncated") from None
         except Malformed as error:
             raise RemoteProtocolError(f"DescribeConfigsResponse v{self._version} {error}") from None
         entries.sort(key=_by_name)
