@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from logging import getLogger
 from typing import TYPE_CHECKING, NamedTuple
 
-from kconf.client.settings import ClientSettings
 from kconf.configdef.catalog import Catalog, kafka_43
 from kconf.configdef.dynamic import is_broker_secret
 from kconf.configdef.server_settings import (
@@ -28,23 +27,20 @@ from kconf.model.membership import ClusterMember
 from kconf.model.resource import Resource
 from kconf.security.value_cipher import Secrets
 from kconf.server.api.request_pipeline import RequestPipeline
+from kconf.server.auth.acl_file import AclFile
 from kconf.server.auth.authenticator import Authenticator
 from kconf.server.auth.authorizer import check_authorizer, check_known_acls
-from kconf.server.auth.upstream_credentials import UpstreamCredentials
 from kconf.server.context import ServerContext
 from kconf.server.features import choose_features, enforce_min_insync
 from kconf.server.journal.archiver import Archiver, ArchiveSettings
 from kconf.server.journal.change_log import ChangeLog
 from kconf.server.journal.retention import Retention, housekeep, trim
 from kconf.server.listener_config import EndPoint, SecurityProtocol, SocketAddress, with_listeners
-from kconf.server.network.broker_listeners import BrokerListeners
 from kconf.server.network.connection_registry import ConnectionRegistry
 from kconf.server.network.listener import Listener, bind, bound_address
 from kconf.server.policy.loader import load_policies
 from kconf.server.request_handler import RequestHandler
 from kconf.server.static_config import check_gateway, check_static
-from kconf.server.upstream.pool import PoolLimits
-from kconf.server.upstream.user_pools import UserPools
 from kconf.service import Service
 from kconf.store.base import Store
 from kconf.store.registry import open_store
@@ -52,6 +48,9 @@ from kconf.util.memory import collect_fully
 from kconf.util.threads.worker_thread import in_daemon_thread
 
 if TYPE_CHECKING:
+    from kconf.client.settings import ClientSettings
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+    from kconf.server.network.broker_listeners import BrokerListeners
     from kconf.server.upstream.client import UpstreamClient
     from kconf.store.upstream.identities import Identities
 
@@ -110,6 +109,15 @@ async def _open_store(
     return await in_daemon_thread(lambda: open_store(settings.store, secrets, read_only=settings.read_only))
 
 
+def _credentials(settings: ServerSettings) -> UpstreamCredentials | None:
+    """Of the users of the cluster behind a gateway, if they log in to it by SCRAM."""
+    if settings.upstream is None or not flag_setting(settings.static, SCRAM_LOGINS):
+        return None
+    from kconf.server.auth.upstream_credentials import UpstreamCredentials
+
+    return UpstreamCredentials()
+
+
 def _identities(settings: ServerSettings) -> Identities | None:
     """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
     if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
@@ -130,12 +138,12 @@ class Server:
         check_authorizer(settings.static)
         check_static(settings.static)
         self._policies = load_policies(settings.static, kafka_43())
+        self._acl_file = AclFile.of(settings.static, is_gateway=settings.upstream is not None)
         self._retention = Retention.of(settings.static, settings.store)
         self._archive_settings = ArchiveSettings.of(settings.static)
         self.archiver: Archiver | None = None
         self.settings = settings
-        reads_keys = settings.upstream is not None and flag_setting(settings.static, SCRAM_LOGINS)
-        self._credentials = UpstreamCredentials() if reads_keys else None
+        self._credentials = _credentials(settings)
         self.listeners: list[Listener] = []
         self._sockets: dict[EndPoint, list[socket.socket]] = {}
         self._broker_listeners: BrokerListeners | None = None
@@ -147,7 +155,8 @@ class Server:
         identities = _identities(settings)
         store = await _open_store(settings, self._credentials, identities)
         try:
-            check_gateway(settings.static, store.brokers_static, reads_log=store.polling is None)
+            if store.brokers_static is not None:
+                check_gateway(settings.static, store.brokers_authorizer, reads_log=store.polling is None)
             check_known_acls(settings.static, store.unknown)
             choose_features(store, settings.features, read_only=settings.read_only)
             static = await self._bind()
@@ -182,6 +191,8 @@ class Server:
         self._start(housekeep(service), "housekeeping")
         if upstream is not None:
             self._start(upstream.brokers.follow(), "versions of the brokers")
+        if self._acl_file is not None:
+            self._start(self._acl_file.follow(), "ACLs of the gateway")
         if self._broker_listeners is not None:
             self._start(self._broker_listeners.follow(), "listeners of the brokers")
         self._start(collect_fully(lambda: not self.context.scheduler.admitted_bytes), "garbage collection")
@@ -206,6 +217,8 @@ class Server:
         if self.context.upstream is not None:
             await self.context.upstream.close()
         await self._policies.close()
+        if self._acl_file is not None:
+            self._acl_file.close()
 
     @property
     def ignored(self) -> list[Change]:
@@ -233,7 +246,8 @@ class Server:
 
     async def _open(self, service: Service, upstream: UpstreamClient | None) -> None:
         now = asyncio.get_running_loop().time
-        context = self.context = ServerContext.over(service, now, self._policies, upstream)
+        own_acls = None if self._acl_file is None else self._acl_file.index
+        context = self.context = ServerContext.over(service, now, self._policies, upstream, own_acls)
         self.registry = ConnectionRegistry(service, context.quotas, context.counters, now)
         handler = RequestPipeline(context)
         if upstream is not None:
@@ -252,6 +266,8 @@ class Server:
     def _upstream(self, settings: UpstreamSettings, store: Store, identities: Identities | None) -> UpstreamClient:
         from kconf.server.upstream.brokers import UpstreamBrokers
         from kconf.server.upstream.client import UpstreamClient
+        from kconf.server.upstream.pool import PoolLimits
+        from kconf.server.upstream.user_pools import UserPools
 
         limits = PoolLimits(request=int_setting(self.settings.static, RELAY_TIMEOUT) / 1000)
         users = None if identities is None else UserPools(identities, limits)
@@ -260,6 +276,8 @@ class Server:
 
     async def _open_broker_listeners(self, service: Service) -> None:
         """Open a port for each broker behind a gateway."""
+        from kconf.server.network.broker_listeners import BrokerListeners
+
         listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)

@@ -46,6 +46,18 @@ class UnknownParts(NamedTuple):
 
 NOTHING_UNKNOWN: Final = UnknownParts({}, {})
 
+STANDARD_AUTHORIZERS: Final = frozenset(
+    [
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "kafka.security.authorizer.AclAuthorizer",
+        "kafka.security.auth.SimpleAclAuthorizer",
+    ]
+)
+"""Kafka's own authorizers, which decide by the ACLs of the cluster."""
+
+UNNAMED_AUTHORIZER: Final = "?"
+"""An authorizer whose class the brokers do not show."""
+
 
 class Polling(NamedTuple):
     """How a cluster is polled: the interval in seconds, the polled broker, and the last complete poll.
@@ -171,6 +183,11 @@ class Store(Protocol):
         ...
 
     @property
+    def brokers_authorizer(self) -> str | None:
+        """The class of the brokers' authorizer, or UNNAMED_AUTHORIZER; None: they have none, or are this server."""
+        ...
+
+    @property
     def brokers_release(self) -> str | None:
         """The Kafka release of the brokers behind a gateway; otherwise None."""
         ...
@@ -267,6 +284,7 @@ class OwnStateMixin:
     """Methods that are trivial for a store with its own state."""
 
     brokers_static: Overrides | None = None
+    brokers_authorizer: str | None = None
     brokers_release: str | None = None
     outside_revisions = 0
     unknown: UnknownParts = NOTHING_UNKNOWN

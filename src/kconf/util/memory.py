@@ -51,6 +51,14 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def permanent() -> Iterator[None]:
+    """Neither collect now nor look later at what is made here, such as imported modules: it stays until the end."""
+    with gc_paused():
+        yield
+        gc.freeze()
+
+
 async def collect_fully(is_idle: Callable[[], bool]) -> None:
     """Run full collections when they are due and no large request is being processed. Runs until cancelled."""
     while True:

@@ -13,7 +13,7 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Final, Generic, TypeVar, cast
 
 from greenlet import getcurrent, greenlet
@@ -22,7 +22,7 @@ from kconf.util.slices import hook
 
 SLICE: Final = 0.001  # seconds
 MAX_ADMITTED: Final = 8 << 20  # total bytes of requests that are processed concurrently
-_ACTIVE: Final = 0.0001  # seconds between two slices above which there is other work
+_ACTIVE: Final = 0.0001  # seconds of processor time between two slices above which there is other work
 REST: Final = 3.0  # time for other work, as a multiple of the length of a slice
 _PAUSED: Final = object()
 
@@ -108,18 +108,23 @@ class SliceScheduler:
     def __init__(
         self,
         clock: Callable[[], float] = perf_counter,
+        processor_time: Callable[[], float] = process_time,
         *,
         rest: float = REST,
         max_admitted: int = MAX_ADMITTED,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_busy` returns whether the event loop waits for the work of a thread."""
+        """`processor_time` returns that of this process, since work of other processes does not count.
+
+        `is_busy` returns whether the event loop waits for the work of a thread.
+        """
         self.slices = 0
-        self._clock, self._rest, self._is_busy = clock, rest, is_busy
+        self._clock, self._processor_time, self._rest, self._is_busy = clock, processor_time, rest, is_busy
         self._admission = _Admission(max_admitted)
         self._waiting: _RoundRobin[Waiter] = _RoundRobin()
         self._is_taken = False  # a slice is running, or the next one is about to start
-        self._began = self._ended = 0.0  # end of the last slice
+        self._began = self._ended = 0.0  # start and end of the last slice
+        self._used = 0.0  # processor time at its end
 
     @property
     def admitted_bytes(self) -> int:
@@ -234,14 +239,14 @@ class SliceScheduler:
         self._began = self._clock()
 
     def _end(self) -> None:
-        self._ended = self._clock()
+        self._ended, self._used = self._clock(), self._processor_time()
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         """Start the next slice, with a delay if there was other work since the last one."""
         now = self._clock()
         rest = (self._ended - self._began) * self._rest - (now - self._ended)
-        if rest > 0 and (now - self._ended > _ACTIVE or self._is_busy()):
+        if rest > 0 and (self._processor_time() - self._used > _ACTIVE or self._is_busy()):
             asyncio.get_running_loop().call_later(rest, self._grant)
         else:
             self._grant()

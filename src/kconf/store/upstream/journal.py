@@ -197,7 +197,7 @@ class GatewayJournal:
 
     @property
     def is_behind(self) -> bool:
-        """Whether some revisions could not be written yet."""
+        """Whether some revisions could not be written yet. Safe to call from any thread, also during a write."""
         return bool(self._unwritten)
 
     def append(
@@ -207,21 +207,28 @@ class GatewayJournal:
 
         What cannot be written is kept for the next call, because it is not read again.
         """
-        self._unwritten += revisions
-        with self._writing(), transaction(self._db):
-            for each in self._unwritten:
-                record = to_json(
-                    revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
-                )
-                self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
-                self._db.executemany(
-                    "INSERT OR IGNORE INTO touched VALUES (?, ?)",
-                    {(to_json(change.resource), each.number) for change in each.changes},
-                )
-            for id_, outcome in (outcomes or {}).items():
-                self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
-        written, self._unwritten = self._unwritten, []
-        return written
+        waiting = [*self._unwritten, *revisions]
+        try:
+            with self._writing(), transaction(self._db):
+                self._insert(waiting)
+                for id_, outcome in (outcomes or {}).items():
+                    self._db.execute("UPDATE intents SET outcome = ? WHERE id = ?", (outcome, id_))
+        except BaseException:
+            self._unwritten = waiting
+            raise
+        self._unwritten = []
+        return waiting
+
+    def _insert(self, revisions: Iterable[Revision]) -> None:
+        for each in revisions:
+            record = to_json(
+                revision_record(each.time, each.caller, each.origin, each.changes, not_before=each.not_before)
+            )
+            self._db.execute("INSERT OR IGNORE INTO journal (number, record) VALUES (?, ?)", (each.number, record))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO touched VALUES (?, ?)",
+                {(to_json(change.resource), each.number) for change in each.changes},
+            )
 
     def add_intents(self, batch: Sequence[PendingCommit], sent_after: int) -> list[int]:
         """Write intents durably before their requests are sent. Returns their ids."""

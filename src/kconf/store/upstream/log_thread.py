@@ -4,8 +4,9 @@ Fetches are numbered. A change that Kafka has acknowledged is in the response to
 when a fetch with a higher number is answered. Only responses of the leader that contain the log count: during an
 election the state may be stale.
 
-The time without a response is measured only while this process is running (awake_clock.py), so that a gateway that was
-suspended is not stale for that reason alone. After such a pause, a change waits for the log before it is sent.
+The time without a response is measured only while this process is running (util/threads/awake_clock.py), so that a
+gateway that was suspended is not stale for that reason alone. After such a pause, a change waits for the log before it
+is sent.
 """
 
 from __future__ import annotations

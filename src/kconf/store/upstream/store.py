@@ -116,6 +116,10 @@ class UpstreamStore:
         return self._brokers.static
 
     @property
+    def brokers_authorizer(self) -> str | None:
+        return self._brokers.authorizer
+
+    @property
     def brokers_release(self) -> str | None:
         return self._brokers.release
 
@@ -196,7 +200,8 @@ class UpstreamStore:
 
     @property
     def unknown(self) -> UnknownParts:
-        return self._source.unknown
+        """A poll asks the authorizer of the cluster; the log has only the ACLs of Kafka's own."""
+        return self._source.unknown if self.polling is not None else UnknownParts(self._brokers.not_in_log, {})
 
     @property
     def polling(self) -> Polling | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -107,10 +108,13 @@ def calls(once: Callable[[], None]) -> list[str]:
         elif event == "c_call":
             seen.append(getattr(argument, "__qualname__", ""))
 
-    once()  # what is remembered for the next time is remembered now
+    once()  # fills the caches
+    gc.collect()
+    gc.disable()  # finalizers of other tests' objects would be among the calls
     sys.setprofile(watch)
     try:
         once()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return seen
