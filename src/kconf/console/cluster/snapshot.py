@@ -101,6 +101,10 @@ class ClusterSnapshot:
         found: T = self._derived[name]
         return found
 
+    def forget(self, name: Hashable) -> None:
+        """Have it computed again."""
+        self._derived.pop(name, None)
+
     def column(self, kind: ResourceType, key: str) -> Mapping[str, str]:
         """The effective value of a key of all resources of a type, by name; without those that have none."""
         return self.derived(("column", kind, key), lambda each: _column(each.state, kind, key))

@@ -93,7 +93,9 @@ def _page(
     other: Cluster | None,
     error: str | None,
 ) -> ComparePage:
-    chosen = [] if found is None else [each for each in found.differences if _is_wanted(each, fields)]
+    chosen = () if found is None else found.differences
+    if fields["resource"] or fields["key"]:
+        chosen = [each for each in chosen if _is_wanted(each, fields)]
     place, part = paging(request, len(chosen), SIZE)
     unknown = [] if found is None else found.unknown
     return ComparePage(
@@ -130,7 +132,8 @@ def _with_cluster(one: Cluster, other: Cluster) -> Comparison:
 
 
 def _is_wanted(each: ValueDifference, fields: dict[str, str]) -> bool:
-    return fields["resource"].lower() in each.resource.lower() and fields["key"].lower() in each.key.lower()
+    resource, key = fields["resource"].lower(), fields["key"].lower()
+    return (not key or key in each.key.lower()) and (not resource or resource in each.resource.lower())
 
 
 def _row(request: PageRequest, each: ValueDifference, other: Cluster | None) -> ComparedRow:
