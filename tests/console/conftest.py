@@ -1,4 +1,4 @@
-"""A kconf server with a history, a console over it, and one browser for all tests.
+"""A kconf server with a history, a console for it, and one browser for all tests.
 
 `open_page` opens a page of the console. Whatever the browser complains about fails the test: see
 tests/support/browsing.py.
@@ -50,7 +50,7 @@ TakePicture = Callable[[Page, str], None]
 
 @pytest.fixture(scope="package")
 def served() -> Iterator[KconfProcess]:
-    """A kconf server with topics, of which `orders` was changed a few times."""
+    """A kconf server with topics; `orders` was changed a few times."""
     with KconfProcess() as server:
         with SyncAdminClient(server.bootstrap) as admin:
             many = [NewTopic(f"topic-{number:03}", 3, 1) for number in range(120)]
@@ -67,7 +67,7 @@ def served() -> Iterator[KconfProcess]:
 
 @pytest.fixture(scope="package")
 def console(served: KconfProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
-    """A console of that server, and of a cluster that is down. The context `ruled` has a policy and declared files."""
+    """A console for that server and for a cluster that is down. The context `ruled` has a policy and declared files."""
     folder = tmp_path_factory.mktemp("declared")
     policy, declared = folder / "policy.yaml", folder / "cluster.yaml"
     policy.write_text(POLICY)

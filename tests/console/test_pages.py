@@ -1,4 +1,4 @@
-"""Every page in a browser: light, dark, on a telephone, and without script."""
+"""Every page in a browser: light, dark, on a phone, and without script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the console: an HTTP server in this process, until it is told to stop."""
+"""Runs the console: an HTTP server in this process, until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BACKLOG: Final = 128
 
 
 class RunningConsole:
-    """A console that serves. `url` is its address."""
+    """A running console. `url` is its address."""
 
     def __init__(self, console: Console, server: uvicorn.Server, bound: socket.socket) -> None:
         self._console, self._server = console, server
@@ -30,7 +30,7 @@ class RunningConsole:
         self.url = f"{settings.scheme}://{shown}:{self.port}/"
 
     def stop(self) -> None:
-        """Finish the requests that were begun; streams of events are closed."""
+        """Finish requests in progress and close event streams."""
         self._server.should_exit = True
         self._console.monitors.end_streams()
 

@@ -46,9 +46,10 @@ class HistoryIndex:
         return replace(self, count=len(self.recorded.entries), by_resource=_grouped(entries, self.by_resource))
 
     def shown_by(self, state: ClusterState) -> HistoryIndex:
-        """Without what the state does not show: files have no rights, so a cluster decides what a person may see.
+        """Only the entries of resources that are in `state`, because files have no ACLs: the cluster decides what a
+        person sees.
 
-        The journal of a kconf server applies the rights of the caller itself.
+        The journal of a kconf server already applies the ACLs of the caller.
         """
         if self.is_complete:
             return self
@@ -112,7 +113,7 @@ def _grouped(
 
 
 def is_shown(resource: Resource, state: ClusterState) -> bool:
-    """Whether a person sees a resource whose state this is."""
+    """Whether the state shows a resource to the person."""
     return _is_shown(resource, state, _hidden(state))
 
 

@@ -1,4 +1,4 @@
-"""Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by reading it again and again.
+"""Keeps the snapshot of one cluster current: by its change feed, by its metadata log, or by polling.
 
 A change only says what to read again: the values that pages show are always what the cluster itself describes to the
 credential of the monitor. Everything is read again after each interval, however many changes arrive. If the cluster
@@ -43,7 +43,7 @@ _TOUCH_TIMEOUT: Final = 5.0  # seconds that a page waits until its own change wa
 
 
 class ClusterMonitor:
-    """`run` is one task for the life of the monitor. `snapshot` may be read from any thread."""
+    """`run` is one task for the lifetime of the monitor. `snapshot` may be read from any thread."""
 
     def __init__(self, target: Target, interval: float) -> None:
         self.target = target._replace(timeout=CALL_TIMEOUT)
@@ -57,7 +57,7 @@ class ClusterMonitor:
         self._arrivals: Arrivals | None = None
 
     def wait(self, timeout: float) -> ClusterSnapshot:
-        """The snapshot, once the cluster was read or is known to be unreachable. Called from other threads."""
+        """Wait until the cluster was read or found unreachable; returns the snapshot. Called from other threads."""
         self._answered.wait(timeout)
         return self.snapshot
 
@@ -81,9 +81,9 @@ class ClusterMonitor:
                 await self._serve()
             except (KconfError, OSError, TimeoutError) as error:
                 self._fail(str(error) or type(error).__name__)
-            except Exception:  # a mistake of ours: the pages say so, and it is tried again
+            except Exception:  # a bug: pages show the error, and the monitor tries again
                 log.exception("reading %s failed", self.target.name)
-                self._fail("reading the cluster failed; the log of the console says why")
+                self._fail("reading the cluster failed; see the log of the console")
             finally:
                 self._arrivals = None
             backoff = _FIRST_BACKOFF if time() - began > self._interval else min(2 * backoff, _LAST_BACKOFF)
@@ -152,7 +152,7 @@ class ClusterMonitor:
         changes = [change for each in revisions for change in each.changes]
         entries = [entry for each in revisions for entry in entries_of(each)]
         if self.snapshot.feed is Feed.LOG:
-            # The log names no author; whether kconf made a change is known when its journal was read, if it has one.
+            # The log has no authors. Whether kconf made a change is known once its journal was read, if there is one.
             entries = [each._replace(is_from_log=True, origin=LOG_ORIGIN) for each in entries]
         snapshot = await read_changed(admin, self.snapshot, changes)
         if self.target.credential is not None and not snapshot.is_kconf:

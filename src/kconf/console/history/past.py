@@ -1,7 +1,7 @@
 """One resource in time: its recorded changes, who set each value, its values at a time, and what differs between two.
 
-Everything is decided by `operations/history`, on the part of the record and of the state that is about the resource.
-What the record does not show is unknown, and a note says so.
+`operations/history` computes everything, from the recorded changes and the state of this resource. If something is not
+recorded, it is unknown, and a note says so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NOT_YET: Final = "unknown: the record was not read yet"
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """A recorded change. `key` is empty for the topic itself. `who` says why, if the author is unknown."""
+    """A recorded change. `key` is empty for the topic itself. If the author is unknown, `who` is the reason."""
 
     time: int
     revision: int
@@ -71,7 +71,7 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Author:
-    """Who set a value that holds now. `time` is None if that is not recorded."""
+    """The author of a current value. `time` is None if the change is not recorded."""
 
     who: str
     time: int | None
@@ -128,7 +128,7 @@ class ResourcePast:
 
     @cached_property
     def authors(self) -> dict[str, Author]:
-        """Who set each value that is set now, by key."""
+        """The author of each value that is set now, by key."""
         if self.history is None:
             return {}
         found = blame(self.state, self.history)
@@ -152,7 +152,7 @@ class ResourcePast:
         return Author(why or entry_author(last), last.time, last.caller.reason, last.revision)
 
     def diff(self, begin: int, end: int | None) -> TimeDiff:
-        """What differs between two times (milliseconds); without an end, between a time and now."""
+        """The differences between two times (milliseconds); without an end, between a time and now."""
         if self.history is None:
             return TimeDiff((), [self.error], is_known=False)
         moments = Moment(begin), None if end is None else Moment(end)
@@ -260,7 +260,7 @@ def change_row(entry: HistoryEntry) -> ChangeRow:
 
 
 def key_text(change: Change) -> str:
-    """The key as people read it; empty for a topic itself."""
+    """The key as text; empty for a topic itself."""
     return str(display_names(change.resource, change.key).get("key", change.key))
 
 
