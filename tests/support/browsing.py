@@ -33,9 +33,21 @@ class Visits:
         self.complaints: list[str] = []
 
     def open(
-        self, url: str, path: str, *, width: int = 1280, dark: bool = False, script: bool = True, expected: str = ""
+        self,
+        url: str,
+        path: str,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        script: bool = True,
+        expected: str = "",
+        elsewhere: str = "",
     ) -> Page:
-        """`expected` is a message of the browser that is no complaint: that a page has the status 403, say."""
+        """`expected` is a message of the browser that is no complaint: that a page has the status 403, say.
+
+        `elsewhere` is another site to which pages may lead: a provider of logins.
+        """
+        allowed = (url, elsewhere or url)
         page = self._context(url, dark=dark, script=script).new_page()
         self._pages.append(page)
         page.set_viewport_size({"width": width, "height": 900})
@@ -46,7 +58,7 @@ class Visits:
                 complain(each.text)
 
         def requested(each: Request) -> None:
-            if not each.url.startswith(url):
+            if not each.url.startswith(allowed):
                 complain(f"elsewhere: {each.url}")
 
         def failed(each: Request) -> None:
