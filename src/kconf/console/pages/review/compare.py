@@ -11,6 +11,7 @@ from kconf.console.history.comparison import Comparison, ValueDifference, compar
 from kconf.console.links import page_path, promote_path
 from kconf.console.page import Page, PageRequest, PageRoute
 from kconf.console.pages.parameters import Paging, paging, time_range
+from kconf.console.words import time_cell
 from kconf.errors import ConfigurationError
 from kconf.model.journal import ChangeKind
 from kconf.model.resource import ResourceType
@@ -77,7 +78,8 @@ def compare(request: PageRequest) -> Page:
             other = request.console.cluster(fields["with"], request.session)
             found, titles = _with_cluster(cluster, other), (cluster.name, other.name)
         elif begin is not None:
-            found, titles = compare_times(cluster.snapshot, begin, end), (fields["from"], fields["to"] or "now")
+            found = compare_times(cluster.snapshot, begin, end)
+            titles = time_cell(begin), "now" if end is None else time_cell(end)
         elif end is not None:
             raise ConfigurationError("also enter the first time")
     except ConfigurationError as failure:
