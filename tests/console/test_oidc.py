@@ -18,8 +18,8 @@ from kconf.client.contexts.context import Context
 from kconf.console.run import RunningConsole, console_in_thread
 from kconf.console.settings import ConsoleSettings, ListenAddress
 from kconf.operations.target import Target
-from tests.console.conftest import Visits
 from tests.console.test_pages import AXE, FINDINGS
+from tests.support.browsing import Visits
 from tests.support.oidc_provider import AUDIENCE, CLIENT, SECRET, OidcProvider
 from tests.support.process import KconfProcess
 
