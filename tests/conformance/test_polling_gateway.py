@@ -93,7 +93,7 @@ def test_answers_are_those_of_the_cluster(release: str, request: pytest.FixtureR
         ).raise_for_failures()
         admin.incremental_alter_configs({resources[2]: setting(14_000, "log.cleaner.backoff.ms")}).raise_for_failures()
         admin.alter_client_quotas({quota: {"producer_byte_rate": 1000.0}}).raise_for_failures()
-        for salt in (b"salt", b"other salt"):  # the second replaces a secret by another, which no poll can show
+        for salt in (b"salt", b"other salt"):  # the second replaces a secret, which polling cannot detect
             credential = UserScramCredentialUpsertion(user, Mechanism.SCRAM_SHA_256, 4096, salt, b"p" * 32)
             admin.alter_user_scram_credentials([credential]).raise_for_failures()
         admin.create_topics([NewTopic(other, 3, 1, configs=[(KEY, "7")])]).raise_for_failures()
