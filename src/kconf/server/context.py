@@ -14,6 +14,7 @@ from kconf.errors import (
     ApiError,
     ChangeTooLarge,
     ErrorCode,
+    StaleState,
     StoreDamaged,
     StoreError,
     StoreFailed,
@@ -61,6 +62,8 @@ def store_error(error: StoreError) -> ApiError:
         return ApiError(ErrorCode.POLICY_VIOLATION, str(error))
     if isinstance(error, StoreFailed):
         return LOST if isinstance(error, StoreLost) else DAMAGED
+    if isinstance(error, StaleState):
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, str(error))
     return READ_ONLY if isinstance(error, StoreReadOnly) else UNAVAILABLE
 
 

@@ -25,6 +25,7 @@ from kconf.errors import (
     KafkaError,
     KconfError,
     RevisionConflict,
+    StaleState,
     StoreError,
     StoreFailed,
     StoreUnavailable,
@@ -236,7 +237,7 @@ class UpstreamStore:
         if (problem := self.problem) is not None:
             raise problem
         if not self.is_reachable:
-            raise StoreUnavailable("the state of the cluster may be stale")
+            raise StaleState("the cluster behind this gateway does not respond; nothing was changed; try again later")
         results: dict[int, RevisionConflict | PassedOn] = {}
         own: set[int] = set()  # the revisions of this batch
         refused: set[Resource] = set()

@@ -13,7 +13,8 @@ from kconf.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, 
 from kconf.protocol.messages.metadata import NOT_ASKED
 from kconf.server.api.data_plane.groups import OPERATIONS
 from kconf.server.api.metadata import operations
-from kconf.server.api.upstream_requests import ask, node_of, refused, upstream_of
+from kconf.server.api.relay_checks.checked import split
+from kconf.server.api.upstream_requests import ask, node_of, upstream_of
 from kconf.server.context import ApiRequest, ServerContext
 from kconf.util.slices import in_slices
 
@@ -55,17 +56,10 @@ def _may(call: ApiRequest, operation: Operation, group: str) -> bool:
 
 
 async def handle_describe(
-    context: ServerContext, request: DescribeGroupsRequest, call: ApiRequest
+    context: ServerContext, request: DescribeGroupsRequest, call: ApiRequest, node: int
 ) -> DescribeGroupsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    allowed = [each for each in in_slices(request.groups) if _may(call, Operation.DESCRIBE, each)]
-    denied = [
-        DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each)
-        for each in in_slices(request.groups)
-        if not _may(call, Operation.DESCRIBE, each)
-    ]
+    allowed, others = split(request.groups, lambda each: _may(call, Operation.DESCRIBE, each))
+    denied = [DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each) for each in in_slices(others)]
     found: list[DescribedGroup] = []
     if allowed or not denied:
         wanted = DescribeGroupsRequest(allowed, request.include_authorized_operations)
@@ -76,17 +70,12 @@ async def handle_describe(
     return DescribeGroupsResponse(groups=[*denied, *found])
 
 
-async def handle_delete(context: ServerContext, request: DeleteGroupsRequest, call: ApiRequest) -> DeleteGroupsResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
+async def handle_delete(
+    context: ServerContext, request: DeleteGroupsRequest, call: ApiRequest, node: int
+) -> DeleteGroupsResponse:
     names = list(dict.fromkeys(in_slices(request.groups_names)))
-    allowed = [each for each in in_slices(names) if _may(call, Operation.DELETE, each)]
-    denied = [
-        DeletableGroupResult(each, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-        for each in in_slices(names)
-        if not _may(call, Operation.DELETE, each)
-    ]
+    allowed, others = split(names, lambda each: _may(call, Operation.DELETE, each))
+    denied = [DeletableGroupResult(each, ErrorCode.GROUP_AUTHORIZATION_FAILED) for each in in_slices(others)]
     found: list[DeletableGroupResult] = []
     if allowed or not denied:
         found = list((await ask(context, call, node, DeleteGroupsRequest(allowed))).results)
@@ -94,17 +83,11 @@ async def handle_delete(context: ServerContext, request: DeleteGroupsRequest, ca
 
 
 async def handle_consumer_groups(
-    context: ServerContext, request: ConsumerGroupDescribeRequest, call: ApiRequest
+    context: ServerContext, request: ConsumerGroupDescribeRequest, call: ApiRequest, node: int
 ) -> ConsumerGroupDescribeResponse:
-    node = node_of(context, call.connection)
-    if node is None:
-        return refused(request)  # type: ignore[no-any-return]
-    allowed = [each for each in in_slices(request.group_ids) if _may(call, Operation.DESCRIBE, each)]
-    denied = [
-        consumer_groups.DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, None, each)
-        for each in in_slices(request.group_ids)
-        if not _may(call, Operation.DESCRIBE, each)
-    ]
+    allowed, others = split(request.group_ids, lambda each: _may(call, Operation.DESCRIBE, each))
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    denied = [consumer_groups.DescribedGroup(code, None, each) for each in in_slices(others)]
     found: list[consumer_groups.DescribedGroup] = []
     if allowed or not denied:
         wanted = ConsumerGroupDescribeRequest(allowed, request.include_authorized_operations)
