@@ -131,7 +131,7 @@ def _copies(options: argparse.Namespace) -> Path:
 
 def _feeds(servers: Sequence[str], copies: Path) -> list[FeedCopy]:
     from kconf.spark.following.feed_copy import FeedCopy
-    from kconf.spark.source import SourceOptions
+    from kconf.spark.source.options import SourceOptions
 
     options = {each: SourceOptions.of(cluster_of(each)) for each in servers}
     return [FeedCopy(name, each.open, copies, _FEED_INTERVAL) for name, each in options.items()]
