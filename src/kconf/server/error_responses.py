@@ -1,7 +1,7 @@
-"""The response to a request that fails as a whole: one error code for every element of the request, and no more.
+"""The response to a request that fails as a whole: the same error code for every element.
 
-As in Kafka: one error per resource, topic or entry, without a message, so that nothing of what went wrong gets out. An
-API whose response has one error code only gets it there.
+As in Kafka, there is one error per resource, topic or entry, without a message, so that no internal detail is exposed.
+APIs with a single error code in the response use that.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _FIELDS: Final[Mapping[str, Callable[[Any, int], dict[str, Any]]]] = {
 
 
 def error_response(api: Api, request: Any, code: int = _CODE) -> Any:
-    """The response to a request that failed as a whole."""
+    """The response to a request that fails as a whole."""
     fields = _FIELDS.get(api.name)
     return api.response(error_code=code) if fields is None else api.response(**fields(request, code))
 

@@ -1,4 +1,4 @@
-"""The server process: opens the store, listens, and stops without losing a response."""
+"""The server process: opens the store, listens, and shuts down without losing a response."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class ServerSettings:
     port: int = 9092
     node_id: int = 1
     static: Mapping[str, str] = field(default_factory=dict, repr=False)
-    listeners: Sequence[EndPoint] = ()  # if there are none: a PLAINTEXT one on `host` and `port`
-    features: Mapping[str, int] = field(default_factory=dict)  # of a new store
+    listeners: Sequence[EndPoint] = ()  # default: PLAINTEXT on `host` and `port`
+    features: Mapping[str, int] = field(default_factory=dict)  # for a new store
     read_only: bool = False
     recover: bool = False  # ignore the dynamic broker configs of the store
-    upstream: UpstreamSettings | None = None  # of a gateway: the cluster behind it
+    upstream: UpstreamSettings | None = None  # gateways: the cluster behind it
 
     @property
     def endpoints(self) -> Sequence[EndPoint]:
@@ -87,7 +87,7 @@ class ServerSettings:
 
 
 def _brokers_catalog(store: Store) -> Catalog:
-    """The keys of real brokers: those behind a gateway, or those that share an ensemble with kconf, which are 3.9."""
+    """The catalog of real brokers: those behind a gateway, or Kafka 3.9 for those on the same ZooKeeper ensemble."""
     from kconf.configdef.releases.catalogs import catalog_of
 
     return catalog_of(store.brokers_release or "3.9")
@@ -96,7 +96,7 @@ def _brokers_catalog(store: Store) -> Catalog:
 async def _open_store(
     settings: ServerSettings, credentials: UpstreamCredentials | None, identities: Identities | None
 ) -> Store:
-    """In a thread of its own: a ZooKeeper that does not answer takes seconds, and the process must be able to stop."""
+    """Open the store in a thread, so that the process can be stopped while ZooKeeper does not respond."""
     if (upstream := settings.upstream) is not None:
         from kconf.store.upstream.open import open_upstream
 
@@ -111,7 +111,7 @@ async def _open_store(
 
 
 def _identities(settings: ServerSettings) -> Identities | None:
-    """With which a gateway acts as its users; None: it uses its own account for all."""
+    """The identities with which a gateway acts as its users, or None if it uses its own principal for all."""
     if settings.upstream is None or not flag_setting(settings.static, DELEGATION_TOKENS):
         return None
     from kconf.store.upstream.identities import Identities
@@ -190,7 +190,7 @@ class Server:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Accept nothing more, answer what has been read, close the store."""
+        """Stop accepting, answer the requests that have been read, and close the store."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -209,7 +209,7 @@ class Server:
 
     @property
     def ignored(self) -> list[Change]:
-        """The dynamic broker configs that are stored and, because of `recover`, not in force."""
+        """The stored dynamic broker configs that are ignored because of `recover`."""
         if not self.settings.recover:
             return []
         snapshot = self.context.service.state.snapshot
@@ -259,7 +259,7 @@ class Server:
         return UpstreamClient(settings.brokers, brokers, identities)
 
     async def _open_broker_listeners(self, service: Service) -> None:
-        """A port for each broker behind a gateway."""
+        """Open a port for each broker behind a gateway."""
         listeners = BrokerListeners(self.settings.static, lambda: service.store.members, self.context.addresses)
         self._broker_listeners = listeners
         await listeners.open(self.listeners)
@@ -272,7 +272,7 @@ class Server:
 
     @contextmanager
     def _recovery_explained(self, service: Service) -> Iterator[None]:
-        """Where dynamic configs may be the cause, an error says how to start without them."""
+        """If dynamic configs may be the cause of an error, add to it how to start without them."""
         try:
             yield
         except ConfigurationError as error:
@@ -281,7 +281,7 @@ class Server:
                 (Resource.broker(self.settings.node_id), resolver.here),
                 (Resource.brokers(), resolver.everywhere),
             )
-            # What this server set itself, for eligible leader replicas, concerns no listener.
+            # What this server set itself for eligible leader replicas does not affect listeners.
             where = " and ".join(str(resource) for resource, level in levels if level.keys() - {MIN_INSYNC})
             if not where:
                 raise
@@ -294,7 +294,7 @@ class Server:
         self._tasks.append(asyncio.create_task(work, name=name))
 
     def _member(self) -> ClusterMember:
-        """This server, as it registers with the others on the same store."""
+        """This server, as registered for other servers of the store."""
         endpoints = {each.endpoint.name: each.advertised for each in self.listeners}
         return ClusterMember(self.settings.node_id, endpoints, self.context.rack)
 

@@ -100,7 +100,7 @@ class Lake:
         return reader.load(self.path(table))
 
     def version(self, table: Table) -> int | None:
-        """The version of the last commit; None: the table does not exist."""
+        """The version of the last commit; None if the table does not exist."""
         commits = self._commits(table)
         return _version(commits[-1]) if commits else None
 

@@ -20,7 +20,7 @@ from tests.unit.console.world import snapshot, topics
 
 @pytest.mark.parametrize(
     ("error", "shown"),
-    [(ConnectionFailed("cannot connect"), "cannot connect"), (ValueError("secret"), "the log of the console says why")],
+    [(ConnectionFailed("cannot connect"), "cannot connect"), (ValueError("secret"), "see the log of the console")],
 )
 def test_an_error_is_shown_the_last_state_stays_and_it_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: Exception, shown: str

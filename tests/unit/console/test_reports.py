@@ -86,7 +86,7 @@ def test_changes_are_counted_by_day_and_by_author(lake: str) -> None:
     assert [(each["name"], each["count"]) for each in found["by_author"]] == [
         ("User:ana", 3),
         (f"User:{HOSTILE}", 1),
-        ("unknown: seen by a snapshot", 1),
+        ("unknown: first seen in a snapshot", 1),
     ]
     assert [(each["name"], each["count"], each["length"]) for each in found["refusals"]] == [("User:bo", 2, 100)]
     assert page(console(lake), "?days=60")["changes"] == 14

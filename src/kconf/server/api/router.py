@@ -1,8 +1,8 @@
-"""From a frame to its response: find the handler, decode the request, call it, encode the response.
+"""Routes a request: decodes it, calls the handler of the API, and encodes the response.
 
-To add an API: its message in protocol/messages, a handler in a module of this package, and its line in `HANDLERS`.
-This is the one place that catches everything: a request that cannot be decoded closes the connection; one whose handler
-fails unexpectedly is logged and answered with UNKNOWN_SERVER_ERROR, without detail (error_responses.py).
+To add an API, add its message to protocol/messages, a handler to this package, and a line to `HANDLERS`. All exceptions
+are caught here: a request that cannot be decoded closes the connection. If a handler fails unexpectedly, the error is
+logged, and the response is UNKNOWN_SERVER_ERROR without details (error_responses.py).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 Result = Any
-"""What a handler returns: the response message, or its encoded body as a list of parts; or a coroutine of either."""
+"""What a handler returns: the response message or its encoded body as a list of parts, or a coroutine of either."""
 
 DATA_PLANE: Final[dict[int, Handler]] = {
     0: messages.handle_produce,
@@ -93,12 +93,12 @@ DATA_PLANE: Final[dict[int, Handler]] = {
     66: transactions.handle_list,
     69: groups.handle_consumer_groups,
 }
-"""About messages, groups and replicas: what a cluster without messages answers."""
+"""APIs about messages, groups and replicas, for a cluster without messages."""
 
 HANDLERS: Final[dict[int, Handler]] = {
     **{key: unless_beside_brokers(key, handler) for key, handler in DATA_PLANE.items()},
     3: metadata.handle,
-    16: groups.handle_list,  # beside brokers too: tools that list groups with configs ask for it first
+    16: groups.handle_list,  # also with real brokers: tools that list groups with configs call it first
     17: unexpected_sasl.handle_handshake,
     API_VERSIONS: api_versions.handle,
     19: create_topics.handle,
@@ -129,10 +129,10 @@ HANDLERS: Final[dict[int, Handler]] = {
     30002: list_attempts.handle,
 }
 
-LARGE: Final = 4 << 10  # bytes; a larger request is answered in slices (util/slice_scheduler.py)
-MANY: Final = 1000  # topics and other resources, beyond which lists of them are made and freed in slices
+LARGE: Final = 4 << 10  # bytes; larger requests are processed in slices (util/slice_scheduler.py)
+MANY: Final = 1000  # resources; longer lists are built and freed in slices
 LISTS: Final = frozenset({3, 29, 43, 48, 50, 74, 75, 24802})
-"""APIs whose smallest request may ask for everything there is."""
+"""APIs for which a small request can have a large response."""
 
 api_versions.SERVED.extend(ApiVersion(key, APIS[key].min, APIS[key].max) for key in sorted(HANDLERS))
 
@@ -146,14 +146,14 @@ class Router:
         self._handlers = HANDLERS
         self._relay: Relay | None = None
         if context.upstream is not None:
-            from kconf.server.api import gateway  # here, since it doubles the time that imports take
+            from kconf.server.api import gateway  # imported here, since it doubles the import time
             from kconf.server.api.relay import Relay
 
             self._handlers = unknown_state.guarded(HANDLERS | gateway.HANDLERS)
             self._relay = Relay(context)
 
     def is_served(self, api_key: int, version: int) -> bool:
-        """Whether a frame with this head may be answered at all. ApiVersions can, in any version."""
+        """Whether this API key and version can be answered. ApiVersions can, in any version."""
         if api_key == API_VERSIONS:
             return True
         if self._relay is not None:
@@ -167,21 +167,21 @@ class Router:
         key = HEAD.unpack_from(frame, 0)[0]
         if self._relay is not None and (relayed := self._relay.handle(connection, frame)) is not None:
             return relayed
-        if len(frame) > LARGE and key != API_VERSIONS:  # which is answered before a login too, and does not wait
+        if len(frame) > LARGE and key != API_VERSIONS:  # also answered before authentication, and never waits
             return self._in_slices(connection, frame)
         if key in LISTS and self._context.upstream is None and self._has_much():
-            # Their handlers do not wait.
+            # These handlers never wait.
             answer = cast(Callable[[], Response], lambda: self._answer(connection, frame))
             return self._context.scheduler.call(connection.principal, answer)
         return self._answer(connection, frame)
 
     def _has_much(self) -> bool:
-        """Whether a list may be long; to begin work in slices takes 20 µs."""
+        """Whether a list may be long. Starting work in slices takes 20 µs, so it is not done for short ones."""
         snapshot = self._context.service.state.snapshot
         return len(snapshot.topics) + len(snapshot.configs) > MANY
 
     async def _in_slices(self, connection: ConnectionContext, frame: bytes) -> Response:
-        """Decode, handle and encode a large request without keeping others waiting."""
+        """Decode, handle and encode a large request without blocking others."""
         scheduler = self._context.scheduler
         async with scheduler.admitted(connection.principal, len(frame), connection.wait_for_turn) as leave:
             connection.long_poll.on_wait = leave
@@ -220,7 +220,7 @@ class Router:
 
 
 def _not_served(key: int, version: int, correlation: int) -> Response:
-    """A client that asks for a version of ApiVersions that we do not have gets ours; any other request is refused."""
+    """The response to an unsupported version of ApiVersions. Any other request raises RemoteProtocolError."""
     if key != API_VERSIONS:
         raise RemoteProtocolError(f"API {key} version {version} is not supported")
     return _whole(response(APIS[key], 0, correlation, encode(api_versions.unsupported(), 0, False)))
@@ -241,7 +241,7 @@ def _api_request(connection: ConnectionContext, api: Api, header: Header, surplu
 
 
 class _Dispatch:
-    """One call of a handler: its result, or the exception that it raises, becomes the response."""
+    """One call of a handler. Converts its result or exception to the response."""
 
     __slots__ = ("_api", "_counters", "_header", "_request", "_service", "_was_stale")
 
@@ -257,7 +257,7 @@ class _Dispatch:
             return self.failed(error)
 
     def failed(self, error: Exception) -> Response:
-        """The response to a request whose handler failed; raises RemoteProtocolError again."""
+        """The response to a request whose handler failed. RemoteProtocolError is raised again."""
         if isinstance(error, RemoteProtocolError):
             raise error
         log.error("internal error in a request api=%s version=%d", self._api.name, self._header.version, exc_info=error)
@@ -280,13 +280,13 @@ class _Dispatch:
         return _whole(response(api, version, correlation, b"".join(body), tags))
 
     def _tags(self) -> bytes:
-        """Our own, in the header of the response to a client that sent one."""
+        """kconf's tags in the response header, for clients that sent one in the request."""
         service = self._service
         return ResponseTags(service.state.snapshot.revision, self._was_stale or service.is_stale).encoded()
 
 
 def _discard(message: Any) -> None:
-    """Free a large message in slices; to free 250,000 elements at once takes 100 ms. Short lists may be shared."""
+    """Free a large message in slices: freeing 250,000 elements at once takes 100 ms. Short lists may be shared."""
     for field in fields_of(type(message)):
         value = getattr(message, field.name)
         if isinstance(value, list) and len(value) > MANY:

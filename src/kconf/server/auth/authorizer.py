@@ -1,7 +1,7 @@
-"""The authorizer of this server, which follows the ACLs as they are committed.
+"""The authorizer of this server. It is updated with every committed ACL change.
 
-`authorizer.class.name` may be any of Kafka's own classes; all of them stand for this one. With any other class the
-server does not start: ignoring it would allow what the file forbids.
+`authorizer.class.name` may be any of Kafka's own classes; all of them select this authorizer. With any other class the
+server does not start, because ignoring the class would allow what it denies.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ OURS: Final = frozenset(
 
 
 def check_authorizer(static: Mapping[str, str]) -> None:
-    """Refuse an authorizer that is not ours."""
+    """Refuse an authorizer class that kconf does not support."""
     name = static.get(AUTHORIZER, "").strip()
     if name and name not in OURS:
         raise ConfigurationError(f"{AUTHORIZER}: kconf does not support {name}; use one of {', '.join(OURS)}")
 
 
 def check_known_acls(static: Mapping[str, str], unknown: UnknownParts) -> None:
-    """Refuse a gateway that would allow everything because its cluster does not show the ACLs."""
+    """Refuse to start a gateway that would allow everything because it cannot read the cluster's ACLs."""
     refusal = unknown.kinds.get(ResourceType.ACL)
     if refusal is None or not static.get(AUTHORIZER, "").strip():
         return
     if flag_setting(static, ALLOW_EVERYONE):
         raise ConfigurationError(
-            f"{ALLOW_EVERYONE}=true: the cluster does not show its ACLs ({refusal}), so everybody could do everything;"
-            " allow the gateway's account to describe the cluster"
+            f"{ALLOW_EVERYONE}=true: the gateway cannot read the cluster's ACLs ({refusal}), so every user would be"
+            " allowed everything; grant the gateway's principal Describe on the cluster"
         )
-    log.warning("the cluster does not show its ACLs (%s): only super users can do anything", refusal)
+    log.warning("cannot read the cluster's ACLs (%s): all requests are denied, except those of super users", refusal)
 
 
 def authorizer_of(service: Service) -> Authorizer | None:
-    """The authorizer that the static configuration names; it follows the commits from now on."""
+    """The authorizer that the static configuration names, or None. It is updated with every commit from now on."""
     static = service.settings.static
     if not static.get(AUTHORIZER, "").strip():
         return None
@@ -85,14 +85,14 @@ def authorizer_of(service: Service) -> Authorizer | None:
 
 
 def authorize_function(authorizer: Authorizer | None, principal: str, host: str) -> Authorize:
-    """What this principal, from this host, may do. ACLs are looked up for each request: a change acts at once."""
+    """The authorization of a principal on a host. ACLs are looked up for each request, so changes apply immediately."""
     if authorizer is None or principal in authorizer.super_users:
         return allow_all
     return partial(authorizer.allows, principal, host)
 
 
 def alters_authentication(authorizer: Authorizer | None, principal: str, static: Mapping[str, str]) -> bool:
-    """Whether the right to alter the cluster's configs includes those that control authentication."""
+    """Whether a principal that may alter the cluster's configs may also alter the keys that control authentication."""
     if authorizer is None or principal in authorizer.super_users:
         return True
     return not flag_setting(static, AUTHENTICATION_RIGHT)

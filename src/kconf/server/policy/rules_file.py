@@ -1,7 +1,7 @@
-"""A file of rules that is reloaded when it changes.
+"""A policy file that is reloaded when it changes.
 
-Requests that need the rules check the file for changes, at most once per second, in its own thread. If the new file is
-invalid, empty or missing, the old rules stay in force, and the error is logged once, with line and column.
+Requests that need the rules check the file for changes, at most once per second, in a separate thread. If the new file
+is invalid, empty or missing, the current rules stay in effect, and the error is logged once, with line and column.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 _CHECK_INTERVAL = 1.0  # seconds
-_TIMEOUT = 5.0  # seconds, for a file on a network disk that does not respond
+_TIMEOUT = 5.0  # seconds; a file may be on a network disk that does not respond
 _MAX_BYTES = 4 << 20
 
 Signature = tuple[int, int, int]
 
 
 class RulesFile:
-    """`rules` are those in force. The file is read at once, and its errors are raised."""
+    """`rules` are the current rules. The constructor reads the file and raises its errors."""
 
     def __init__(self, path: str, catalog: Catalog, *, now: Callable[[], float] = monotonic) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class RulesFile:
 
     async def refresh(self) -> None:
         """Reload the file if it has changed, unless it was checked less than a second ago."""
-        async with self._lock:  # requests that come during a check wait for its result
+        async with self._lock:  # requests that arrive during a check wait for its result
             if self._now() - self._checked < _CHECK_INTERVAL:
                 return
             self._checked = self._now()
@@ -64,7 +64,7 @@ class RulesFile:
         self._worker.close()
 
     def _reload(self) -> Rules | None:
-        """New rules; None if the file is unchanged or not valid."""
+        """The new rules, or None if the file is unchanged or invalid."""
         try:
             if _signature(os.stat(self.path)) == self._seen:
                 return None
@@ -96,7 +96,10 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _read(path: str) -> tuple[Signature, bytes]:
-    """The bytes, and the signature before they were read: a change meanwhile is noticed at the next check."""
+    """The content of the file and its signature.
+
+    The signature is taken first, so that the next check detects a concurrent change.
+    """
     try:
         with open(path, "rb") as file:
             seen = _signature(os.fstat(file.fileno()))
@@ -109,8 +112,8 @@ def _read(path: str) -> tuple[Signature, bytes]:
 
 
 def parse_rules(data: bytes, catalog: Catalog, path: str) -> Rules:
-    """The rules of a file's bytes. ConfigurationError has every error as `path:line:column: sentence`."""
-    from kconf.engine.policy.parser import read_rules  # a server without rules starts sooner
+    """Parse the content of a policy file. Raises ConfigurationError with all errors, as `path:line:column: message`."""
+    from kconf.engine.policy.parser import read_rules  # a local import, so that a server without rules starts faster
 
     try:
         text = data.decode("utf-8-sig")

@@ -79,7 +79,7 @@ def actual(effective: DataFrame, current: DataFrame, topics: DataFrame) -> DataF
 def drift(
     declared: DataFrame, actual: DataFrame, current: DataFrame, clusters: DataFrame, keys: DataFrame, owned: Column
 ) -> DataFrame:
-    """The differences, with the change that caused each. `owned` tells whether the files manage a value that is set."""
+    """The differences, with the change that caused each. `owned`: whether the files manage a value that is set."""
     types = keys.select("resource_type", "key", "type", "distinct", F.col("default"))
     wanted = declared.alias("d").join(clusters.alias("c"), F.coalesce("d.cluster", "c.cluster") == F.col("c.cluster"))
     wanted = wanted.select("c.cluster", *(f"d.{name}" for name in (*_KEY, "value", "sensitive", "place")))

@@ -12,7 +12,7 @@ _NONE, _DEFAULT, _NAMED = "none", "default", "named"
 
 
 def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: DataFrame) -> DataFrame:
-    """Every user with a client ID that sent requests, used resources, or has a quota."""
+    """Every pair of user and client ID that sent requests, has usage data, or has a quota."""
     callers = journal.select("cluster", "principal", "client_id").union(
         attempts.select("cluster", "principal", "client_id")
     )
@@ -34,7 +34,7 @@ def seen(current: DataFrame, journal: DataFrame, attempts: DataFrame, usage: Dat
 
 
 def effective(current: DataFrame, seen: DataFrame, usage: DataFrame) -> DataFrame:
-    """The quotas that apply to each of them, and their usage."""
+    """The quotas that apply to each pair, and its usage."""
     stored = current.where((F.col("resource_type") == "quota") & ~F.map_contains_key("entity", "ip")).select(
         "cluster", *_place(), F.col("key"), F.col("value").cast("double").alias("value")
     )

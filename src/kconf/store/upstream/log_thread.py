@@ -3,6 +3,9 @@
 Every fetch has a number. What Kafka has acknowledged is in the answer to any fetch that was sent after the
 acknowledgement, so a fetch with a later number than the last one sent at that moment has shown it. Only fetches count
 that the leader answered with the log: during an election the state may be stale.
+
+The silence of the controllers is measured in time in which this process could run (awake_clock.py): a gateway that was
+not scheduled has missed nothing but time. After such a pause a change waits for the log before it is sent.
 """
 
 from __future__ import annotations
@@ -31,11 +34,14 @@ from kconf.model.snapshot import Snapshot
 from kconf.store.base import NOTHING_UNKNOWN
 from kconf.store.upstream.journal import Intent
 from kconf.store.upstream.matching import ExpectedChanges, requested_value
+from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
 
-STALE: Final = 10.0
-"""Seconds without an answer of a controller after which the state counts as stale: an idle one answers every 0.5 s."""
+STALE: Final = 2 * STEP_TIMEOUT
+"""Seconds without an answer of a controller after which the state counts as stale: a request and another one got none.
+
+An idle controller answers every 0.5 s."""
 
 _START: Final = 30.0  # seconds for the first state
 _RETRY: Final = 1.0  # seconds after an error that may pass, such as a right that was taken away
@@ -72,13 +78,16 @@ class LogThread:
         self._revisions: list[Revision] = []
         self._changed = Condition(RLock())
         self._sent = self._answered = 0  # numbers of fetches
-        self._answered_at = 0.0
+        self._clock = AwakeClock()
+        self._answered_at: float | None = None  # by that clock
+        self._read_at = 0.0  # the same in monotonic time
         self._error: KconfError | None = None
         self._closed = False
         self._thread = Thread(target=self._run, name="kconf-log", daemon=True)
 
     def start(self) -> None:
         """Return when the image is that of the committed log. Raises what prevents it."""
+        self._clock.start()
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._is_ready() or self._error is not None, _START)
@@ -93,8 +102,9 @@ class LogThread:
 
     @property
     def is_current(self) -> bool:
-        """Whether the leader served the log a moment ago."""
-        return self._error is None and time.monotonic() - self._answered_at < STALE
+        """Whether the leader serves the log: it has not been silent for long."""
+        answered = self._answered_at
+        return self._error is None and answered is not None and self._clock.now() - answered < STALE
 
     @property
     def is_read(self) -> bool:
@@ -130,10 +140,17 @@ class LogThread:
             return expected.are_in(self._revisions)
 
     def begin_requests(self, resources: Collection[Resource]) -> None:
-        """The log has every change in its place, whoever made it."""
+        """After a pause of this process the state is an old one, although the controllers were not silent."""
+        with self._changed:
+            if time.monotonic() - self._read_at < STALE:
+                return
+            bound = self._sent
+            self._changed.wait_for(lambda: self._answered > bound or self._closed, STALE)
+            if self._answered <= bound:
+                raise StoreUnavailable("the state of the cluster may be stale")
 
     def end_requests(self, resources: Collection[Resource]) -> None:
-        """See `begin_requests`."""
+        """The log has every change in its place, whoever made it."""
 
     def shown(self, change: Change) -> str | None:
         return requested_value(change)
@@ -156,6 +173,7 @@ class LogThread:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self._clock.close()
         self._thread.join(STEP_TIMEOUT)
 
     def _run(self) -> None:
@@ -189,7 +207,8 @@ class LogThread:
                 elif isinstance(event, LogReset):
                     self.problem = StoreLost("the cluster was reformatted: use a new store for the gateway")
             if has_log(reply):
-                self._answered, self._answered_at, self._error = number, time.monotonic(), None
+                self._answered, self._answered_at, self._error = number, self._clock.now(), None
+                self._read_at = time.monotonic()
             is_new = len(self._revisions) > found or (self.is_current and not was_current)
             self._changed.notify_all()
         if is_new or self.problem is not None:

@@ -1,1 +1,1 @@
-"""OAUTHBEARER on the server's side (KIP-255, KIP-768): bearer tokens of an OIDC provider instead of passwords."""
+"""OAUTHBEARER on the server side (KIP-255, KIP-768): bearer tokens of an OIDC provider instead of passwords."""

@@ -31,6 +31,7 @@ from kconf.store.upstream.matching import ExpectedChanges
 from kconf.store.upstream.outcomes import is_untouched
 from kconf.store.upstream.polling.polled_state import RecentChanges, changes_to, is_hidden, shown_value
 from kconf.store.upstream.polling.reading import KINDS, SLICE, Reading, StateReader, is_away, of_kind, read_all
+from kconf.util.threads.awake_clock import AwakeClock
 
 log = getLogger(__name__)
 
@@ -84,6 +85,8 @@ class Poller:
         self._has_begun = False
         self._is_sure = False  # whether the broker shows nothing older than what was shown
         self._begun_at = self._done_at = 0.0
+        self._clock = AwakeClock()
+        self._clocked_at = 0.0  # when the last poll was done, by that clock
         self._error: KconfError | None = None
         self._lock = RLock()
         self._wake, self._closed = Event(), Event()
@@ -99,13 +102,14 @@ class Poller:
                     raise
                 log.warning("%s", error)
                 time.sleep(_RETRY)
+        self._clock.start()
         self._thread.start()
 
     @property
     def is_current(self) -> bool:
-        """Whether a poll was completed not long ago."""
+        """Whether a poll was completed not long ago, in time in which this process could run."""
         late = max(3 * self.interval, self.interval + 10)
-        return self._is_sure and time.monotonic() - self._done_at < late
+        return self._is_sure and self._clock.now() - self._clocked_at < late
 
     @property
     def is_read(self) -> bool:
@@ -206,6 +210,7 @@ class Poller:
     def _completed(self, begun: int, begun_at: float) -> None:
         with self._lock:
             self.polled, self._begun_at, self._done_at = begun, begun_at, time.monotonic()
+            self._clocked_at = self._clock.now()
             if self._error is not None:
                 log.warning("broker %s is read again", self._node)
             self._error = None
@@ -363,6 +368,7 @@ class Poller:
 
     def close(self) -> None:
         self._closed.set()
+        self._clock.close()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(_START)
