@@ -150,6 +150,7 @@ class Lake:
         return {table.path: self._add_columns(table, each.missing) for table, each in found if each.missing}
 
     def _add_columns(self, table: Table, columns: Sequence[Column]) -> list[str]:
+        self._check_lock()
         self.spark.sql(f"ALTER TABLE {self.sql_name(table)} ADD COLUMNS ({ddl(tuple(columns))})")
         return [each.name for each in columns]
 
@@ -218,12 +219,14 @@ class Lake:
         """Merge small files; returns the number of files removed and added."""
         if not self.exists(table):
             return 0, 0
+        self._check_lock()
         (done,) = self.spark.sql(f"OPTIMIZE {self.sql_name(table)}").collect()
         return done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"]
 
     def vacuum(self, table: Table, hours: int) -> None:
         """Delete files that no version of the last hours needs."""
         if self.exists(table):
+            self._check_lock()
             self.spark.sql(f"VACUUM {self.sql_name(table)} RETAIN {hours} HOURS")
 
     @contextmanager
